@@ -21,6 +21,7 @@ _COMMANDS = {
     "undrain": ("life", "undrain", "Take new leases again."),
     "set-ask": ("life", "set_ask", "Change prices."),
     "change-hardware": ("change_hardware", "change_hardware", "Register the machine as it is now, after a change."),
+    "top-up": ("life", "top_up", "Add to the host's bond; ends a suspension for slashes."),
     "claim": ("claim", "claim", "Have what is owed paid out now."),
     "leave": ("life", "leave", "Leave the network: drain, wait, retire, stop."),
     "withdraw": ("life", "withdraw", "Get the bond back after leaving."),

@@ -42,6 +42,8 @@ class Running:
     """What keeps the host from its work, by what it is about."""
     gateways: Mapping[str, str] = field(default_factory=dict)
     """Address to `attached`, or to what is wrong."""
+    suspension: Mapping[str, int] = field(default_factory=dict)
+    """`since_ms`: the chain's time at which the agent saw the host's suspension begin, if it did."""
 
 
 def read(folder: Path) -> Running | None:
@@ -62,6 +64,7 @@ def read(folder: Path) -> Running | None:
             network=dict(document["network"]),
             troubles=dict(document.get("troubles", {})),  # agents of older releases have none
             gateways=dict(document.get("gateways", {})),
+            suspension={name: int(value) for name, value in document.get("suspension", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -69,7 +72,7 @@ def read(folder: Path) -> Running | None:
 
 
 class Beacon:
-    """Keeps the file up to date while the agent runs. `facts` gives pods, devices and network as they are now."""
+    """Keeps the file up to date while the agent runs. `facts` gives pods, devices and so on as they are now."""
 
     def __init__(
         self,

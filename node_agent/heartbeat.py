@@ -10,6 +10,7 @@ from node_agent.background import Background
 from node_agent.core.identity import IdentityWatch
 from node_agent.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
 from node_agent.sender import Sender
+from node_agent.suspension import SuspensionLog
 from offchain.link.errors import BadReply, ChainUnreachable
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import calls
@@ -42,6 +43,7 @@ class Heartbeat:
         self._identity = identity
         self._sending: set[Due] = set()
         self._registered: bool | None = None
+        self.suspension = SuspensionLog(host)
 
     async def run(self) -> None:
         """Send what is due, for ever."""
@@ -72,6 +74,7 @@ class Heartbeat:
             now_ms = await self._chain.now_ms()
         except (ChainUnreachable, BadReply):
             return LOOK_S  # the watcher says so already
+        self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
         period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
         for wanted in due(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:

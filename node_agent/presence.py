@@ -30,11 +30,13 @@ class Due(StrEnum):
 def due(
     host: HostRecord, period_ms: int, endpoint: bytes, now_ms: int, beat_at_ppm: int = BEAT_AT_PPM
 ) -> frozenset[Due]:
-    """What is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time.
+    """Return what is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time.
 
-    `beat_at_ppm`: the part of a period, in millionths, after which a heartbeat follows the last one.
+    `beat_at_ppm`: the part of a period, in millionths, after which a heartbeat follows the last one. An unverified host
+    sends heartbeats only if it answers challenges: the chain lets nobody challenge a host that is silent.
     """
-    if isinstance(host.status, (HostStatusUnverified, HostStatusRetired)):
+    unverified = isinstance(host.status, HostStatusUnverified) and not host.answers_challenges
+    if unverified or isinstance(host.status, HostStatusRetired):
         return frozenset()
     wanted = set()
     waited_ms = now_ms - host.last_heartbeat

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.ports import Call, Signer
 from offchain.link.registration import register
@@ -9,6 +11,8 @@ from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vend
 
 NETWORK_UNKNOWN = 0
 """Nothing has measured it yet: such a host gets no task that wants a certain speed."""
+ANSWERS_CHALLENGES: Final = False
+"""Whether the agent answers challenges. No part of it computes proofs yet, so its hosts are not challenged."""
 
 
 def hardware_spec(hardware: Hardware) -> HardwareSpec:
@@ -16,6 +20,7 @@ def hardware_spec(hardware: Hardware) -> HardwareSpec:
     return HardwareSpec(
         tier=hardware.tier,
         capabilities=hardware.capabilities,
+        answers_challenges=ANSWERS_CHALLENGES,
         cpu_milli=hardware.cpu_milli,
         memory_mib=hardware.memory_mib,
         disk_gib=hardware.disk_gib,

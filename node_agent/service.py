@@ -34,6 +34,7 @@ from node_agent.heartbeat import Heartbeat
 from node_agent.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.pod_notes import PodNotes
 from node_agent.ports import Driver, DriverError
+from node_agent.register import ANSWERS_CHALLENGES
 from node_agent.rounds import every
 from node_agent.runner import CommandRunner, over_disk, report_key
 from node_agent.sender import Sender
@@ -183,6 +184,7 @@ class Agent:
         """Serve until `stop` is set. Containers run on; the next start takes them up again."""
         record = await self._chain.host(self._host)
         check_devices(record, self._hardware)
+        check_answers(record)
         genesis_hash = await self._port.genesis_hash()
         server = HostServer(
             self._transport,
@@ -254,6 +256,11 @@ class Agent:
     async def send(self, key: str, call: Call) -> bool:
         """Have a call of the host included, once at a time for each key; whether it took effect."""
         return await self._sender.send_again(f"beside/{key}", call)
+
+    @property
+    def suspended_since_ms(self) -> int | None:
+        """The chain's time at which the agent saw the host's suspension begin; None where it did not see that."""
+        return self._heartbeat.suspension.since_ms
 
     @property
     def troubles(self) -> Mapping[str, str]:
@@ -460,6 +467,15 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
             "Start the agent with the hardware it was registered with (the same --simulate profile), "
             "or have the chain take what is here: gantry agent change-hardware.",
+        )
+
+
+def check_answers(record: HostRecord | None) -> None:
+    """Warn where the host is registered as one that answers challenges and this agent does not: that costs its bond."""
+    if record is not None and record.answers_challenges and not ANSWERS_CHALLENGES:
+        log.warning(
+            "the host is registered as one that answers challenges, and this agent answers none: "
+            "gantry agent change-hardware registers it as it is"
         )
 
 

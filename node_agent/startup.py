@@ -20,6 +20,7 @@ from node_agent.access.agent_loop import BoundReceipts
 from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
+from node_agent.drivers.cdi import offers_all
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.sandbox_trial import is_sandboxed
 from node_agent.duplicates import other_agent_block, wait_for_silence
@@ -230,7 +231,16 @@ def _facts(agent: Agent, lock: MachineLock, watch: DeviceWatch, prober: Prober, 
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
-        return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
+        since_ms = agent.suspended_since_ms
+        suspension = {} if since_ms is None else {"since_ms": since_ms}
+        return {
+            "pods": pods,
+            "devices": devices,
+            "network": network,
+            "gateways": gateways,
+            "troubles": troubles,
+            "suspension": suspension,
+        }
 
     return facts
 
@@ -352,7 +362,9 @@ def probe_hardware(settings: Settings, *, sandboxed: bool | None = None) -> hw.H
     hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
     if sandboxed is None:
         sandboxed = is_sandboxed(settings.docker_host, settings.runtime)
-    capabilities = replace(hardware.capabilities, shares=settings.share_gpus, sandboxed=sandboxed)
+    nvidia = [device.uuid for device in hardware.devices if device.uuid is not None and device.vendor == "Nvidia"]
+    cdi = offers_all(settings.docker_host, nvidia)
+    capabilities = replace(hardware.capabilities, shares=settings.share_gpus, cdi=cdi, sandboxed=sandboxed)
     return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
 

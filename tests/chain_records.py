@@ -37,6 +37,21 @@ def placement(**changes: Any) -> gen.Placement:
     return replace(anywhere, **changes)
 
 
+def hardware(cpu_milli: int, memory_mib: int, disk_gib: int) -> gen.HardwareSpec:
+    """A machine without GPUs."""
+    return gen.HardwareSpec(
+        tier=gen.Tier.CONSUMER,
+        capabilities=DOCKER,
+        answers_challenges=False,
+        cpu_milli=cpu_milli,
+        memory_mib=memory_mib,
+        disk_gib=disk_gib,
+        network_mbps_down=100,
+        network_mbps_up=100,
+        devices=(),
+    )
+
+
 def host_record(provider: str, **changes: Any) -> gen.HostRecord:
     capacity = gen.Capacity(8000, 8192, 100)
     record = gen.HostRecord(
@@ -60,6 +75,8 @@ def host_record(provider: str, **changes: Any) -> gen.HostRecord:
         last_heartbeat=0,
         downtime_ms=0,
         live_leases=0,
+        answers_challenges=False,
+        challenged=None,
     )
     return replace(record, **changes)
 

@@ -15,7 +15,7 @@ from node_agent.cli import options, signing
 from node_agent.cli.life import Office, office
 from node_agent.cli.output import Teller, details, finish
 from node_agent.install.service import Service, service_for
-from node_agent.register import hardware_spec
+from node_agent.register import ANSWERS_CHALLENGES, hardware_spec
 from node_agent.startup import HARDWARE, Settings, key_of, probe_hardware
 from node_agent.telemetry import hardware as hw
 from offchain.link.errors import OurError
@@ -59,7 +59,7 @@ async def _change(here: Office, settings: Settings, *, check_only: bool) -> None
     if kept is None:
         raise OurError(f"{settings.state / HARDWARE} is not there.", "Run gantry agent join with this folder.")
     now = probe_hardware(settings)
-    lines = list(differences(kept, now))
+    lines = [*differences(kept, now), *answers_changed(record)]
     on_chain = _is_on_chain(record, now)
     if not lines:
         here.tell.text("Nothing is different from what the host was registered with.")
@@ -164,7 +164,14 @@ def _is_on_chain(record: HostRecord, hardware: hw.Hardware) -> bool:
         tuple(device.spec for device in record.devices) == tuple(spec.devices)
         and (total.cpu_milli, total.memory_mib, total.disk_gib) == (spec.cpu_milli, spec.memory_mib, spec.disk_gib)
         and (record.tier, record.capabilities) == (spec.tier, spec.capabilities)
+        and record.answers_challenges == spec.answers_challenges
     )
+
+
+def answers_changed(record: HostRecord) -> Iterator[str]:
+    """A line where the agent answers challenges and the chain says otherwise, or the other way round."""
+    if record.answers_challenges != ANSWERS_CHALLENGES:
+        yield "answers challenges: yes -> no" if record.answers_challenges else "answers challenges: no -> yes"
 
 
 def differences(kept: hw.Hardware, now: hw.Hardware) -> Iterator[str]:

@@ -16,6 +16,7 @@ from offchain.link.ports import ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import Balance, GantryChain, LeaseOfTask
 from offchain.schema._generated_chain import HostRecord, HostsParams
+from offchain.schema.standing import Suspension, suspension_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,16 @@ class HostView:
     def payable(self) -> int:
         """What of it can be had now."""
         return sum(one.payable for one in self.due)
+
+    @property
+    def suspension(self) -> Suspension | None:
+        """Why the host is suspended; None where it is not."""
+        return None if self.record is None else suspension_of(self.host, self.record)
+
+    @property
+    def suspended_since_ms(self) -> int | None:
+        """The chain's time at which the suspension began, where the running agent saw it."""
+        return None if self.running is None else self.running.suspension.get("since_ms")
 
     @property
     def silent_ms(self) -> int | None:

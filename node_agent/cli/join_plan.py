@@ -57,6 +57,6 @@ def why_not_online(record: HostRecord | None) -> str:
         case "Unverified":
             return "this network lets hosts in one by one: its operators have to verify yours first"
         case "Suspended":
-            return "the host is suspended; gantry agent status says why"
+            return "the host is suspended; gantry agent status says why, and what ends it"
         case _:
             return ""

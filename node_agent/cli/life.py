@@ -1,4 +1,4 @@
-"""`drain`, `undrain`, `set-ask`, `leave`, `withdraw`: a host's life after it has joined."""
+"""`drain`, `undrain`, `set-ask`, `top-up`, `leave`, `withdraw`: a host's life after it has joined."""
 
 from __future__ import annotations
 
@@ -163,6 +163,47 @@ def set_ask(settings: Settings, keys: signing.Keys, ask: Callable[[Ask | None], 
             configs.with_ask(settings.state, wanted)
         here.tell.text(*_ask_lines(wanted))
         here.tell.result({"host": here.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
+
+    _command(work, settings, keys, Teller(as_json))
+
+
+@click.command("top-up")
+@click.option("--amount", type=options.Amount(), help="How much is added. Default: what the bond lacks.")
+@signing.options
+@options.JSON
+@options.folder
+def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_json: bool) -> None:
+    """Add to the host's bond. A host that is suspended for slashes comes back with its next heartbeat.
+
+    \b
+    Examples:
+      gantry agent top-up --provider-key-file provider.json
+      gantry agent top-up --amount 5 --provider-key-file provider.json
+    """
+
+    async def work(here: Office) -> None:
+        record = await here.record()
+        before = record.bond
+        added = max(0, record.bond_required - before) if amount is None else amount
+        if added:
+
+            async def done() -> bool:
+                return (await here.record()).bond >= before + added
+
+            call = calls.hosts_top_up_bond(host=here.host, amount=added)
+            await here.desk.agreed(call, f"{format_amount(added)} will be added to the bond.", done)
+            record = await here.record()
+        bond = f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"
+        here.tell.text(f"The bond is {bond}{'' if added else ': it lacks nothing'}. The host is {record.status.tag}.")
+        here.tell.result(
+            {
+                "host": here.host,
+                "added": added,
+                "bond": record.bond,
+                "bond_required": record.bond_required,
+                "status": record.status.tag,
+            }
+        )
 
     _command(work, settings, keys, Teller(as_json))
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import secrets
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import docker
 import psutil
 import requests.exceptions
-import yaml
 from docker.utils import kwargs_from_env
 
 from node_agent.cli.advisories import Component
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
 from node_agent.cli.components import engine_components, installed_toolkit, with_packages
+from node_agent.drivers.cdi import named_devices
 from node_agent.drivers.docker_disks import disks_of
 from node_agent.drivers.docker_gate import Gates
 from node_agent.drivers.runtimes import choose, offers
@@ -41,8 +39,6 @@ from offchain.schema.wire import WEBSOCKET
 
 _ENGINE_TIMEOUT_S = 5
 _DIAL_S = 3.0
-_CDI_FILE_BYTES = 4 << 20
-_CDI_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> Facts:
@@ -95,7 +91,7 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         version=str(info.get("ServerVersion")),
         cgroup_version=int(info.get("CgroupVersion") or 1),
         cdi=bool(folders),
-        cdi_devices=cdi_devices(folders),
+        cdi_devices=named_devices(folders),
         runtimes=frozenset(info.get("Runtimes") or ()),
         seccomp=any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()),
         storage=str(info.get("Driver") or ""),
@@ -122,24 +118,6 @@ def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:
-    """The full names of all devices in these folders' CDI files. What cannot be read names none."""
-    names: set[str] = set()
-    for folder in folders:
-        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if file.suffix not in _CDI_SUFFIXES:
-                continue
-            try:
-                if file.stat().st_size > _CDI_FILE_BYTES:
-                    continue
-                text = file.read_text(encoding="utf-8")
-                document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-                names |= {f"{document['kind']}={device['name']}" for device in document["devices"]}
-            except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
-                continue
-    return frozenset(names)
 
 
 def disk_of(root_dir: Path | None, state: Path) -> Path:

@@ -21,6 +21,7 @@ from node_agent.startup import Settings, key_of, reached
 from offchain.link import harmless
 from offchain.link.errors import OurError
 from offchain.schema.manifest_values import format_amount
+from offchain.schema.standing import challenges_text
 
 
 @click.command()
@@ -118,6 +119,7 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
             ("Disk", f"{record.free.disk_gib} of {record.total.disk_gib} GiB free"),
             ("Owed", f"{format_amount(view.owed)}, of which gantry agent claim gets {format_amount(view.payable)} now"),
             ("Earned", None if view.earned is None else _earned_text(view)),
+            ("Challenges", challenges_text(answers=record.answers_challenges, challenged=record.challenged)),
             ("Provider has", None if view.balance is None else f"{format_amount(view.balance.spendable)} to spend"),
             ("Agent", agent),
             ("Service", f"{service.kind}, {'running' if runs else 'stopped'}"),
@@ -127,7 +129,8 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
             ("Network", _network_text(view)),
         ]
     )
-    return [*lines, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
+    way_back = () if view.suspension is None else view.suspension.way_back
+    return [*lines, *way_back, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
 def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
@@ -137,6 +140,8 @@ def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str
         "host": view.host,
         "registered": record is not None,
         "status": None if record is None else record.status.tag,
+        "suspension": None if view.suspension is None else view.suspension.plain(view.suspended_since_ms),
+        "answers_challenges": None if record is None else record.answers_challenges,
         "provider": None if record is None else record.provider,
         "bond": None if record is None else record.bond,
         "bond_required": None if record is None else record.bond_required,
@@ -209,8 +214,10 @@ def _status_text(view: HostView) -> str:
         case "Retiring":
             left = int(value) - view.now
             return f"{tag}: the bond is free {f'in {duration(left)}' if left > 0 else 'now: gantry agent withdraw'}"
-        case "Suspended":
-            return f"{tag} ({value})"
+        case "Suspended" if view.suspension is not None:
+            since_ms = view.suspended_since_ms
+            since = "" if since_ms is None else f", for {duration(view.now - since_ms)}"
+            return f"{tag}{since}: {view.suspension.text}"
         case _:
             return tag
 

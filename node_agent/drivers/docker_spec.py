@@ -12,6 +12,7 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
+from node_agent.drivers.cdi import name_of
 from node_agent.drivers.runtimes import Runtime
 from node_agent.drivers.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest_types import WHOLE_GPU
@@ -338,7 +339,7 @@ def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]
     if not uuids:
         return []
     if cdi:
-        return [DeviceRequest(driver="cdi", device_ids=[f"nvidia.com/gpu={uuid}" for uuid in uuids])]
+        return [DeviceRequest(driver="cdi", device_ids=[name_of(uuid) for uuid in uuids])]
     return [DeviceRequest(driver="nvidia", device_ids=list(uuids), capabilities=[["gpu"]])]
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from node_agent.telemetry.hardware import Device
 from offchain.schema._generated_chain import Capabilities, Tier
-
-CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 _DATACENTER = frozenset((
     "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
@@ -27,14 +24,12 @@ def tier_of(devices: Iterable[Device]) -> Tier:
     return Tier.PROFESSIONAL if words & _PROFESSIONAL else Tier.CONSUMER
 
 
-def capabilities_of(devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS) -> Capabilities:
+def capabilities_of(devices: Iterable[Device]) -> Capabilities:
     """Return what the agent can run here with the drivers that it has, which is the one for Docker.
 
-    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. Whether shares
-    of GPUs are handed out is for the owner to say, and whether pods are sandboxed follows from the engine's runtime.
+    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. CDI and the
+    sandbox follow from what the engine shows, and shares of GPUs from what the owner says: see
+    :func:`node_agent.startup.probe_hardware`.
     """
-    cdi = any(
-        file.suffix in (".json", ".yaml") for folder in cdi_folders if folder.is_dir() for file in folder.iterdir()
-    )
     mig = any(device.mig for device in devices)
-    return Capabilities(docker=True, kvm=False, kubernetes=False, cdi=cdi, mig=mig, shares=False, sandboxed=False)
+    return Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=mig, shares=False, sandboxed=False)

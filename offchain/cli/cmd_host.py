@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Any
 
 import click
 
-from offchain.cli import options
+from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress, say, table
-from offchain.cli.session import connected, run
+from offchain.cli.session import connected, run, send
 from offchain.cli.views import HostView, read_host, read_hosts, score_text, text_of
+from offchain.schema._generated_chain import calls
 from offchain.schema.manifest_values import format_amount, parse_duration
+from offchain.schema.standing import challenges_text
 
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")
 def host() -> None:
-    """List and show hosts, with their prices and scores.
+    """List, show and challenge hosts, with their prices and scores.
 
     \b
     Examples:
@@ -81,7 +84,7 @@ def show(address: str, url: str | None, as_json: bool) -> None:
         [
             ("Host", view.id),
             ("Provider", view.provider),
-            ("Status", view.status),
+            ("Status", _status_text(view)),
             ("Region", view.region),
             ("Tier", view.tier),
             ("Runs", ", ".join(name for name in view.capabilities if name != "sandboxed")),
@@ -89,6 +92,7 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
             ("Bond", format_amount(view.bond)),
             ("Leases now", view.live_leases),
+            ("Challenges", challenges_text(answers=view.answers_challenges, challenged=view.challenged)),
             ("Reached at", text_of(view.endpoint).replace(",", ", ")),
             ("Network", _network_text(view)),
             ("Latency", f"{view.latency_ms} ms, as it measured it" if view.latency_ms else "not measured yet"),
@@ -110,6 +114,50 @@ def show(address: str, url: str | None, as_json: bool) -> None:
         order = "" if device["healthy"] else ", out of order"
         what = f"{device['vendor']} {device['model']}, {device['vram_mib']} MiB"
         say(f"GPU {number}  {what}{simulated}, {free}{whose}{order}")
+    for sentence in () if view.suspension is None else view.suspension.way_back:
+        say(sentence)
+
+
+@host.command()
+@options.address
+@click.option("--device", default=0, show_default=True, type=click.IntRange(0, 255), help="The number of the GPU.")
+@click.option("--lease", type=click.IntRange(0), help="Your lease of the GPU. Needed while it is leased.")
+@options.account
+@options.url
+@options.as_json
+def challenge(
+    address: str,
+    device: int,
+    lease: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a host to prove that a GPU of it is what the host says. The account pays the verifiers that judge it.
+
+    For verifiers and for the host's provider; with --lease for the tenant of the GPU, who agrees that the host takes
+    the GPU away from the pod until it has answered.
+
+    \b
+    Examples:
+      gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --account //Bob
+      gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --lease 458752 --account //Eve
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> dict[str, Any]:
+        async with connected(url) as chain:
+            call = calls.verification_open_challenge(host=address, device=device, lease=lease)
+            opened = (await send(chain, call, signer)).event("Verification", "ChallengeOpened").fields
+            return {name: opened[name] for name in ("challenge", "host", "device", "fee")}
+
+    opened = run(work())
+    if as_json:
+        emit(opened)
+        return
+    fee = format_amount(opened["fee"])
+    say(f"Challenge {opened['challenge']} of GPU {device} is open; {fee} are held for the verifiers that judge it.")
 
 
 @host.command()
@@ -147,6 +195,10 @@ def wait(url: str | None, count: int, timeout: str) -> None:
             "gantry host list shows the status of each; an agent's log says why it is not online.",
             code="timeout",
         )
+
+
+def _status_text(view: HostView) -> str:
+    return view.status if view.suspension is None else f"Suspended: {view.suspension.text}"
 
 
 def _network_text(view: HostView) -> str:

@@ -16,6 +16,7 @@ from offchain.schema.escrow import owed_by
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.reasons import SENTENCES, code, innermost, sentence
 from offchain.schema.score import host_ppm
+from offchain.schema.standing import Suspension, suspension_of
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000
@@ -180,6 +181,10 @@ class HostView:
     bond: int
     last_heartbeat: int
     live_leases: int
+    answers_challenges: bool
+    challenged: int | None
+    """The GPU that takes no lease until the host has answered a challenge of it."""
+    suspension: Suspension | None
     score_ppm: int | None
     settled_leases: int
 
@@ -202,6 +207,9 @@ class HostView:
             "bond": self.bond,
             "last_heartbeat": self.last_heartbeat,
             "live_leases": self.live_leases,
+            "answers_challenges": self.answers_challenges,
+            "challenged": self.challenged,
+            "suspension": None if self.suspension is None else self.suspension.plain(),
             "host_score": self.score_ppm,
             "settled_leases": self.settled_leases,
         }
@@ -306,6 +314,12 @@ async def read_hosts(chain: ChainPort, at: bytes | None = None) -> list[HostView
     return sorted((host_view(host, record, by_host.get(host)) for host, record in records), key=lambda view: view.id)
 
 
+def _suspension(host: str, record: dict[str, Any]) -> Suspension | None:
+    if not isinstance(gen.HostStatus.decode(record["status"]), gen.HostStatusSuspended):
+        return None
+    return suspension_of(host, gen.HostRecord.decode(record))
+
+
 def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -> HostView:
     """A `HostRecord` and a `HostScore`."""
     return HostView(
@@ -340,6 +354,9 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         bond=record["bond"],
         last_heartbeat=record["last_heartbeat"],
         live_leases=record["live_leases"],
+        answers_challenges=record["answers_challenges"],
+        challenged=record["challenged"],
+        suspension=_suspension(host, record),
         score_ppm=None if score is None else host_ppm(gen.HostScore.decode(score)),
         settled_leases=0 if score is None else score["settled_leases"],
     )

@@ -271,6 +271,18 @@ class HostsBondWithdrawn(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class HostsDeviceChallenged(GantryEvent):
+    """A device takes no new lease until the host has answered a challenge of it."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceChallenged"
+    host: AccountId
+    """The host."""
+    device: int | None
+    """The device; none: the host has answered, or the challenge is over."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSubmitted(GantryEvent):
     """A tenant submitted tasks."""
 
@@ -990,7 +1002,7 @@ class VerificationVerifierPenalised(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class VerificationVerifierRewarded(GantryEvent):
-    """A verifier was paid for having voted with the majority."""
+    """A verifier was paid for having voted with the majority, or for a challenge that the host did not answer."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "VerifierRewarded"
@@ -1445,6 +1457,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Hosts", "Slashed"): lambda f: HostsSlashed(host=f["host"], fault=Fault.decode(f["fault"]), amount=f["amount"]),
     ("Hosts", "BondToppedUp"): lambda f: HostsBondToppedUp(host=f["host"], amount=f["amount"]),
     ("Hosts", "BondWithdrawn"): lambda f: HostsBondWithdrawn(host=f["host"], amount=f["amount"]),
+    ("Hosts", "DeviceChallenged"): lambda f: HostsDeviceChallenged(host=f["host"], device=f["device"]),
     ("Tasks", "Submitted"): lambda f: TasksSubmitted(
         first=f["first"],
         count=f["count"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -40,14 +41,17 @@ def _one_name(name: str) -> str:
 
 
 def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | None) -> Host:
-    """A host as its record has it, and the evidence about it, if there is any."""
+    """Return a host as its record has it, with the evidence about it, if there is any.
+
+    Nothing of a challenged device is free: the chain refuses leases of it until the host has answered.
+    """
     return Host(
         id=host_id,
         provider=record.provider,
         status=HostStatus(record.status.tag),
         total=record.total,
         free=record.free,
-        devices=record.devices,
+        devices=_devices(record),
         ask=record.ask,
         region=record.region,
         tier=record.tier,
@@ -59,6 +63,15 @@ def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | Non
         downtime_ms=record.downtime_ms,
         live_leases=record.live_leases,
         score_ppm=UNKNOWN_PPM if score is None else host_ppm(score),
+    )
+
+
+def _devices(record: chain.HostRecord) -> tuple[chain.Device, ...]:
+    if record.challenged is None:
+        return record.devices
+    return tuple(
+        replace(device, milli_free=0) if place == record.challenged else device
+        for place, device in enumerate(record.devices)
     )
 
 

@@ -13,7 +13,7 @@ from offchain.link.keys import from_uri
 from offchain.link.ports import Call, ChainEvent, DispatchFailure, Signer
 from offchain.schema import _generated_chain as gen
 from offchain.schema.chain import compact
-from tests.chain_records import DOCKER, NO_GPU, ask, task_spec
+from tests.chain_records import NO_GPU, ask, hardware, task_spec
 from tests.real_chain import GTY, Chain, plain
 
 MANIFEST = b"services: {}"
@@ -26,7 +26,7 @@ PATCH = {
     "tasks": {"params": {"startTimeoutMs": 60 * MINUTE_MS, "disputeWindowMs": 60 * MINUTE_MS, "archiveAfterMs": 1}},
 }
 ANYONE = from_uri("//Ferdie")
-HARDWARE = gen.HardwareSpec(gen.Tier.CONSUMER, DOCKER, 8_000, 8_192, 100, 100, 100, ())
+HARDWARE = hardware(8_000, 8_192, 100)
 RENTAL = task_spec(
     kind=gen.TaskKind.RENTAL,
     manifest_digest=sha256(MANIFEST).digest(),

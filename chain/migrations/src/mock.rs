@@ -4,9 +4,9 @@ use frame_support::assert_ok;
 pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use gantry_primitives::{
     registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord,
-    Endpoint, GpuRequest, HardwareSpec, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult,
-    RegionName, Resources, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor,
-    VerificationPolicy,
+    Endpoint, GpuRequest, HardwareSpec, HostChallenges, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement,
+    PodResult, RegionName, Resources, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier,
+    Usage, Vendor, VerificationPolicy,
 };
 use sp_core::Pair;
 
@@ -28,6 +28,15 @@ gantry_mock::network!();
 /// The disputes of the verification pallet, which this runtime does not have.
 #[frame_support::storage_alias]
 pub type Disputes = StorageMap<Verification, frame_support::Twox64Concat, TaskId, DisputeRecord>;
+
+/// When each host was challenged, as the verification pallet keeps it.
+#[frame_support::storage_alias]
+pub type Challenged = StorageMap<Verification, frame_support::Blake2_128Concat, HostId, HostChallenges>;
+
+/// The parameters of the verification pallet.
+#[frame_support::storage_alias]
+pub type VerificationParams =
+    StorageValue<Verification, pallet_gantry_verification::Params, frame_support::pallet_prelude::ValueQuery>;
 
 /// The time at which every test begins.
 pub const START: Moment = 1_700_000_000_000;
@@ -73,6 +82,7 @@ pub fn online_host(number: u8) -> HostId {
     let hardware = HardwareSpec {
         tier: Tier::Consumer,
         capabilities: Capabilities { docker: true, shares: true, ..Default::default() },
+        answers_challenges: false,
         cpu_milli: 64_000,
         memory_mib: 65_536,
         disk_gib: 1_000,

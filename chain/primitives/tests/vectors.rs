@@ -194,6 +194,8 @@ fn host(value: &Value) -> HostRecord {
         last_heartbeat: 0,
         downtime_ms: 0,
         live_leases: 0,
+        answers_challenges: false,
+        challenged: None,
     }
 }
 

@@ -237,7 +237,13 @@ fn verification(pace: Pace) -> pallet_gantry_verification::Params {
         unbonding_ms: scaled(production.unbonding_ms),
         committee_size: if pace == Pace::Production { production.committee_size } else { 3 },
         challenge_rest_ms: scaled(production.challenge_rest_ms),
-        answer_ms: if pace == Pace::Test { 10 * SECOND } else { production.answer_ms },
+        // Half as much again as the absence limit.
+        answer_ms: match pace {
+            Pace::Test => 45 * SECOND,
+            Pace::Staging => 3 * MINUTE,
+            Pace::Production => 15 * MINUTE,
+        },
+        miss_period_ms: scaled(production.miss_period_ms),
         challenge_commit_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_commit_ms },
         challenge_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_reveal_ms },
         result_commit_ms: if pace == Pace::Test { MINUTE } else { scaled(production.result_commit_ms) },

@@ -60,7 +60,7 @@ pub type TxExtension = (
 
 /// Migrations that run in the first block after an upgrade.
 pub type Migrations = (
-    gantry_migrations::ExtendParams<Runtime>,
+    gantry_migrations::ExtendParams<Runtime, pallet_gantry_verification::CurrentParams<Runtime>>,
     Versioned<Leases>,
     Versioned<Billing>,
     Versioned<Verification>,

@@ -99,6 +99,7 @@ fn online_host() -> HostId {
         devices: Default::default(),
         tier: Tier::Consumer,
         capabilities: Default::default(),
+        answers_challenges: false,
         network_mbps_down: 0,
         network_mbps_up: 0,
     };

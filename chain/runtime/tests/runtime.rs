@@ -58,6 +58,7 @@ fn registered_host() -> (ed25519::Pair, AccountId) {
         devices: Default::default(),
         tier: Tier::Consumer,
         capabilities: Default::default(),
+        answers_challenges: false,
         network_mbps_down: 0,
         network_mbps_up: 0,
     };

@@ -17,7 +17,10 @@ _PROVED: Final = frozenset(
 )
 
 ROOM: Final = frozenset(
-    {"NotEnoughCpu", "NotEnoughMemory", "NotEnoughDisk", "WrongDeviceCount", "NoSuchDevice", "DeviceBusy"}
+    {
+        *("NotEnoughCpu", "NotEnoughMemory", "NotEnoughDisk", "WrongDeviceCount", "NoSuchDevice", "DeviceBusy"),
+        "DeviceChallenged",
+    }
 )
 """Errors of the pallet of hosts that say that a host has no room for a pod."""
 

@@ -65,6 +65,7 @@ def hardware() -> HardwareSpec:
     return HardwareSpec(
         tier=Tier.CONSUMER,
         capabilities=DOCKER,
+        answers_challenges=False,
         cpu_milli=8_000,
         memory_mib=16_384,
         disk_gib=100,

@@ -19,11 +19,11 @@ from offchain.link.once import submit_once
 from offchain.link.ports import Call, Signer
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, ask
+from tests.chain_records import ask, hardware
 from tests.support.local_network import TENANT, Net
 
 PROVIDER, HOST, STRANGER = "//Dave", "//Flooder", "//Nobody"
-HARDWARE = gen.HardwareSpec(gen.Tier.CONSUMER, DOCKER, 100, 16, 1, 100, 100, ())
+HARDWARE = hardware(100, 16, 1)
 """Too little for any pod: nothing is assigned to the host once its first heartbeat makes it online."""
 SENDERS = 4
 BATCH = 50

@@ -16,12 +16,12 @@ from offchain.link.harmless import line
 from offchain.link.keys import from_uri
 from offchain.link.once import submit_once
 from offchain.schema import _generated_chain as gen
-from tests.chain_records import DOCKER, ask
+from tests.chain_records import ask, hardware
 from tests.support.local_network import PATIENCE, ROOT, TENANT, Net
 
 PROVIDER = "//Eve"
 ATTACK = "\x1b[2J\x9b6n\u202e\u200b\nOK"
-HARDWARE = gen.HardwareSpec(gen.Tier.CONSUMER, DOCKER, 1_000, 1_024, 10, 100, 100, ())
+HARDWARE = hardware(1_000, 1_024, 10)
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 

@@ -100,7 +100,9 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
 
 
 @story()
-async def test_a_host_that_does_not_answer_is_suspended_and_slashed_and_nobody_votes(world: World, cast: Cast) -> None:
+async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_nobody_votes(
+    world: World, cast: Cast
+) -> None:
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
     start = world.now
     matter = await opened_by(world, provider, cast)
@@ -112,18 +114,26 @@ async def test_a_host_that_does_not_answer_is_suspended_and_slashed_and_nobody_v
     assert tried == ["Verification.NotCommitting", "Verification.NotDue"]
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    outcome = ChallengeOutcome.NOT_ANSWERED
-    assert (closed.event.outcome, closed.event.returned) == (outcome, world.params.challenge_fee)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, 0)
     awaited = await client.event(VerificationAnswerAwaited, challenge=matter.value)
     until = awaited.event.until
     # In its hook a block sees the clock of the block before; it is the first that can, or the next.
     earlier, before = (client.blocks[closed.block.ref.number - back].timestamp_ms for back in (4, 2))
     assert earlier <= until < before
-    assert (rewards(world, matter), penalties(world, matter)) == ({}, {})
-    assert await world.gained(provider, start, closed.block) == -BOND // 10, "the fee is back"
-    assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
+    fee = world.params.challenge_fee
+    assert rewards(world, matter) == {member.address: fee // 3 for member in found.members}
+    assert penalties(world, matter) == {}
+    assert await world.gained(provider, start, closed.block) == -fee, "the opener pays the committee"
+    assert (await world.host(host)).status.tag == "Online"
     late = calls.verification_answer(challenge=matter.value, digest=PROOF)
     assert await client.not_free(host, late)
+
+    before = world.now
+    again = await opened_by(world, OPENER, cast)
+    closed = await client.event(VerificationChallengeClosed, challenge=again.value)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NOT_ANSWERED, 0)
+    assert await world.gained(provider, before, closed.block) == -BOND // 10
+    assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
 
 
 @story()
@@ -222,7 +232,7 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
 
     def challenge(host: str, device: int = 0) -> Call:
-        return calls.verification_open_challenge(host=host, device=device)
+        return calls.verification_open_challenge(host=host, device=device, lease=None)
 
     wrong = [
         (ANYONE, challenge(host.address), "NotVerifierNorProvider"),
@@ -248,9 +258,9 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
     await found.votes(YES, YES, NO)
     await client.event(VerificationChallengeClosed, challenge=matter.value)
     assert await client.outcomes((provider, challenge(host.address))) == ["Verification.ChallengedLately"]
-    # Its provider's challenge did not use up the verifiers' turn. A verifier has its fee back where nobody answers.
+    # Its provider's challenge did not use up the verifiers' turn.
     before = world.now
     open_to_all = await opened_by(world, ANOTHER, cast)
     closed = await client.event(VerificationChallengeClosed, challenge=open_to_all.value)
-    assert closed.event.returned == world.params.challenge_fee
-    assert await world.gained(provider, before, closed.block) == -BOND // 10
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, 0)
+    assert await world.gained(provider, before, closed.block) == 0

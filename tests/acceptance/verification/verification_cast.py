@@ -73,6 +73,7 @@ HARDWARE = HardwareSpec(
     capabilities=Capabilities(
         docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
     ),
+    answers_challenges=True,
     cpu_milli=8_000,
     memory_mib=16_384,
     disk_gib=100,

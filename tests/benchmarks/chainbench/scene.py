@@ -118,6 +118,7 @@ class Scene:
         hardware = HardwareSpec(
             tier=Tier.CONSUMER,
             capabilities=DOCKER,
+            answers_challenges=False,
             cpu_milli=1000 * self.room,
             memory_mib=1024 * self.room,
             disk_gib=self.room,

@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from node_agent.drivers.cdi import offers_all
 from node_agent.presence import Due, due
 from node_agent.register import hardware_spec
 from node_agent.startup import Settings, check_isolation, probe_hardware
@@ -16,6 +18,7 @@ from offchain.schema._generated_chain import (
     Capabilities,
     HostStatusOnline,
     HostStatusRetired,
+    HostStatusUnverified,
     HostStatusVerified,
     Tier,
 )
@@ -36,6 +39,9 @@ def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
         (record(HostStatusVerified()), 1_000_000, {Due.HEARTBEAT}),
         (record(endpoint=b"there"), 1_000_000, {Due.ENDPOINT}),
         (record(HostStatusRetired(), endpoint=b"there"), 9_000_000, set()),
+        (record(HostStatusUnverified()), 9_000_000, set()),
+        # The chain lets nobody challenge a host that is silent.
+        (replace(record(HostStatusUnverified()), answers_challenges=True), 9_000_000, {Due.HEARTBEAT}),
     ],
 )
 def test_what_is_due(host, now_ms, wanted):
@@ -115,13 +121,47 @@ def test_the_tier_goes_by_the_best_of_the_models(models, tier):
     assert tier_of([hw.Device("Nvidia", model, 1, "GPU-1") for model in models]) is tier
 
 
-def test_what_is_there_can_be_run(tmp_path):
-    bare = capabilities_of((), cdi_folders=(tmp_path / "none",))
-    assert bare == hw.DOCKER_ONLY
-    (tmp_path / "nvidia.yaml").write_text("")
+def test_slices_of_gpus_are_announced_where_there_are_some():
+    assert capabilities_of(()) == hw.DOCKER_ONLY
     sliced = hw.Device("Nvidia", "A100", 1, "GPU-1", mig=True)
-    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,))
-    assert (rich.docker, rich.cdi, rich.mig) == (True, True, True)
+    assert capabilities_of((sliced,)) == replace(hw.DOCKER_ONLY, mig=True)
+
+
+class _EngineWithCdi:
+    """An engine that reads CDI files in one folder."""
+
+    def __init__(self, *folders: Path) -> None:
+        self._folders = folders
+
+    def info(self) -> dict[str, list[str]]:
+        return {"CDISpecDirs": [str(folder) for folder in self._folders]}
+
+    def close(self) -> None:
+        pass
+
+
+CDI_FILE = """
+kind: nvidia.com/gpu
+devices:
+  - name: GPU-1
+  - name: GPU-2
+"""
+
+
+def test_cdi_is_announced_where_the_engine_offers_every_gpu_by_it(tmp_path, monkeypatch):
+    (tmp_path / "nvidia.yaml").write_text(CDI_FILE)
+    (tmp_path / "broken.json").write_text("{")
+    monkeypatch.setattr("node_agent.drivers.cdi.Engine.client", lambda *_: _EngineWithCdi(tmp_path))
+    assert offers_all(None, ["GPU-1", "GPU-2"])
+    assert not offers_all(None, ["GPU-1", "GPU-3"])
+    assert not offers_all(None, [])
+    # An engine that does not read the folder: CDI is switched off.
+    monkeypatch.setattr("node_agent.drivers.cdi.Engine.client", lambda *_: _EngineWithCdi())
+    assert not offers_all(None, ["GPU-1"])
+
+
+def test_no_cdi_is_announced_without_an_engine(tmp_path):
+    assert not offers_all(f"unix://{tmp_path}/none.sock", ["GPU-1"])
 
 
 def test_no_capability_is_announced_that_no_driver_provides(monkeypatch):

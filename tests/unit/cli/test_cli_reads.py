@@ -11,6 +11,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_hos
 from node_agent.cli.options import Network
 from offchain.cli import cmd_agent, network, session
 from offchain.link.errors import WrongChain
+from offchain.link.ports import Call
 
 
 @pytest.mark.parametrize("address", ["abc", "", "-1", "9" * 99, HOST[:-1] + ("1" if HOST[-1] != "1" else "2")])
@@ -256,3 +257,44 @@ def test_every_help_has_an_example(world: World, command: list[str]) -> None:
     status, out, _ = world.run(*command, "--help")
     assert status == 0
     assert "gantry " + (command[0] if command else "submit") in out.partition("Usage:")[2].partition("\n")[2]
+
+
+def suspended(reason: str, **changes: object) -> dict[str, object]:
+    return the_host(status={"Suspended": reason}, bond=4 * GTY, bond_required=10 * GTY, **changes)
+
+
+def test_a_suspended_host_shows_why_and_what_ends_it(world: World) -> None:
+    assert world.json("host", "show", HOST)["suspension"] is None
+    world.put("Hosts", "Hosts", HOST, suspended("Slashed"))
+    _, out, _ = world.run("host", "show", HOST)
+    assert "Suspended: slashes have left less than half of its bond" in out
+    assert "Top the bond up by 6 GTY: gantry agent top-up" in out
+    shown = world.json("host", "show", HOST)
+    assert shown["status"] == "Suspended(Slashed)"
+    assert (shown["suspension"]["reason"], shown["suspension"]["bond_missing"]) == ("slashed", 6 * GTY)
+    assert shown["suspension"]["since_ms"] is None
+
+
+def test_a_host_shows_whether_it_answers_challenges(world: World) -> None:
+    assert "nobody can challenge the host" in world.run("host", "show", HOST)[1]
+    assert world.json("host", "show", HOST)["answers_challenges"] is False
+    world.put("Hosts", "Hosts", HOST, the_host(answers_challenges=True, challenged=0))
+    assert "GPU 0 is challenged" in world.run("host", "show", HOST)[1]
+    shown = world.json("host", "show", HOST)
+    assert (shown["answers_challenges"], shown["challenged"]) == (True, 0)
+
+
+def test_a_host_is_challenged(world: World) -> None:
+    def effects(call: Call, _account: str) -> list[tuple[str, str, dict[str, object]]]:
+        world.sent.append(call)
+        opened = {"challenge": 7, "host": HOST, "device": call.args["device"], "claim": {}, "opener": CHARLIE}
+        return [("Verification", "ChallengeOpened", {**opened, "fee": GTY})]
+
+    world.chain.effects = effects
+    status, out, _ = world.run("host", "challenge", HOST, "--account", "//Charlie")
+    assert status == 0
+    assert "Challenge 7 of GPU 0 is open; 1 GTY are held" in out
+    found = world.json("host", "challenge", HOST, "--device", "1", "--lease", "9", "--account", "//Charlie")
+    assert found == {"challenge": 7, "host": HOST, "device": 1, "fee": GTY}
+    wanted = [{"host": HOST, "device": 0, "lease": None}, {"host": HOST, "device": 1, "lease": 9}]
+    assert [dict(call.args) for call in world.sent] == wanted

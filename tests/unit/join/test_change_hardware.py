@@ -3,13 +3,15 @@
 import hashlib
 from dataclasses import replace
 
-from node_agent.cli.change_hardware import differences
+from node_agent.cli.change_hardware import answers_changed, differences
 from node_agent.register import hardware_spec
+from node_agent.service import check_answers
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.link import ss58
 from offchain.link.keys import from_uri, verify
 from offchain.link.registration import change_hardware
 from offchain.schema._generated_chain import Capabilities, Tier
+from tests.chain_records import host_record
 
 A100 = Device("Nvidia", "NVIDIA A100", 81920, "GPU-1")
 BEFORE = Hardware(4000, 8192, 100, (A100, replace(A100, uuid="GPU-2")), Tier.DATACENTER)
@@ -37,6 +39,17 @@ def test_each_difference_is_a_line():
         "GPU new: 1 x NVIDIA A100 MIG 3g.40gb, 40960 MiB (MIG-1)",
         "GPU new: 1 x NVIDIA A100 MIG 3g.40gb, 40960 MiB (MIG-2)",
     ]
+
+
+def test_a_host_that_is_said_to_answer_challenges_and_does_not_is_told(caplog):
+    answering = host_record("5P", answers_challenges=True)
+    assert list(answers_changed(answering)) == ["answers challenges: yes -> no"]
+    assert list(answers_changed(host_record("5P"))) == []
+    check_answers(host_record("5P"))
+    check_answers(None)
+    assert caplog.messages == []
+    check_answers(answering)
+    assert "this agent answers none" in caplog.text
 
 
 def test_gpus_in_other_slots_are_told_because_the_chain_counts_them():

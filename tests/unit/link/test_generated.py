@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from offchain.schema import _generated_chain as gen
 from offchain.schema import _generated_events as events
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
-from tests.chain_records import DOCKER, Tasks, ask, lease, placement, task_spec
+from tests.chain_records import Tasks, ask, hardware, lease, placement, task_spec
 from tests.real_chain import plain
 
 ROOT = Path(__file__).parents[3]
@@ -226,14 +227,14 @@ def test_errors_are_explained():
 
 def test_the_host_signs_what_the_chain_checks():
     devices = (gen.DeviceSpec(gen.Vendor.AMD, b"mi300", 1, simulated=True),)
-    hardware = gen.HardwareSpec(gen.Tier.CONSUMER, DOCKER, 4000, 8192, 100, 1, 2, devices)
+    spec = replace(hardware(4000, 8192, 100), answers_challenges=True, devices=devices)
     prices, host = ask(gpu=(gen.GpuPrice(b"mi300", 7),), gpu_per_hour=3), from_uri("//Host", "ed25519")
     content = b"gantry/register/v2" + bytes(32)
     register = next(v for v in RUNTIME.metadata.variants(RUNTIME.pallet("Hosts").calls) if v.name == "register")
-    values = {"hardware": hardware.encode(), "endpoint": b"here", "region": b"eu", "ask": prices.encode()}
+    values = {"hardware": spec.encode(), "endpoint": b"here", "region": b"eu", "ask": prices.encode()}
     account = CODEC.encode(register.fields[0].type, ALICE)
     content += account + b"".join(CODEC.encode(f.type, values[f.name]) for f in register.fields if f.name in values)
-    args = (bytes(32), ALICE, hardware, b"here", b"eu", prices)
+    args = (bytes(32), ALICE, spec, b"here", b"eu", prices)
     assert registration_payload(*args) == blake2_256(content)
     assert verify(host.public_key, "ed25519", blake2_256(content), sign_registration(host, *args))
 

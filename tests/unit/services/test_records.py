@@ -5,8 +5,8 @@ from dataclasses import replace
 from offchain.core.values import RetainedData
 from offchain.link.typed import TaskAndSpec
 from offchain.schema import _generated_chain as gen
-from offchain.services.records import task_of
-from tests.chain_records import lease, task_record, task_spec
+from offchain.services.records import host_of, task_of
+from tests.chain_records import device, host_record, lease, task_record, task_spec
 
 TENANT = "5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y"
 
@@ -22,3 +22,10 @@ def test_the_data_of_the_very_first_lease_is_taken_over_from_its_host():
     again = task_of(moved, source)
     assert again is not None
     assert again.takes_over is None
+
+
+def test_nothing_of_a_challenged_device_is_free():
+    record = host_record("5P", devices=(device(), device()), answers_challenges=True)
+    assert [one.milli_free for one in host_of("host", record, None).devices] == [1000, 1000]
+    challenged = host_of("host", replace(record, challenged=1), None)
+    assert [(one.milli_free, one.healthy) for one in challenged.devices] == [(1000, True), (0, True)]

@@ -2,11 +2,12 @@
 
 use gantry_primitives as now;
 use gantry_primitives::{LeaseId, Moment, UpTo};
+use pallet_gantry_verification as verification;
 
 use crate::v3::{
     hosts::{Capabilities, HostRecord},
     tasks::{Placement, SpecRecord, TaskRecord, TaskSpec},
-    verification::DisputeRecord,
+    verification::{DisputeRecord, HostChallenges, Params},
 };
 
 fn capabilities(old: Capabilities) -> now::Capabilities {
@@ -14,8 +15,8 @@ fn capabilities(old: Capabilities) -> now::Capabilities {
     now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, sandboxed: false }
 }
 
-/// A host. It has no virtual machines: agents of release 3 announced them where /dev/kvm existed, and no driver runs any. One
-/// that was present when the migration began could not send a heartbeat since: its absence limit starts anew at
+/// A host. It has no virtual machines: agents of release 3 announced them where /dev/kvm existed, and no driver runs any. It
+/// does not answer challenges: no agent of release 3 did. One that was present when the migration began could not send a heartbeat since: its absence limit starts anew at
 /// `now`.
 pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit_ms: u64) -> now::HostRecord {
     let was_present = old.last_heartbeat > 0 && began_at <= old.last_heartbeat.saturating_add(absence_limit_ms);
@@ -41,6 +42,8 @@ pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit
         last_heartbeat,
         downtime_ms: old.downtime_ms,
         live_leases: old.live_leases,
+        answers_challenges: false,
+        challenged: None,
     }
 }
 
@@ -108,6 +111,42 @@ pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
         preemption: old.preemption,
         leases: old.leases,
         checkpoints: old.checkpoints,
+    }
+}
+
+/// When a host was challenged. Release 3 did not store who missed a challenge.
+pub(super) fn host_challenges(old: HostChallenges) -> now::HostChallenges {
+    let HostChallenges { open, by_verifier_at, by_provider_at } = old;
+    now::HostChallenges { open, by_verifier_at, by_provider_at, by_tenant_at: None, missed_at: None }
+}
+
+/// The parameters of verification. A host has at least half as much time again for an answer as it may be absent.
+pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verification::Params {
+    let longest = verification::LONGEST_PERIOD_MS;
+    let answer_ms = absence_limit_ms.saturating_add(absence_limit_ms / 2).min(longest);
+    verification::Params {
+        verifier_bond: old.verifier_bond,
+        unbonding_ms: old.unbonding_ms,
+        absence_penalty: old.absence_penalty,
+        minority_penalty: old.minority_penalty,
+        committee_size: old.committee_size,
+        challenge_fee: old.challenge_fee,
+        challenge_rest_ms: old.challenge_rest_ms,
+        answer_ms: old.answer_ms.max(answer_ms),
+        challenge_commit_ms: old.challenge_commit_ms,
+        challenge_reveal_ms: old.challenge_reveal_ms,
+        result_commit_ms: old.result_commit_ms,
+        result_reveal_ms: old.result_reveal_ms,
+        jury_size: old.jury_size,
+        appeal_jury_size: old.appeal_jury_size,
+        dispute_stake: old.dispute_stake,
+        jury_fee: old.jury_fee,
+        hearing_ms: old.hearing_ms,
+        dispute_commit_ms: old.dispute_commit_ms,
+        dispute_reveal_ms: old.dispute_reveal_ms,
+        appeal_ms: old.appeal_ms,
+        // As in production, where it is a week and the rest six hours.
+        miss_period_ms: old.challenge_rest_ms.saturating_mul(28).min(longest),
     }
 }
 

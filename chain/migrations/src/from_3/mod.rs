@@ -15,14 +15,15 @@ use core::marker::PhantomData;
 use frame_support::{
     migrations::{MigrationId, SteppedMigration, SteppedMigrationError},
     pallet_prelude::{ConstU32, StorageVersion},
-    storage::StoragePrefixedMap,
+    storage::{StoragePrefixedMap, StorageValue},
     traits::{Get, OnRuntimeUpgrade},
     weights::{Weight, WeightMeter},
     BoundedVec,
 };
-use gantry_primitives::{DisputeRecord, Moment, TaskId};
+use gantry_primitives::{DisputeRecord, HostChallenges, Moment, TaskId};
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
+use pallet_gantry_verification as verification;
 
 use crate::v3;
 
@@ -51,16 +52,24 @@ pub enum Stage {
     Tasks(Option<Key>),
     /// Disputes. After the tasks, which it reads.
     Disputes(Option<Key>),
+    /// When hosts were challenged.
+    Challenges(Option<Key>),
     /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
     Hosts(Option<Key>),
     /// Storage versions.
     Versions,
 }
 
-/// The migration. It does nothing on a chain that is not in the state of release 3. `D` is the map of disputes by task.
-pub struct From3<T, D>(PhantomData<(T, D)>);
+/// The migration. It does nothing on a chain that is not in the state of release 3. `D` is the map of disputes by task, and
+/// `C` the map of when each host was challenged.
+pub struct From3<T, D, C>(PhantomData<(T, D, C)>);
 
-impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> SteppedMigration for From3<T, D> {
+impl<T, D, C> SteppedMigration for From3<T, D, C>
+where
+    T: tasks::Config,
+    D: StoragePrefixedMap<DisputeRecord>,
+    C: StoragePrefixedMap<HostChallenges>,
+{
     type Cursor = Cursor;
     type Identifier = MigrationId<6>;
 
@@ -73,6 +82,7 @@ impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> SteppedMigration fo
             tasks::Specs::<T>::final_prefix(),
             tasks::Tasks::<T>::final_prefix(),
             D::final_prefix(),
+            C::final_prefix(),
             hosts::Hosts::<T>::final_prefix(),
         ];
         Some(maps.map(|prefix| prefix.to_vec()))
@@ -98,7 +108,12 @@ impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> SteppedMigration fo
     }
 }
 
-impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> From3<T, D> {
+impl<T, D, C> From3<T, D, C>
+where
+    T: tasks::Config,
+    D: StoragePrefixedMap<DisputeRecord>,
+    C: StoragePrefixedMap<HostChallenges>,
+{
     /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
     fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
         match stage {
@@ -118,7 +133,11 @@ impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> From3<T, D> {
                     let leases = leases.into_iter().map(|(lease, _)| lease).collect();
                     convert::dispute(old, BoundedVec::truncate_from(leases))
                 });
-                Some(last.map_or(Stage::Hosts(None), |key| Stage::Disputes(Some(key))))
+                Some(last.map_or(Stage::Challenges(None), |key| Stage::Disputes(Some(key))))
+            }
+            Stage::Challenges(after) => {
+                let last = rewrite(C::final_prefix(), after, meter, |_, old| convert::host_challenges(old));
+                Some(last.map_or(Stage::Hosts(None), |key| Stage::Challenges(Some(key))))
             }
             Stage::Hosts(after) => {
                 let now = hosts::Pallet::<T>::now();
@@ -138,11 +157,11 @@ impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> From3<T, D> {
     }
 }
 
-/// Appends the parameters that release 3 did not have. It runs in the first block after the upgrade, because hooks of that
-/// block read them.
-pub struct ExtendParams<T>(PhantomData<T>);
+/// Writes the parameters that release 3 did not have. It runs in the first block after the upgrade, because hooks of that
+/// block read them. `V` is the value with the parameters of verification.
+pub struct ExtendParams<T, V>(PhantomData<(T, V)>);
 
-impl<T: tasks::Config> OnRuntimeUpgrade for ExtendParams<T> {
+impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade for ExtendParams<T, V> {
     fn on_runtime_upgrade() -> Weight {
         if StorageVersion::get::<tasks::Pallet<T>>() >= VERSION {
             return T::DbWeight::get().reads(1);
@@ -156,6 +175,13 @@ impl<T: tasks::Config> OnRuntimeUpgrade for ExtendParams<T> {
             let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
             (max_replicas, report_grace_ms, max_refusals, refusal_fee).encode()
         });
+        let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;
+        let stored = sp_io::storage::get(&V::hashed_key());
+        match stored.map(|stored| v3::verification::Params::decode_all(&mut &stored[..])) {
+            Some(Ok(old)) => V::put(convert::verification_params(old, absence_limit_ms)),
+            Some(Err(_)) => log::error!(target: LOG, "the parameters of verification are not those of release 3"),
+            None => {}
+        }
         weights::values()
     }
 }

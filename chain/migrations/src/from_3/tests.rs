@@ -131,6 +131,18 @@ fn old_dispute(new: now::DisputeRecord) -> v3::verification::DisputeRecord {
     }
 }
 
+fn old_challenges(new: now::HostChallenges) -> v3::verification::HostChallenges {
+    let now::HostChallenges { open, by_verifier_at, by_provider_at, .. } = new;
+    v3::verification::HostChallenges { open, by_verifier_at, by_provider_at }
+}
+
+/// Parameters of verification whose answer time is `answer_ms`, as release 3 stored them.
+fn store_old_verification_params(answer_ms: u64) {
+    let params = verification::Params { answer_ms, ..Default::default() };
+    VerificationParams::put(&params);
+    truncate(VerificationParams::hashed_key(), params.miss_period_ms.encoded_size());
+}
+
 /// Removes the last bytes of a value.
 fn truncate(key: [u8; 32], bytes: usize) {
     let mut value = sp_io::storage::get(&key).expect("genesis stores parameters").to_vec();
@@ -144,6 +156,8 @@ fn downgrade() {
     replace_all(tasks::Specs::<Test>::final_prefix(), old_spec_record);
     replace_all(tasks::Tasks::<Test>::final_prefix(), old_task);
     replace_all(Disputes::final_prefix(), old_dispute);
+    replace_all(Challenged::final_prefix(), old_challenges);
+    store_old_verification_params(verification::Params::default().answer_ms);
     let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
     let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
@@ -155,11 +169,11 @@ fn downgrade() {
 
 /// Runs the migration with `share` for each block, in which `block_ms` pass. Returns the number of blocks.
 fn migrate(share: Weight, block_ms: u64) -> u32 {
-    ExtendParams::<Test>::on_runtime_upgrade();
+    ExtendParams::<Test, VerificationParams>::on_runtime_upgrade();
     let (mut cursor, mut blocks) = (None, 0);
     loop {
         let mut meter = WeightMeter::with_limit(share);
-        cursor = From3::<Test, Disputes>::transactional_step(cursor, &mut meter).expect("no step fails");
+        cursor = From3::<Test, Disputes, Challenged>::transactional_step(cursor, &mut meter).expect("no step fails");
         assert!(meter.consumed().all_lte(share), "a block takes more than its share");
         blocks += 1;
         if cursor.is_none() {
@@ -179,6 +193,12 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
                 let _ = Hosts::heartbeat(by_host(number));
             }
             (0..pallet_gantry_tasks::NextTaskId::<Test>::get()).filter(|task| task % 3 == 0).for_each(open_dispute);
+            for number in 100..106 {
+                let at = dice.below(2).eq(&0).then(|| Hosts::now());
+                let challenges = now::HostChallenges { by_verifier_at: at, ..Default::default() };
+                Challenged::insert(gantry_mock::host(number), challenges);
+            }
+            VerificationParams::put(verification::Params::default());
             let expected = state();
             downgrade();
             assert_ne!(state(), expected);
@@ -197,7 +217,7 @@ fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
         assert_eq!(
-            From3::<Test, Disputes>::step(None, &mut meter),
+            From3::<Test, Disputes, Challenged>::step(None, &mut meter),
             Err(SteppedMigrationError::InsufficientWeight { required })
         );
         assert!(migrate(required, 0) > 3);
@@ -258,5 +278,28 @@ fn a_halt_is_never_longer_than_the_absence_limit() {
         migrate(PLENTY, 0);
         let migrated = hosts::CurrentParams::<Test>::get();
         assert_eq!((migrated.halt_after_ms, migrated.check()), (20_000, Ok(())));
+    });
+}
+
+#[test]
+fn a_host_has_more_time_to_answer_than_it_may_be_absent() {
+    chain().execute_with(|| {
+        downgrade();
+        store_old_verification_params(60_000);
+        migrate(PLENTY, 0);
+        let migrated = VerificationParams::get();
+        assert_eq!((migrated.answer_ms, migrated.check()), (3 * ABSENCE_LIMIT_MS / 2, Ok(())));
+        assert_eq!(migrated.miss_period_ms, verification::Params::default().miss_period_ms);
+    });
+}
+
+#[test]
+fn a_migrated_host_does_not_answer_challenges() {
+    chain().execute_with(|| {
+        let host = online_host(100);
+        downgrade();
+        migrate(PLENTY, 0);
+        let record = hosts::Hosts::<Test>::get(host).expect("it is registered");
+        assert!(!record.answers_challenges && record.challenged.is_none());
     });
 }

@@ -1,7 +1,65 @@
-//! Disputes of release 3.
+//! Verification of release 3.
 
 use codec::{Decode, Encode};
-use gantry_primitives::{AccountId, Ballot, DisputePhase, Evidence, Moment, Stake, UpTo, Vote, MAX_EVIDENCE};
+use gantry_primitives::{
+    AccountId, Balance, Ballot, ChallengeId, DisputePhase, Evidence, Moment, Stake, UpTo, Vote, MAX_EVIDENCE,
+};
+
+/// See `pallet_gantry_verification::Params`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Params {
+    /// Coins held for a verifier.
+    pub verifier_bond: Balance,
+    /// How long the bond of a verifier that leaves is held.
+    pub unbonding_ms: u64,
+    /// What an absent verifier loses.
+    pub absence_penalty: Balance,
+    /// What a verifier loses that votes against the majority.
+    pub minority_penalty: Balance,
+    /// The members of a committee.
+    pub committee_size: u8,
+    /// The fee for a challenge.
+    pub challenge_fee: Balance,
+    /// The time between two challenges of a host.
+    pub challenge_rest_ms: u64,
+    /// The time for an answer.
+    pub answer_ms: u64,
+    /// The time to commit votes on a challenge.
+    pub challenge_commit_ms: u64,
+    /// The time to reveal them.
+    pub challenge_reveal_ms: u64,
+    /// The time to commit a replicated result.
+    pub result_commit_ms: u64,
+    /// The time to reveal it.
+    pub result_reveal_ms: u64,
+    /// The members of a first jury.
+    pub jury_size: u8,
+    /// The members of the jury of an appeal.
+    pub appeal_jury_size: u8,
+    /// The stake of a dispute.
+    pub dispute_stake: Balance,
+    /// The part of a stake that goes to the jury.
+    pub jury_fee: Balance,
+    /// The time of a hearing.
+    pub hearing_ms: u64,
+    /// The time to commit votes on a dispute.
+    pub dispute_commit_ms: u64,
+    /// The time to reveal them.
+    pub dispute_reveal_ms: u64,
+    /// The time for an appeal.
+    pub appeal_ms: u64,
+}
+
+/// See `gantry_primitives::HostChallenges`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct HostChallenges {
+    /// The open challenge.
+    pub open: Option<ChallengeId>,
+    /// When a verifier last opened one.
+    pub by_verifier_at: Option<Moment>,
+    /// When the provider last opened one.
+    pub by_provider_at: Option<Moment>,
+}
 
 /// See `gantry_primitives::DisputeRecord`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

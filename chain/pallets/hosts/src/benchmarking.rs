@@ -39,6 +39,7 @@ fn hardware() -> HardwareSpec {
             shares: true,
             sandboxed: true,
         },
+        answers_challenges: true,
         network_mbps_down: 10_000,
         network_mbps_up: 10_000,
         cpu_milli: 64_000,

@@ -63,8 +63,8 @@ impl<T: Config> Pallet<T> {
 
     /// Takes the resources of a pod of `tenant` from an online host for one new lease, on exactly the `devices` with these indices.
     ///
-    /// Changes the record alone, and nothing where it fails: with `HostNotOnline`, with the error named like the
-    /// `Misfit`, or with `Overflow`.
+    /// Changes the record alone, and nothing where it fails: with `HostNotOnline`, `DeviceChallenged`, the error
+    /// named like the `Misfit`, or `Overflow`.
     pub fn reserve_in(
         record: &mut HostRecord,
         host: &HostId,
@@ -74,6 +74,7 @@ impl<T: Config> Pallet<T> {
         tenant: &AccountId,
     ) -> Result<(), Error<T>> {
         ensure!(record.status == HostStatus::Online, Error::HostNotOnline);
+        ensure!(record.challenged.is_none_or(|device| !devices.contains(&device)), Error::DeviceChallenged);
         placement_fits(host, record, placement)?;
         let live_leases = record.live_leases.checked_add(1).ok_or(Error::Overflow)?;
         let HostRecord { free, devices: all, .. } = record;

@@ -35,6 +35,7 @@ impl<T: Config> Pallet<T> {
 
         let capacity = capacity(&hardware);
         let bond_required = Self::bond_for(&provider, &hardware)?;
+        let answers_challenges = hardware.answers_challenges;
         let mut record = HostRecord {
             provider: provider.clone(),
             status: HostStatus::Unverified,
@@ -56,6 +57,8 @@ impl<T: Config> Pallet<T> {
             last_heartbeat: 0,
             downtime_ms: 0,
             live_leases: 0,
+            answers_challenges,
+            challenged: None,
         };
         Self::add_to_bond(&mut record, bond_required)?;
         // The host's account may hold no coins; this lets it sign calls that cost nothing.
@@ -95,6 +98,7 @@ impl<T: Config> Pallet<T> {
         record.generation = generation;
         record.tier = hardware.tier;
         record.capabilities = hardware.capabilities;
+        record.answers_challenges = hardware.answers_challenges;
         record.network_mbps_down = hardware.network_mbps_down;
         record.network_mbps_up = hardware.network_mbps_up;
         record.total = capacity(&hardware);
@@ -316,6 +320,20 @@ impl<T: Config> Pallet<T> {
         found.attested = attested;
         Self::store(host, &record);
         Self::deposit_event(Event::DeviceAttested { host: host.clone(), device, attested });
+        Ok(())
+    }
+
+    /// Keeps a device of `host` from new leases while a challenge of it waits for the host's answer; None: no device.
+    ///
+    /// Fails with `NoSuchHost`.
+    pub fn set_challenged(host: &HostId, device: Option<u8>) -> DispatchResult {
+        let mut record = Self::host(host)?;
+        if record.challenged == device {
+            return Ok(());
+        }
+        record.challenged = device;
+        Self::store(host, &record);
+        Self::deposit_event(Event::DeviceChallenged { host: host.clone(), device });
         Ok(())
     }
 

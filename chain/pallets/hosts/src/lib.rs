@@ -244,6 +244,13 @@ pub mod pallet {
             /// What was left of it.
             amount: Balance,
         },
+        /// A device takes no new lease until the host has answered a challenge of it.
+        DeviceChallenged {
+            /// The host.
+            host: HostId,
+            /// The device; none: the host has answered, or the challenge is over.
+            device: Option<u8>,
+        },
     }
 
     /// Why a call was refused.
@@ -351,6 +358,8 @@ pub mod pallet {
         HostsNotSorted,
         /// Another account is the provider of a host of the batch.
         NotProviderOfAll,
+        /// The host must prove first that a named device is real: a challenge of it waits for its answer.
+        DeviceChallenged,
     }
 
     #[pallet::hooks]

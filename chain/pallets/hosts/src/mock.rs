@@ -92,6 +92,7 @@ pub fn hardware(devices: usize) -> HardwareSpec {
     HardwareSpec {
         tier: Tier::Professional,
         capabilities: Capabilities { docker: true, ..Default::default() },
+        answers_challenges: true,
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
         cpu_milli: 4_000,

@@ -220,6 +220,8 @@ fn host_record() -> HostRecord {
         last_heartbeat: START,
         downtime_ms: 0,
         live_leases: 0,
+        answers_challenges: false,
+        challenged: None,
     }
 }
 

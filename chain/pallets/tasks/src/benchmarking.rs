@@ -79,6 +79,8 @@ fn online_host<T: Config>(number: u32) -> HostId {
         last_heartbeat: hosts::Pallet::<T>::now(),
         downtime_ms: 0,
         live_leases: 0,
+        answers_challenges: false,
+        challenged: None,
     };
     frame_system::Pallet::<T>::inc_providers(&host);
     hosts::Hosts::<T>::insert(&host, record);
@@ -284,6 +286,7 @@ pub fn an_unverified_host<T: Config>() -> (HostId, AccountId) {
     let provider = hosts::Hosts::<T>::mutate(&host, |record| {
         let record = record.as_mut().expect("it was just made");
         record.status = HostStatus::Unverified;
+        record.answers_challenges = true;
         record.provider.clone()
     });
     (host, provider)

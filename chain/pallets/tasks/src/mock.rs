@@ -110,6 +110,7 @@ pub fn hardware() -> HardwareSpec {
         devices: vec![device("L4"), device("L4")].try_into().expect("two fit"),
         tier: Tier::Consumer,
         capabilities: Capabilities { docker: true, shares: true, ..Default::default() },
+        answers_challenges: false,
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
     }

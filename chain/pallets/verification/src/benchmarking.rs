@@ -16,7 +16,7 @@ use gantry_primitives::{
 
 use crate::{
     deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, HoldReason,
-    NextChallengeId, Pallet, Params, Results, VerifierList, Verifiers,
+    NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers,
 };
 
 /// Enough for every bond and stake here.
@@ -63,7 +63,7 @@ fn after_seed_delay<T: Config>() {
 fn opened<T: Config>() -> (u64, HostId) {
     let verifiers = ready::<T>();
     let (host, _) = T::BenchmarkHelper::host();
-    Pallet::<T>::do_open_challenge(Some(verifiers[0].clone()), host.clone(), 0).expect("it is sound");
+    Pallet::<T>::do_open_challenge(Some(verifiers[0].clone()), host.clone(), 0, None).expect("it is sound");
     (NextChallengeId::<T>::get() - 1, host)
 }
 
@@ -198,7 +198,7 @@ mod benchmarks {
         let who = ready::<T>()[0].clone();
         let (host, _) = T::BenchmarkHelper::host();
         #[extrinsic_call]
-        _(RawOrigin::Signed(who), host, 0);
+        _(RawOrigin::Signed(who), host, 0, None);
         assert_eq!(Challenges::<T>::iter().count(), 1);
     }
 

@@ -6,29 +6,44 @@ use frame_support::{
 };
 use gantry_primitives::{
     transitions::allows, verification_tables::CHALLENGE_TRANSITIONS, AccountId, Ballot, ChallengeAnswer, ChallengeId,
-    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, Matter, Misconduct, Moment, Salt,
-    Vote,
+    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, LeaseId, Matter, Misconduct, Moment,
+    Salt, Vote,
 };
 
 use crate::{
     ballot, voting::Purse, ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts, NextChallengeId,
-    Pallet,
+    Pallet, Tasks,
 };
 
 impl<T: Config> Pallet<T> {
-    pub(crate) fn do_open_challenge(opener: Option<AccountId>, host: HostId, device: u8) -> DispatchResult {
+    pub(crate) fn do_open_challenge(
+        opener: Option<AccountId>,
+        host: HostId,
+        device: u8,
+        lease: Option<LeaseId>,
+    ) -> DispatchResult {
         let params = CurrentParams::<T>::get();
         let now = Self::now();
         ensure!(T::Hosts::is_listed(&host), Error::<T>::HostNotListed);
         let provider = T::Hosts::provider_of(&host).ok_or(Error::<T>::HostNotListed)?;
         let claim = T::Hosts::device_of(&host, device).ok_or(Error::<T>::NoSuchDevice)?;
+        ensure!(T::Hosts::answers_challenges(&host), Error::<T>::ChallengesNotAnswered);
+        let by_tenant = lease.is_some_and(|lease| {
+            opener.as_ref().is_some_and(|tenant| T::Tasks::holds_device(lease, tenant, &host, device))
+        });
+        ensure!(by_tenant || lease.is_none(), Error::<T>::NotTenantOfLease);
+        ensure!(by_tenant || !T::Hosts::is_leased(&host, device), Error::<T>::DeviceLeased);
         let mut of_host = ByHost::<T>::get(&host).unwrap_or_default();
         ensure!(of_host.open.is_none(), Error::<T>::ChallengeOpen);
         if let Some(who) = &opener {
             let own = *who == provider;
-            ensure!(own || Self::active_verifier(who).is_ok(), Error::<T>::NotVerifierNorProvider);
-            // A provider that challenges its own host cannot keep verifiers from doing so.
-            let last = if own { &mut of_host.by_provider_at } else { &mut of_host.by_verifier_at };
+            ensure!(by_tenant || own || Self::active_verifier(who).is_ok(), Error::<T>::NotVerifierNorProvider);
+            // Neither a provider that challenges its own host nor its tenants can keep verifiers from doing so.
+            let last = match (by_tenant, own) {
+                (true, _) => &mut of_host.by_tenant_at,
+                (false, true) => &mut of_host.by_provider_at,
+                (false, false) => &mut of_host.by_verifier_at,
+            };
             let rested = last.is_none_or(|last| now >= last.saturating_add(params.challenge_rest_ms));
             ensure!(rested, Error::<T>::ChallengedLately);
             *last = Some(now);
@@ -43,6 +58,7 @@ impl<T: Config> Pallet<T> {
         NextChallengeId::<T>::put(next);
         of_host.open = Some(id);
         ByHost::<T>::insert(&host, of_host);
+        T::Hosts::set_challenged(&host, Some(device));
         let ballot = Ballot { asked_in: Self::ask_for_seed(Matter::Challenge(id)), ..Default::default() };
         Self::deposit_event(Event::ChallengeOpened {
             challenge: id,
@@ -85,6 +101,7 @@ impl<T: Config> Pallet<T> {
         let until = now.saturating_add(CurrentParams::<T>::get().challenge_commit_ms);
         record.answer = Some(ChallengeAnswer { digest, at: now });
         Self::move_challenge(id, &mut record, ChallengePhase::Committing, until)?;
+        T::Hosts::set_challenged(&host, None);
         Challenges::<T>::insert(id, record);
         Self::deposit_event(Event::Answered { challenge: id, digest, until });
         Ok(())
@@ -138,10 +155,7 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn end_challenge_phase(id: ChallengeId) -> DispatchResult {
         let mut record = Self::challenge(id)?;
         match record.phase {
-            ChallengePhase::Answering => {
-                Self::dismiss_committee(&mut record.ballot);
-                Self::close_challenge(id, record, ChallengeOutcome::NotAnswered)
-            }
+            ChallengePhase::Answering => Self::miss_challenge(id, record),
             ChallengePhase::Committing if ballot::can_decide(&record.ballot.seats) => {
                 Self::open_challenge_reveals(id, &mut record)?;
                 Challenges::<T>::insert(id, record);
@@ -152,6 +166,26 @@ impl<T: Config> Pallet<T> {
         }
     }
 
+    /// The host did not answer in time. Its opener pays the committee. The host is punished only if it missed another
+    /// challenge shortly before this one was opened.
+    fn miss_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
+        let matter = Matter::Challenge(id);
+        let spent = match &record.opener {
+            Some(who) => {
+                let purse = Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee };
+                Self::pay_committee(matter, &record.ballot, &purse)
+            }
+            None => 0,
+        };
+        record.fee = record.fee.saturating_sub(spent);
+        Self::dismiss_committee(&mut record.ballot);
+        let period = CurrentParams::<T>::get().miss_period_ms;
+        let missed_at = ByHost::<T>::get(&record.host).and_then(|of_host| of_host.missed_at);
+        let again = missed_at.is_some_and(|missed_at| record.opened_at <= missed_at.saturating_add(period));
+        let outcome = if again { ChallengeOutcome::NotAnswered } else { ChallengeOutcome::Missed };
+        Self::close_challenge(id, record, outcome)
+    }
+
     fn open_challenge_reveals(id: ChallengeId, record: &mut ChallengeRecord) -> DispatchResult {
         let until = Self::now().saturating_add(CurrentParams::<T>::get().challenge_reveal_ms);
         Self::move_challenge(id, record, ChallengePhase::Revealing, until)?;
@@ -159,7 +193,8 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Closes the ballot, and the challenge with it, or asks for a second committee where the first came to nothing.
+    /// Closes the ballot, and the challenge with it. Asks for a second committee where the first gave no verdict and no
+    /// lease has taken the device since the host answered.
     fn judge_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
         let matter = Matter::Challenge(id);
         let verdict = ballot::verdict(&record.ballot.seats);
@@ -179,10 +214,13 @@ impl<T: Config> Pallet<T> {
                 }
                 Self::close_challenge(id, record, ChallengeOutcome::Failed)
             }
-            None if record.retried => Self::close_challenge(id, record, ChallengeOutcome::NoVerdict),
+            None if record.retried || T::Hosts::is_leased(&record.host, record.device) => {
+                Self::close_challenge(id, record, ChallengeOutcome::NoVerdict)
+            }
             None => {
                 record.retried = true;
                 record.answer = None;
+                T::Hosts::set_challenged(&record.host, Some(record.device));
                 Self::move_challenge(id, &mut record, ChallengePhase::Waiting, 0)?;
                 Challenges::<T>::insert(id, record);
                 Ok(())
@@ -206,16 +244,26 @@ impl<T: Config> Pallet<T> {
             }
             ChallengeOutcome::Failed => Some(Misconduct::FailedChallenge),
             ChallengeOutcome::NotAnswered => Some(Misconduct::ChallengeNotAnswered),
-            ChallengeOutcome::NoVerdict | ChallengeOutcome::TooFewVerifiers | ChallengeOutcome::HardwareChanged => None,
+            ChallengeOutcome::NoVerdict
+            | ChallengeOutcome::TooFewVerifiers
+            | ChallengeOutcome::HardwareChanged
+            | ChallengeOutcome::Missed => None,
         };
         if let Some(misconduct) = misconduct {
             T::Hosts::attest(&host, device, false);
             T::Hosts::suspend(&host);
             T::Hosts::punish(&host, misconduct, lasted);
         }
+        T::Hosts::set_challenged(&host, None);
+        let now = Self::now();
         ByHost::<T>::mutate(&host, |of_host| {
             if let Some(of_host) = of_host {
                 of_host.open = None;
+                match outcome {
+                    ChallengeOutcome::Missed => of_host.missed_at = Some(now),
+                    ChallengeOutcome::NotAnswered => of_host.missed_at = None,
+                    _ => {}
+                }
             }
         });
         Challenges::<T>::remove(id);

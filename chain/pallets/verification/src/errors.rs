@@ -13,6 +13,7 @@ impl<T> From<Unsound> for Error<T> {
             Unsound::JuryFeeTooHigh => Self::JuryFeeTooHigh,
             Unsound::StakeTooHigh => Self::StakeTooHigh,
             Unsound::PeriodInvalid => Self::PeriodInvalid,
+            Unsound::MissPeriodTooShort => Self::MissPeriodTooShort,
         }
     }
 }

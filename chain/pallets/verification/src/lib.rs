@@ -221,7 +221,7 @@ pub mod pallet {
             /// How much it lost.
             amount: Balance,
         },
-        /// A verifier was paid for having voted with the majority.
+        /// A verifier was paid for having voted with the majority, or for a challenge that the host did not answer.
         VerifierRewarded {
             /// The account.
             who: AccountId,
@@ -506,7 +506,7 @@ pub mod pallet {
         StillBonded,
         /// The verifier sits on a committee or jury that is not done.
         OnDuty,
-        /// The caller is neither a verifier nor the provider of the host.
+        /// The caller is neither a verifier nor the provider of the host, and names no lease.
         NotVerifierNorProvider,
         /// The host is not there, or may not be challenged in its status.
         HostNotListed,
@@ -602,6 +602,14 @@ pub mod pallet {
         PeriodInvalid,
         /// A sum or product does not fit its type.
         Overflow,
+        /// The host does not answer challenges, as its record says (`answers_challenges`).
+        ChallengesNotAnswered,
+        /// A lease holds some of the device. Only the tenant of that lease may have it challenged, and names the lease.
+        DeviceLeased,
+        /// The caller is not the tenant of the lease, or the lease does not hold the device now.
+        NotTenantOfLease,
+        /// The period of missed challenges must not be shorter than the rest between challenges.
+        MissPeriodTooShort,
     }
 
     #[pallet::hooks]
@@ -646,13 +654,19 @@ pub mod pallet {
             Self::do_withdraw_verifier_bond(who)
         }
 
-        /// Ask a host to prove that a device of it is real. By a verifier or by the host's provider, who pays the
-        /// committee, or by root.
+        /// Ask a host that answers challenges to prove that a device of it is real. By a verifier or by the host's
+        /// provider, who pays the committee, or by root. A device that is leased is challenged only by the tenant, who
+        /// names the `lease` and agrees that the host takes the device away from the pod while it computes its proof.
         #[pallet::call_index(3)]
         #[pallet::weight(T::WeightInfo::open_challenge())]
-        pub fn open_challenge(origin: OriginFor<T>, host: HostId, device: u8) -> DispatchResult {
+        pub fn open_challenge(
+            origin: OriginFor<T>,
+            host: HostId,
+            device: u8,
+            lease: Option<LeaseId>,
+        ) -> DispatchResult {
             let opener = ensure_signed_or_root(origin)?;
-            Self::do_open_challenge(opener, host, device)
+            Self::do_open_challenge(opener, host, device, lease)
         }
 
         /// The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid.

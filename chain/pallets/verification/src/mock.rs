@@ -75,6 +75,7 @@ pub const FEE: Balance = 3 * GTY;
 pub const STAKE: Balance = 10 * GTY;
 pub const JURY_FEE: Balance = 6 * GTY;
 pub const REST: u64 = 1_000_000;
+pub const MISS_PERIOD: u64 = 5_000_000;
 pub const ANSWER: u64 = 20_000;
 pub const COMMIT: u64 = 30_000;
 pub const REVEAL: u64 = 40_000;
@@ -157,13 +158,18 @@ pub fn wait_past(ms: u64) {
 }
 
 pub fn open_challenge(opener: u8) -> ChallengeId {
-    assert_ok!(Verification::open_challenge(signed(opener), account(HOST), 0));
+    assert_ok!(Verification::open_challenge(signed(opener), account(HOST), 0, None));
     crate::NextChallengeId::<Test>::get() - 1
 }
 
 /// A challenge by [`OPENER`] that is answered and has its committee.
 pub fn answered() -> (Matter, Vec<AccountId>) {
-    let id = open_challenge(OPENER);
+    answered_by(OPENER)
+}
+
+/// A challenge by `opener` that is answered and has its committee.
+pub fn answered_by(opener: u8) -> (Matter, Vec<AccountId>) {
+    let id = open_challenge(opener);
     blocks(2);
     assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
     let matter = Matter::Challenge(id);
@@ -240,6 +246,7 @@ pub fn params() -> Params {
         dispute_commit_ms: COMMIT,
         dispute_reveal_ms: REVEAL,
         appeal_ms: APPEAL,
+        miss_period_ms: MISS_PERIOD,
     }
 }
 

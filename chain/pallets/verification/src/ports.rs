@@ -15,6 +15,12 @@ pub trait Hosts {
     fn is_listed(host: &HostId) -> bool;
     /// What its provider says about this device of the host; none where there is no such device.
     fn device_of(host: &HostId, device: u8) -> Option<DeviceSpec>;
+    /// Whether the record of the host says that it answers challenges.
+    fn answers_challenges(host: &HostId) -> bool;
+    /// Whether a lease holds some of this device of the host.
+    fn is_leased(host: &HostId, device: u8) -> bool;
+    /// This device of the host takes no new lease; none: every device may. A lease that holds it goes on.
+    fn set_challenged(host: &HostId, device: Option<u8>);
     /// Notes whether this device of the host is proved to be what its provider says.
     fn attest(host: &HostId, device: u8, ok: bool);
     /// A host that is unverified, or suspended for a failed challenge, becomes verified. Nothing happens to any other.
@@ -36,6 +42,8 @@ pub trait Tasks {
     fn leases_of(task: TaskId) -> Vec<(LeaseId, HostId)>;
     /// The task of a lease.
     fn task_of(lease: LeaseId) -> TaskId;
+    /// Whether `tenant` pays for this lease, and the lease holds some of this device of the host now.
+    fn holds_device(lease: LeaseId, tenant: &AccountId, host: &HostId, device: u8) -> bool;
 
     /// How many hosts work on the task for their results to be compared; none where they are not compared or the task
     /// has no pod that runs or waits for the others.
@@ -73,7 +81,7 @@ pub trait Tasks {
 /// What benchmarks need to exist.
 #[cfg(feature = "runtime-benchmarks")]
 pub trait BenchmarkHelper {
-    /// An unverified host with a device that may be challenged, and its provider.
+    /// An unverified host that answers challenges, with a device, and its provider.
     fn host() -> (HostId, AccountId);
     /// A reported task of `tenant` with 16 leases, its dispute window open.
     fn reported_task(tenant: &AccountId) -> TaskId;

@@ -28,7 +28,8 @@ pub struct Params {
     pub challenge_fee: Balance,
     /// A host is challenged by verifiers at most once in so long, and by its own provider, too.
     pub challenge_rest_ms: u64,
-    /// How long a host has to answer once the seed is drawn.
+    /// How long a host has to answer once the seed is drawn. In the runtime's presets it is longer than the absence
+    /// limit of hosts, so that a restart of a host is not a missed challenge.
     pub answer_ms: u64,
     /// How long a committee has to commit its votes on a challenge.
     pub challenge_commit_ms: u64,
@@ -54,6 +55,9 @@ pub struct Params {
     pub dispute_reveal_ms: u64,
     /// How long a verdict may be appealed.
     pub appeal_ms: u64,
+    /// A host is punished for a challenge that it does not answer if it missed another one at most so long before this one
+    /// was opened. At least `challenge_rest_ms`.
+    pub miss_period_ms: u64,
 }
 
 impl Default for Params {
@@ -69,7 +73,7 @@ impl Default for Params {
             committee_size: 5,
             challenge_fee: GTY,
             challenge_rest_ms: 6 * HOUR,
-            answer_ms: 60 * SECOND,
+            answer_ms: 900 * SECOND,
             challenge_commit_ms: 300 * SECOND,
             challenge_reveal_ms: 120 * SECOND,
             result_commit_ms: HOUR,
@@ -82,6 +86,7 @@ impl Default for Params {
             dispute_commit_ms: 6 * HOUR,
             dispute_reveal_ms: HOUR,
             appeal_ms: 12 * HOUR,
+            miss_period_ms: 7 * 24 * HOUR,
         }
     }
 }
@@ -105,6 +110,8 @@ pub enum Unsound {
     StakeTooHigh,
     /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
     PeriodInvalid,
+    /// A second challenge can never be opened in time: the period of misses is shorter than the rest between challenges.
+    MissPeriodTooShort,
 }
 
 impl Params {
@@ -145,9 +152,13 @@ impl Params {
             self.dispute_commit_ms,
             self.dispute_reveal_ms,
             self.appeal_ms,
+            self.miss_period_ms,
         ];
         if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
             return Err(Unsound::PeriodInvalid);
+        }
+        if self.miss_period_ms < self.challenge_rest_ms {
+            return Err(Unsound::MissPeriodTooShort);
         }
         Ok(())
     }
@@ -184,5 +195,8 @@ mod tests {
         assert_eq!(with(|params| params.dispute_stake = Balance::MAX), Err(Unsound::StakeTooHigh));
         assert_eq!(with(|params| params.appeal_ms = 0), Err(Unsound::PeriodInvalid));
         assert_eq!(with(|params| params.answer_ms = u64::MAX), Err(Unsound::PeriodInvalid));
+        let too_short = with(|params| params.miss_period_ms = params.challenge_rest_ms - 1);
+        assert_eq!(too_short, Err(Unsound::MissPeriodTooShort));
+        assert_eq!(with(|params| params.miss_period_ms = params.challenge_rest_ms), Ok(()));
     }
 }

@@ -169,6 +169,22 @@ impl<T: Config> Pallet<T> {
         spent
     }
 
+    /// Divides a purse equally among all members of a committee, whether they have voted or not. What does not divide goes
+    /// to the treasury. Returns how much of the purse was paid.
+    pub(crate) fn pay_committee(matter: Matter, votes: &Ballot, purse: &Purse) -> Balance {
+        let treasury = T::Treasury::get();
+        let mut spent = 0;
+        for flow in shares::divide(&[purse.amount], votes.seats.len()).unwrap_or_default() {
+            let member = votes.seats.get(flow.to).map(|seat| &seat.who);
+            let amount = Self::pay(purse.who, purse.reason, member.unwrap_or(&treasury), flow.amount);
+            spent += amount;
+            if let Some(who) = member.cloned() {
+                Self::deposit_event(Event::VerifierRewarded { who, matter, amount });
+            }
+        }
+        spent
+    }
+
     fn dismiss_if_poor(who: &AccountId, record: &mut VerifierRecord, asked: Balance) {
         if record.status == VerifierStatus::Active && record.bond < asked / 2 {
             Self::leave(who, record, LeaveReason::BondTooLow);

@@ -89,6 +89,8 @@ pub struct HardwareSpec {
     pub tier: Tier,
     /// What it can run.
     pub capabilities: Capabilities,
+    /// Whether its agent answers challenges. A host that does not is never challenged, and its devices are never attested.
+    pub answers_challenges: bool,
     /// Thousandths of a core.
     pub cpu_milli: u32,
     /// Memory in MiB.
@@ -309,4 +311,8 @@ pub struct HostRecord {
     pub downtime_ms: u64,
     /// How many leases hold some of it.
     pub live_leases: u32,
+    /// Whether its agent answers challenges, as registered with its hardware.
+    pub answers_challenges: bool,
+    /// The device that an open challenge is about, until the host has answered. It takes no new lease.
+    pub challenged: Option<u8>,
 }

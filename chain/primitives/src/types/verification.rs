@@ -188,6 +188,10 @@ pub struct HostChallenges {
     pub by_verifier_at: Option<Moment>,
     /// When its own provider last opened one.
     pub by_provider_at: Option<Moment>,
+    /// When a tenant last opened one, of a device that it leases.
+    pub by_tenant_at: Option<Moment>,
+    /// When the host last missed one, unless it was slashed for that.
+    pub missed_at: Option<Moment>,
 }
 
 /// What became of a challenge.
@@ -197,7 +201,7 @@ pub enum ChallengeOutcome {
     Passed,
     /// It is not.
     Failed,
-    /// The host did not answer in time.
+    /// The host did not answer in time, and had missed another challenge shortly before.
     NotAnswered,
     /// Neither of two committees came to a verdict.
     NoVerdict,
@@ -205,6 +209,8 @@ pub enum ChallengeOutcome {
     TooFewVerifiers,
     /// The host passed, but its hardware was changed meanwhile.
     HardwareChanged,
+    /// The host did not answer in time. It is punished only if it misses another challenge soon.
+    Missed,
 }
 
 /// Where replicated results stand. Change only along `verification_tables::RESULTS_TRANSITIONS`.
@@ -352,7 +358,7 @@ pub enum DisputeOutcome {
 pub enum Misconduct {
     /// Its device is not what its provider says.
     FailedChallenge,
-    /// It did not answer a challenge.
+    /// It missed two challenges within a period.
     ChallengeNotAnswered,
     /// Its result differs from that of the majority.
     WrongResult,

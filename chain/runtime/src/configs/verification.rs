@@ -7,8 +7,8 @@ use frame_support::{
     dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::Defensive, weights::Weight,
 };
 use gantry_primitives::{
-    faults::Fault, lease_parts, score::FEE_UNIT, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId,
-    Misconduct, PodResult, SuspendReason, TaskId, Vote,
+    faults::Fault, lease_parts, score::FEE_UNIT, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, Lease, LeaseId,
+    LeaseState, Misconduct, PodResult, SuspendReason, TaskId, Vote, MILLI_PER_DEVICE,
 };
 use pallet_gantry_hosts::Pallet as Hosts;
 use pallet_gantry_reputation::Pallet as Reputation;
@@ -78,6 +78,19 @@ impl ports::Hosts for NetworkHosts {
         record.devices.get(usize::from(device)).map(|found| found.spec.clone())
     }
 
+    fn answers_challenges(host: &HostId) -> bool {
+        Hosts::<Runtime>::host(host).is_ok_and(|record| record.answers_challenges)
+    }
+
+    fn is_leased(host: &HostId, device: u8) -> bool {
+        let Ok(record) = Hosts::<Runtime>::host(host) else { return false };
+        record.devices.get(usize::from(device)).is_some_and(|found| found.milli_free < MILLI_PER_DEVICE)
+    }
+
+    fn set_challenged(host: &HostId, device: Option<u8>) {
+        surely(|| Hosts::<Runtime>::set_challenged(host, device));
+    }
+
     fn attest(host: &HostId, device: u8, ok: bool) {
         surely(|| Hosts::<Runtime>::set_attested(host, device, ok));
     }
@@ -125,6 +138,18 @@ impl ports::Tasks for NetworkTasks {
 
     fn task_of(lease: LeaseId) -> TaskId {
         lease_parts(lease).0
+    }
+
+    fn holds_device(lease: LeaseId, tenant: &AccountId, host: &HostId, device: u8) -> bool {
+        let (task, pod, generation) = lease_parts(lease);
+        let Ok(record) = Tasks::<Runtime>::record(task) else { return false };
+        let holds = |known: &Lease| {
+            (known.pod, known.generation) == (pod, generation)
+                && matches!(known.state, LeaseState::Pending | LeaseState::Active)
+                && known.host == *host
+                && known.devices.contains(&device)
+        };
+        record.tenant == *tenant && record.leases.iter().any(holds)
     }
 
     fn replicas_of(task: TaskId) -> Option<u8> {

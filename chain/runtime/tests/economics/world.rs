@@ -131,6 +131,7 @@ pub fn join(provider: u8, number: u8) {
         devices: vec![device; 8].try_into().expect("eight fit"),
         tier: Tier::Consumer,
         capabilities: Capabilities { docker: true, ..Default::default() },
+        answers_challenges: false,
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
     };

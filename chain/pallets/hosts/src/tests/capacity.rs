@@ -1,7 +1,7 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{Capabilities, Layout, Placement, Tier};
 
-use crate::{mock::*, Error};
+use crate::{mock::*, Error, Event};
 
 #[test]
 fn what_a_lease_takes_is_given_back() {
@@ -132,5 +132,23 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
         assert_ok!(reserve(HOST, &pod(1, 1, 1), &[0], &wanted));
         assert_noop!(reserve(HOST, &pod(1, 1, 1), &[1], &wanted), Error::<Test>::NotAttested);
         assert_ok!(release(HOST, &pod(1, 1, 1), &[0]));
+    });
+}
+
+#[test]
+fn a_challenged_device_takes_no_new_lease_and_the_others_do() {
+    on_chain(|| {
+        online();
+        let anywhere = Placement::default();
+        assert_ok!(reserve(HOST, &pod(1, 1, 500), &[0], &anywhere));
+        assert_ok!(Hosts::set_challenged(&host(HOST), Some(0)));
+        System::assert_last_event(Event::DeviceChallenged { host: host(HOST), device: Some(0) }.into());
+        assert_noop!(reserve(HOST, &pod(1, 1, 500), &[0], &anywhere), Error::<Test>::DeviceChallenged);
+        assert_noop!(reserve(HOST, &pod(1, 2, 500), &[1, 0], &anywhere), Error::<Test>::DeviceChallenged);
+        assert_ok!(reserve(HOST, &pod(1, 1, 1_000), &[1], &anywhere));
+        assert_ok!(release(HOST, &pod(1, 1, 500), &[0]));
+        assert_ok!(Hosts::set_challenged(&host(HOST), None));
+        assert_ok!(reserve(HOST, &pod(1, 1, 1_000), &[0], &anywhere));
+        assert_noop!(Hosts::set_challenged(&account(ANYONE), None), Error::<Test>::NoSuchHost);
     });
 }

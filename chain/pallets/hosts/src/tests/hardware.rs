@@ -98,12 +98,14 @@ fn changed_hardware_is_registered_as_it_is_and_verified_anew() {
         assert_ok!(Hosts::mark_verified(&host(HOST)));
         assert_ok!(Hosts::heartbeat(by_host(HOST)));
         assert_ok!(Hosts::set_attested(&host(HOST), 0, true));
-        let mut more = HardwareSpec { tier: Tier::Datacenter, cpu_milli: 9_000, ..hardware(3) };
+        let mut more =
+            HardwareSpec { tier: Tier::Datacenter, cpu_milli: 9_000, answers_challenges: false, ..hardware(3) };
         more.capabilities.mig = true;
         (more.network_mbps_down, more.network_mbps_up) = (7, 8);
         assert_ok!(change_hardware(more));
         let record = record();
         assert_eq!((record.status, record.generation, record.tier), (HostStatus::Unverified, 1, Tier::Datacenter));
+        assert!(!record.answers_challenges);
         assert_eq!((record.total.cpu_milli, record.free, record.devices.len()), (9_000, record.total, 3));
         assert_eq!((record.capabilities.mig, record.network_mbps_down, record.network_mbps_up), (true, 7, 8));
         assert!(record.devices.iter().all(|device| !device.attested));

@@ -111,7 +111,7 @@ fn a_signature_for_one_network_is_refused_on_another() {
 fn each_field_of_the_hardware_is_signed_for() {
     on_chain(|| {
         let good = signature(PROVIDER, HOST, &hardware(1));
-        let mut others = [const { None }; 8].map(|_: Option<()>| hardware(1));
+        let mut others = [const { None }; 9].map(|_: Option<()>| hardware(1));
         others[0].tier = Tier::Consumer;
         others[1].capabilities.kvm = true;
         others[2].cpu_milli += 1;
@@ -120,6 +120,7 @@ fn each_field_of_the_hardware_is_signed_for() {
         others[5].network_mbps_down += 1;
         others[6].network_mbps_up += 1;
         others[7].devices[0].vram_mib += 1;
+        others[8].answers_challenges = false;
         for other in others {
             assert_noop!(register_with(PROVIDER, HOST, other, good), Error::<Test>::BadHostSignature);
         }

@@ -25,6 +25,10 @@ pub struct WorldState {
 pub struct MockHost {
     pub provider: AccountId,
     pub listed: bool,
+    pub answers: bool,
+    /// The lease that holds each device that is leased, and its tenant.
+    pub leased: BTreeMap<u8, (LeaseId, AccountId)>,
+    pub challenged: Option<u8>,
     pub devices: Vec<DeviceSpec>,
     pub attested: bool,
     pub verified: bool,
@@ -86,6 +90,18 @@ impl crate::Hosts for World {
         World::get().hosts.get(host)?.devices.get(usize::from(device)).cloned()
     }
 
+    fn answers_challenges(host: &HostId) -> bool {
+        World::get().hosts.get(host).is_some_and(|host| host.answers)
+    }
+
+    fn is_leased(host: &HostId, device: u8) -> bool {
+        World::get().hosts.get(host).is_some_and(|host| host.leased.contains_key(&device))
+    }
+
+    fn set_challenged(host: &HostId, device: Option<u8>) {
+        with_host(host, |host| host.challenged = device)
+    }
+
     fn attest(host: &HostId, _device: u8, ok: bool) {
         with_host(host, |host| host.attested = ok)
     }
@@ -130,6 +146,10 @@ impl crate::Tasks for World {
 
     fn task_of(lease: LeaseId) -> TaskId {
         lease / 100
+    }
+
+    fn holds_device(lease: LeaseId, tenant: &AccountId, host: &HostId, device: u8) -> bool {
+        World::get().hosts.get(host).is_some_and(|host| host.leased.get(&device) == Some(&(lease, tenant.clone())))
     }
 
     fn replicas_of(task: TaskId) -> Option<u8> {
@@ -242,6 +262,9 @@ pub fn begin() {
             let host = MockHost {
                 provider: account(if number % 2 == 0 { PROVIDER } else { OTHER_PROVIDER }),
                 listed: true,
+                answers: true,
+                leased: BTreeMap::new(),
+                challenged: None,
                 devices: vec![model("L4"), model("H100")],
                 attested: false,
                 verified: false,
@@ -260,6 +283,11 @@ pub fn model(name: &str) -> DeviceSpec {
 
 pub fn host() -> MockHost {
     World::get().hosts[&account(HOST)].clone()
+}
+
+/// Changes [`HOST`].
+pub fn change_host(change: impl FnOnce(&mut MockHost)) {
+    world(|world| change(world.hosts.get_mut(&account(HOST)).expect("it exists")));
 }
 
 pub fn task_state() -> MockState {

@@ -193,7 +193,7 @@ fn the_highest_amounts_do_not_overflow() {
         reported();
         let dispute = Verification::open_dispute(signed(TENANT), TASK, accused(&[100]), [1; 32]);
         assert_noop!(dispute, Error::<Test>::CannotPayStake);
-        let challenge = Verification::open_challenge(signed(OPENER), account(HOST), 0);
+        let challenge = Verification::open_challenge(signed(OPENER), account(HOST), 0, None);
         assert_noop!(challenge, Error::<Test>::CannotPayFee);
         assert_ok!(Verification::do_try_state());
         CurrentParams::<Test>::put(params());

@@ -1,7 +1,7 @@
 use frame_support::{assert_noop, assert_ok, dispatch::CheckIfFeeless};
 use gantry_primitives::{
-    commitments::seed_subject, ChallengeOutcome, ChallengePhase, Matter, Misconduct, PenaltyReason, VerifierRecord,
-    Vote,
+    commitments::seed_subject, AccountId, ChallengeOutcome, ChallengePhase, Matter, Misconduct, PenaltyReason,
+    VerifierRecord, Vote,
 };
 use sp_core::H256;
 
@@ -66,25 +66,196 @@ fn a_host_that_fails_is_suspended_and_punished_and_pays_the_opener_back() {
     });
 }
 
+/// A challenge by `opener` that the host does not answer. Returns the committee.
+fn missed(opener: u8) -> Vec<AccountId> {
+    let id = open_challenge(opener);
+    blocks(2);
+    let members = members(Matter::Challenge(id));
+    pass(ANSWER);
+    assert_ok!(Verification::advance(signed(ANYONE), Matter::Challenge(id)));
+    members
+}
+
+fn missed_at() -> Option<u64> {
+    ByHost::<Test>::get(account(HOST)).and_then(|of_host| of_host.missed_at)
+}
+
 #[test]
-fn a_host_that_does_not_answer_fails_and_its_committee_goes_unharmed() {
+fn a_first_missed_challenge_is_noted_and_its_opener_pays_the_committee() {
     on_chain(|| {
         let id = open_challenge(OPENER);
         blocks(2);
-        let members = members(Matter::Challenge(id));
         assert_noop!(Verification::advance(signed(ANYONE), Matter::Challenge(id)), Error::<Test>::NotDue);
+        let members = members(Matter::Challenge(id));
         pass(ANSWER);
         assert_ok!(Verification::advance(signed(ANYONE), Matter::Challenge(id)));
+        assert_eq!(outcome(), ChallengeOutcome::Missed);
+        assert_eq!(missed_at(), Some(Verification::now()));
+        assert!(!host().suspended && host().punished.is_empty());
+        assert_eq!((worth(PROVIDER), worth(OPENER)), (COINS, COINS - FEE));
+        assert_eq!(held(OPENER, HoldReason::ChallengeFee), 0);
+        for who in members {
+            assert_eq!(worth(number_of(&who)), COINS + FEE / 3);
+            let record = Verifiers::<Test>::get(who).map(|VerifierRecord { bond, duties, .. }| (bond, duties));
+            assert_eq!(record, Some((BOND, 0)));
+        }
+    });
+}
+
+#[test]
+fn a_first_missed_challenge_withdraws_no_attestation() {
+    on_chain(|| {
+        change_host(|host| host.attested = true);
+        missed(OPENER);
+        assert!(host().attested);
+        pass(REST);
+        missed(OPENER);
+        assert!(!host().attested);
+    });
+}
+
+#[test]
+fn a_second_missed_challenge_within_the_period_suspends_and_punishes() {
+    on_chain(|| {
+        missed(OPENER);
+        pass(REST);
+        missed(OPENER + 1);
         assert_eq!(outcome(), ChallengeOutcome::NotAnswered);
         assert!(host().suspended);
         assert_eq!(host().punished[0].0, Misconduct::ChallengeNotAnswered);
-        assert_eq!(worth(OPENER), COINS, "nobody did any work for the fee");
-        for who in members {
-            assert_eq!(
-                Verifiers::<Test>::get(who).map(|VerifierRecord { bond, duties, .. }| (bond, duties)),
-                Some((BOND, 0))
-            );
+        let returned = events().into_iter().filter_map(|event| match event {
+            Event::ChallengeClosed { returned, .. } => Some(returned),
+            _ => None,
+        });
+        assert!(returned.eq([0, 0]), "each opener pays its committee");
+        assert_eq!(worth(PROVIDER), COINS);
+        assert_eq!(missed_at(), None, "the punishment uses up the miss before");
+        change_host(|host| host.suspended = false);
+        pass(REST);
+        missed(OPENER);
+        assert_eq!(outcome(), ChallengeOutcome::Missed);
+        assert_eq!(host().punished.len(), 1);
+    });
+}
+
+#[test]
+fn a_second_missed_challenge_after_the_period_is_a_first_one() {
+    on_chain(|| {
+        for _ in 0..3 {
+            missed(OPENER);
+            assert_eq!(outcome(), ChallengeOutcome::Missed);
+            pass(MISS_PERIOD + 1);
         }
+        assert!(host().punished.is_empty());
+    });
+}
+
+#[test]
+fn passing_a_challenge_of_its_own_provider_does_not_undo_a_miss() {
+    on_chain(|| {
+        missed(OPENER);
+        let (matter, members) = answered_by(PROVIDER);
+        vote(matter, &members, &[Some(Vote::Yes); 3]);
+        assert_eq!(outcome(), ChallengeOutcome::Passed);
+        pass(REST);
+        missed(OPENER);
+        assert_eq!(outcome(), ChallengeOutcome::NotAnswered);
+    });
+}
+
+#[test]
+fn a_host_that_does_not_say_that_it_answers_is_not_challenged() {
+    on_chain(|| {
+        change_host(|host| host.answers = false);
+        let openers = [RuntimeOrigin::root(), signed(OPENER), signed(PROVIDER)];
+        for opener in openers {
+            let open = Verification::open_challenge(opener, account(HOST), 0, None);
+            assert_noop!(open, Error::<Test>::ChallengesNotAnswered);
+        }
+        assert!(!host().suspended && host().punished.is_empty());
+    });
+}
+
+#[test]
+fn a_host_does_not_escape_an_open_challenge_by_taking_back_that_it_answers() {
+    on_chain(|| {
+        missed(OPENER);
+        pass(REST);
+        let id = open_challenge(OPENER);
+        change_host(|host| host.answers = false);
+        blocks(2);
+        assert_eq!(phase(Matter::Challenge(id)), ChallengePhase::Answering);
+        wait_past(ANSWER);
+        assert_eq!(outcome(), ChallengeOutcome::NotAnswered);
+        assert!(host().suspended && !host().punished.is_empty());
+    });
+}
+
+#[test]
+fn a_leased_device_is_challenged_by_its_tenant_alone() {
+    on_chain(|| {
+        let lease = 7;
+        change_host(|host| drop(host.leased.insert(0, (lease, account(TENANT)))));
+        let open = |who, device, lease| Verification::open_challenge(signed(who), account(HOST), device, lease);
+        for who in [OPENER, PROVIDER] {
+            assert_noop!(open(who, 0, None), Error::<Test>::DeviceLeased);
+            assert_noop!(open(who, 0, Some(lease)), Error::<Test>::NotTenantOfLease);
+        }
+        let by_root = |lease| Verification::open_challenge(RuntimeOrigin::root(), account(HOST), 0, lease);
+        assert_noop!(by_root(None), Error::<Test>::DeviceLeased);
+        assert_noop!(by_root(Some(lease)), Error::<Test>::NotTenantOfLease);
+        assert_noop!(open(TENANT, 0, Some(lease + 1)), Error::<Test>::NotTenantOfLease);
+        assert_noop!(open(TENANT, 1, Some(lease)), Error::<Test>::NotTenantOfLease);
+        assert_noop!(open(TENANT, 1, None), Error::<Test>::NotVerifierNorProvider);
+        assert_ok!(open(TENANT, 0, Some(lease)));
+        assert_eq!(worth(TENANT), COINS);
+        assert_eq!(held(TENANT, HoldReason::ChallengeFee), FEE);
+        missed_now();
+        assert_eq!(worth(TENANT), COINS - FEE);
+        assert_noop!(open(TENANT, 0, Some(lease)), Error::<Test>::ChallengedLately);
+        // The turn of verifiers is not used up, and other devices of the host may be challenged.
+        assert_ok!(open(OPENER, 1, None));
+    });
+}
+
+/// The host does not answer the challenge that is open.
+fn missed_now() {
+    blocks(2);
+    wait_past(ANSWER);
+    assert_eq!(outcome(), ChallengeOutcome::Missed);
+}
+
+#[test]
+fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        assert_eq!(host().challenged, None, "it has answered");
+        vote(matter, &members, &[Some(Vote::Yes); 3]);
+        pass(REST);
+        let id = open_challenge(OPENER);
+        assert_eq!(host().challenged, Some(0));
+        blocks(2);
+        assert_eq!(host().challenged, Some(0));
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+        let matter = Matter::Challenge(id);
+        let members = crate::mock::members(matter);
+        vote(matter, &members, &[Some(Vote::Yes), Some(Vote::No), None]);
+        assert_eq!((phase(matter), host().challenged), (ChallengePhase::Waiting, Some(0)), "it is asked again");
+        blocks(2);
+        wait_past(ANSWER);
+        assert_eq!((outcome(), host().challenged), (ChallengeOutcome::Missed, None));
+    });
+}
+
+#[test]
+fn a_device_that_was_leased_after_the_answer_is_not_asked_for_again() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        change_host(|host| drop(host.leased.insert(0, (7, account(TENANT)))));
+        vote(matter, &members, &[Some(Vote::Yes), Some(Vote::No), None]);
+        assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
+        assert_eq!((worth(OPENER), host().challenged), (COINS, None));
+        assert!(!host().suspended && host().punished.is_empty());
     });
 }
 
@@ -123,14 +294,14 @@ fn an_answer_is_free_of_charge_exactly_when_it_is_valid() {
 #[test]
 fn a_challenge_is_opened_by_a_verifier_the_provider_or_root() {
     on_chain(|| {
-        let open = |who, host, device| Verification::open_challenge(signed(who), account(host), device);
+        let open = |who, host, device| Verification::open_challenge(signed(who), account(host), device, None);
         assert_noop!(open(ANYONE, HOST, 0), Error::<Test>::NotVerifierNorProvider);
         assert_noop!(open(OTHER_PROVIDER, HOST, 0), Error::<Test>::NotVerifierNorProvider);
         assert_noop!(open(OPENER, HOST, 2), Error::<Test>::NoSuchDevice);
         assert_noop!(open(OPENER, ANYONE, 0), Error::<Test>::HostNotListed);
         assert_ok!(open(PROVIDER, HOST, 1));
         assert_noop!(open(OPENER, HOST, 0), Error::<Test>::ChallengeOpen);
-        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST + 1), 0));
+        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST + 1), 0, None));
         assert_eq!(Challenges::<Test>::get(1).expect("it is open").fee, 0);
         world(|world| world.hosts.get_mut(&account(HOST + 2)).expect("it exists").listed = false);
         assert_noop!(open(OPENER, HOST + 2, 0), Error::<Test>::HostNotListed);
@@ -141,7 +312,7 @@ fn a_challenge_is_opened_by_a_verifier_the_provider_or_root() {
 fn an_opener_must_be_able_to_pay() {
     on_chain(|| {
         CurrentParams::<Test>::mutate(|params| params.challenge_fee = COINS);
-        let open = Verification::open_challenge(signed(OPENER), account(HOST), 0);
+        let open = Verification::open_challenge(signed(OPENER), account(HOST), 0, None);
         assert_noop!(open, Error::<Test>::CannotPayFee);
     });
 }
@@ -156,15 +327,14 @@ fn a_host_rests_between_challenges_and_its_provider_cannot_use_up_that_of_verifi
             let matter = Matter::Challenge(id);
             vote(matter, &members(matter), &[Some(Vote::Yes); 3]);
         };
-        let again = |who| Verification::open_challenge(signed(who), account(HOST), 0);
+        let again = |who| Verification::open_challenge(signed(who), account(HOST), 0, None);
         pass_one(PROVIDER);
         assert_noop!(again(PROVIDER), Error::<Test>::ChallengedLately);
         pass_one(OPENER);
         assert_noop!(again(OPENER + 1), Error::<Test>::ChallengedLately);
-        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST), 0));
+        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST), 0, None));
         blocks(2);
         wait_past(ANSWER);
-        world(|world| world.hosts.get_mut(&account(HOST)).expect("it exists").suspended = false);
         pass(REST);
         assert_ok!(again(OPENER + 1));
     });

@@ -18,7 +18,7 @@ fn challenged(count: u32) {
         }
     });
     for number in 0..count {
-        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), host_number(number), 0));
+        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), host_number(number), 0, None));
     }
 }
 

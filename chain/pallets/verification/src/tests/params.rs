@@ -31,6 +31,7 @@ fn unsound_parameters_are_refused_by_name() {
         refused(|params| params.jury_fee = STAKE + 1, Error::JuryFeeTooHigh);
         refused(|params| params.dispute_stake = Balance::MAX, Error::StakeTooHigh);
         refused(|params| params.hearing_ms = 0, Error::PeriodInvalid);
+        refused(|params| params.miss_period_ms = REST - 1, Error::MissPeriodTooShort);
     });
 }
 

@@ -129,7 +129,14 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
         10..=17 => {
             let device = dice.below(3) as u8;
             let opener = if dice.one_in(8) { None } else { Some(if dice.one_in(4) { anyone } else { judge }) };
-            (Call::open_challenge { host, device }, opener)
+            let leased = World::get().hosts[&host].leased.get(&device).cloned();
+            match leased.filter(|_| !dice.one_in(4)) {
+                Some((lease, tenant)) => {
+                    let tenant = if dice.one_in(4) { opener } else { Some(tenant) };
+                    (Call::open_challenge { host, device, lease: Some(lease) }, tenant)
+                }
+                None => (Call::open_challenge { host, device, lease: None }, opener),
+            }
         }
         18..=24 => {
             let open = Challenges::<Test>::iter().collect::<Vec<_>>();
@@ -182,7 +189,12 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
         _ => {
             let sizes = [1, 3, 5, 7, 8];
             let size = sizes[dice.below(5) as usize];
-            let params = Params { committee_size: size, jury_fee: dice.below(2) as u128 * JURY_FEE, ..quick() };
+            let params = Params {
+                committee_size: size,
+                jury_fee: dice.below(2) as u128 * JURY_FEE,
+                miss_period_ms: REST + dice.below(2) * MISS_PERIOD,
+                ..quick()
+            };
             (Call::set_params { params }, None)
         }
     }
@@ -194,7 +206,7 @@ fn votes_are_open(dice: &mut Dice) -> bool {
 
 /// What happens outside of this pallet: time, blocks, tasks and hosts.
 fn something_else(dice: &mut Dice) {
-    match dice.below(12) {
+    match dice.below(13) {
         0..=5 => {
             let fresh = Some(H256(sp_io::hashing::blake2_256(&dice.roll().to_le_bytes())));
             let slots = [fresh, fresh, fresh, Random::get(), None];
@@ -240,6 +252,15 @@ fn something_else(dice: &mut Dice) {
             for host in world.hosts.values_mut() {
                 host.suspended = false;
             }
+        }),
+        11 => world(|world| {
+            // Leases of devices begin, but not of one that is challenged, and end.
+            let host = world.hosts.get_mut(&account(HOST + dice.below(4) as u8)).expect("it exists");
+            let device = dice.below(2) as u8;
+            if host.leased.remove(&device).is_none() && host.challenged != Some(device) {
+                host.leased.insert(device, (dice.below(9), account(TENANT)));
+            }
+            host.answers = !dice.one_in(4);
         }),
         _ => pass(dice.below(BLOCK_MS)),
     }

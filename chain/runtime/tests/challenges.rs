@@ -1,0 +1,210 @@
+//! Challenges of hosts with leases, on the real runtime.
+
+mod common;
+#[allow(dead_code, reason = "the strategies of economics.rs use the rest")]
+#[path = "economics/world.rs"]
+mod world;
+
+use codec::Encode;
+use frame_support::{assert_noop, assert_ok, traits::Hooks};
+use gantry_primitives::{
+    registration::hardware_message, ChallengeId, ChallengeOutcome, Device, HardwareSpec, HostRecord, HostStatus,
+    LeaseId, Matter, SuspendReason, TaskKind,
+};
+use gantry_runtime::{genesis, Hosts, Runtime, RuntimeEvent, RuntimeOrigin, System, Tasks, Verification, GTY};
+use pallet_gantry_hosts::Error as HostsError;
+use pallet_gantry_verification::{Challenges, CurrentParams, Error, Event};
+use serde_json::Value;
+use sp_core::{ed25519, Pair};
+use world::*;
+
+const TENANT: u8 = 1;
+const PROVIDER: u8 = 2;
+const HOST: u8 = 12;
+const VERIFIERS: core::ops::Range<u8> = 20..32;
+const VERIFIER: u8 = 20;
+
+fn here() -> HostRecord {
+    Hosts::host(&host(HOST)).expect("it is registered")
+}
+
+/// Plays on a chain with verifiers and one host that answers challenges.
+fn with_a_host(game: impl FnOnce()) {
+    play(|| {
+        join(PROVIDER, HOST);
+        let answering = HostRecord { answers_challenges: true, ..here() };
+        Hosts::store(&host(HOST), &answering);
+        for who in VERIFIERS {
+            assert_ok!(Verification::bond_verifier(signed(who)));
+        }
+        // Verifiers are drawn for challenges of later blocks alone.
+        System::set_block_number(System::block_number() + 1);
+        game();
+        check();
+    });
+}
+
+fn open(who: u8, device: u8, lease: Option<LeaseId>) -> frame_support::dispatch::DispatchResult {
+    Verification::open_challenge(signed(who), host(HOST), device, lease)
+}
+
+/// Blocks begin until the committee of a challenge is drawn.
+fn drawn() -> ChallengeId {
+    for _ in 0..3 {
+        let number = System::block_number() + 1;
+        System::set_block_number(number);
+        let randomness = sp_io::hashing::blake2_256(&number.encode());
+        pallet_babe::AuthorVrfRandomness::<Runtime>::put(Some(randomness));
+        Verification::on_initialize(number);
+    }
+    pallet_gantry_verification::NextChallengeId::<Runtime>::get() - 1
+}
+
+/// The host does not answer, although it is there. Returns what becomes of the challenge.
+fn missed() -> ChallengeOutcome {
+    let challenge = drawn();
+    pass(CurrentParams::<Runtime>::get().answer_ms + 1, &[HOST]);
+    assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
+    let closed = System::events().into_iter().rev().find_map(|record| match record.event {
+        RuntimeEvent::Verification(Event::ChallengeClosed { outcome, .. }) => Some(outcome),
+        _ => None,
+    });
+    closed.expect("a challenge was closed")
+}
+
+/// The provider changes whether the host answers challenges, and nothing else.
+fn register_again(answers_challenges: bool) {
+    let record = here();
+    let hardware = HardwareSpec {
+        tier: record.tier,
+        capabilities: record.capabilities,
+        answers_challenges,
+        cpu_milli: record.total.cpu_milli,
+        memory_mib: record.total.memory_mib,
+        disk_gib: record.total.disk_gib,
+        network_mbps_down: record.network_mbps_down,
+        network_mbps_up: record.network_mbps_up,
+        devices: record
+            .devices
+            .into_iter()
+            .map(|Device { spec, .. }| spec)
+            .collect::<Vec<_>>()
+            .try_into()
+            .expect("they fit"),
+    };
+    let genesis: [u8; 32] = System::block_hash(0).0;
+    let message = hardware_message(genesis, &account(PROVIDER), record.generation + 1, &hardware);
+    let signature = ed25519::Pair::from_seed(&[HOST; 32]).sign(&message).0;
+    assert_ok!(Hosts::change_hardware(signed(PROVIDER), host(HOST), hardware, signature));
+}
+
+fn rest() {
+    pass(CurrentParams::<Runtime>::get().challenge_rest_ms, &[HOST]);
+}
+
+#[test]
+fn a_host_that_does_not_answer_challenges_is_neither_challenged_nor_punished() {
+    with_a_host(|| {
+        register_again(false);
+        let before = here();
+        assert_noop!(open(VERIFIER, 0, None), Error::<Runtime>::ChallengesNotAnswered);
+        assert_noop!(open(PROVIDER, 0, None), Error::<Runtime>::ChallengesNotAnswered);
+        let by_root = Verification::open_challenge(RuntimeOrigin::root(), host(HOST), 0, None);
+        assert_noop!(by_root, Error::<Runtime>::ChallengesNotAnswered);
+        assert_eq!(here(), before);
+    });
+}
+
+#[test]
+fn a_host_is_punished_for_the_second_of_two_missed_challenges() {
+    with_a_host(|| {
+        let bond = here().bond;
+        assert_ok!(open(VERIFIER, 0, None));
+        assert_eq!(missed(), ChallengeOutcome::Missed);
+        assert_eq!((here().status, here().bond), (HostStatus::Online, bond));
+        rest();
+        assert_ok!(open(VERIFIER, 1, None));
+        assert_eq!(missed(), ChallengeOutcome::NotAnswered);
+        assert_eq!(here().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
+        assert_eq!(here().bond, bond - bond / 10);
+    });
+}
+
+#[test]
+fn a_host_does_not_escape_a_challenge_by_registering_again() {
+    with_a_host(|| {
+        let bond = here().bond;
+        assert_ok!(open(VERIFIER, 0, None));
+        assert_eq!(missed(), ChallengeOutcome::Missed);
+        rest();
+        assert_ok!(open(VERIFIER, 0, None));
+        register_again(false);
+        assert_eq!(missed(), ChallengeOutcome::NotAnswered);
+        assert_eq!(here().bond, bond - bond / 10);
+        assert_eq!(here().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
+    });
+}
+
+#[test]
+fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
+    with_a_host(|| {
+        assert_ok!(open(VERIFIER, 0, None));
+        let task = submit(TENANT, job());
+        let refused = try_assign(TENANT, task, &[HOST]);
+        assert_eq!(refused, Err(HostsError::<Runtime>::DeviceChallenged.into()));
+        let challenge = drawn();
+        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
+        assert_ok!(try_assign(TENANT, task, &[HOST]));
+        assert!(Challenges::<Runtime>::contains_key(challenge), "the committee judges the answer meanwhile");
+    });
+}
+
+#[test]
+fn a_leased_device_is_challenged_by_its_tenant_alone() {
+    with_a_host(|| {
+        let (_, leases) = start(TENANT, spec(TaskKind::Rental, 1), &[HOST]);
+        let lease = Some(leases[0]);
+        for who in [VERIFIER, PROVIDER] {
+            assert_noop!(open(who, 0, None), Error::<Runtime>::DeviceLeased);
+            assert_noop!(open(who, 0, lease), Error::<Runtime>::NotTenantOfLease);
+        }
+        assert_noop!(open(TENANT, 1, lease), Error::<Runtime>::NotTenantOfLease);
+        assert_ok!(open(TENANT, 0, lease));
+        assert_ok!(Verification::answer(by_host(HOST), drawn(), [1; 32]));
+    });
+}
+
+#[test]
+fn a_lease_that_has_ended_is_no_consent() {
+    with_a_host(|| {
+        let (task, leases) = start(TENANT, job(), &[HOST]);
+        finish(HOST, leases[0], MINUTE);
+        assert_noop!(open(TENANT, 0, Some(leases[0])), Error::<Runtime>::NotTenantOfLease);
+        assert_ok!(open(VERIFIER, 0, None));
+        assert_ok!(Tasks::accept_result(signed(TENANT), task));
+    });
+}
+
+#[test]
+fn a_missed_challenge_costs_its_opener_the_fee() {
+    with_a_host(|| {
+        let (_, leases) = start(TENANT, spec(TaskKind::Rental, 1), &[HOST]);
+        let before = worth(TENANT);
+        assert_ok!(open(TENANT, 0, Some(leases[0])));
+        assert_eq!(missed(), ChallengeOutcome::Missed);
+        assert_eq!(before - worth(TENANT), GTY);
+    });
+}
+
+#[test]
+fn a_host_has_more_time_to_answer_than_it_may_be_absent_in_every_preset() {
+    for preset in [genesis::DEVELOPMENT, genesis::LOCAL, genesis::STAGING, genesis::PRODUCTION] {
+        let of = |pallet: &str, name: &str| -> u64 {
+            let all: Value = common::preset(preset);
+            all[pallet]["params"][name].as_u64().expect("it is a number")
+        };
+        let (answer_ms, absence_ms) = (of("verification", "answerMs"), of("hosts", "absenceLimitMs"));
+        assert!(answer_ms > absence_ms, "{preset}: {answer_ms} ms to answer, {absence_ms} ms of absence");
+        assert!(of("verification", "missPeriodMs") >= of("verification", "challengeRestMs"), "{preset}");
+    }
+}

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "bede7627f58d49d8eb31aba461d3cda143d2c53653a96abdff51d02d18406ec6"
+METADATA_SHA256: Final = "6d918e23630363789e82ed37180af4d5b05d432b4abddd19bb1974706e53e829"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -327,13 +327,14 @@ class ChallengeOutcome(StrEnum):
     NO_VERDICT = "NoVerdict"
     TOO_FEW_VERIFIERS = "TooFewVerifiers"
     HARDWARE_CHANGED = "HardwareChanged"
+    MISSED = "Missed"
 
     @classmethod
     def decode(cls, plain: Any) -> ChallengeOutcome:
         return cls(plain)
 
     def scale(self) -> bytes:
-        return bytes([{"Passed": 0, "Failed": 1, "NotAnswered": 2, "NoVerdict": 3, "TooFewVerifiers": 4, "HardwareChanged": 5}[self.value]])
+        return bytes([{"Passed": 0, "Failed": 1, "NotAnswered": 2, "NoVerdict": 3, "TooFewVerifiers": 4, "HardwareChanged": 5, "Missed": 6}[self.value]])
 
 
 class ChallengePhase(StrEnum):
@@ -980,6 +981,7 @@ class HardwareSpec:
 
     tier: Tier
     capabilities: Capabilities
+    answers_challenges: bool
     cpu_milli: int
     memory_mib: int
     disk_gib: int
@@ -992,6 +994,7 @@ class HardwareSpec:
         return cls(
             tier=Tier.decode(plain["tier"]),
             capabilities=Capabilities.decode(plain["capabilities"]),
+            answers_challenges=plain["answers_challenges"],
             cpu_milli=plain["cpu_milli"],
             memory_mib=plain["memory_mib"],
             disk_gib=plain["disk_gib"],
@@ -1004,6 +1007,7 @@ class HardwareSpec:
         return {
             "tier": self.tier.value,
             "capabilities": self.capabilities.encode(),
+            "answers_challenges": self.answers_challenges,
             "cpu_milli": self.cpu_milli,
             "memory_mib": self.memory_mib,
             "disk_gib": self.disk_gib,
@@ -1016,6 +1020,7 @@ class HardwareSpec:
         return (
             self.tier.scale()
             + self.capabilities.scale()
+            + bytes([self.answers_challenges])
             + self.cpu_milli.to_bytes(4, "little")
             + self.memory_mib.to_bytes(4, "little")
             + self.disk_gib.to_bytes(4, "little")
@@ -1032,19 +1037,35 @@ class HostChallenges:
     open: int | None
     by_verifier_at: int | None
     by_provider_at: int | None
+    by_tenant_at: int | None
+    missed_at: int | None
 
     @classmethod
     def decode(cls, plain: Any) -> HostChallenges:
-        return cls(open=plain["open"], by_verifier_at=plain["by_verifier_at"], by_provider_at=plain["by_provider_at"])
+        return cls(
+            open=plain["open"],
+            by_verifier_at=plain["by_verifier_at"],
+            by_provider_at=plain["by_provider_at"],
+            by_tenant_at=plain["by_tenant_at"],
+            missed_at=plain["missed_at"],
+        )
 
     def encode(self) -> Any:
-        return {"open": self.open, "by_verifier_at": self.by_verifier_at, "by_provider_at": self.by_provider_at}
+        return {
+            "open": self.open,
+            "by_verifier_at": self.by_verifier_at,
+            "by_provider_at": self.by_provider_at,
+            "by_tenant_at": self.by_tenant_at,
+            "missed_at": self.missed_at,
+        }
 
     def scale(self) -> bytes:
         return (
             (b"\0" if self.open is None else b"\1" + self.open.to_bytes(8, "little"))
             + (b"\0" if self.by_verifier_at is None else b"\1" + self.by_verifier_at.to_bytes(8, "little"))
             + (b"\0" if self.by_provider_at is None else b"\1" + self.by_provider_at.to_bytes(8, "little"))
+            + (b"\0" if self.by_tenant_at is None else b"\1" + self.by_tenant_at.to_bytes(8, "little"))
+            + (b"\0" if self.missed_at is None else b"\1" + self.missed_at.to_bytes(8, "little"))
         )
 
 
@@ -1092,6 +1113,8 @@ class HostRecord:
     last_heartbeat: int
     downtime_ms: int
     live_leases: int
+    answers_challenges: bool
+    challenged: int | None
 
     @classmethod
     def decode(cls, plain: Any) -> HostRecord:
@@ -1116,6 +1139,8 @@ class HostRecord:
             last_heartbeat=plain["last_heartbeat"],
             downtime_ms=plain["downtime_ms"],
             live_leases=plain["live_leases"],
+            answers_challenges=plain["answers_challenges"],
+            challenged=plain["challenged"],
         )
 
     def encode(self) -> Any:
@@ -1140,6 +1165,8 @@ class HostRecord:
             "last_heartbeat": self.last_heartbeat,
             "downtime_ms": self.downtime_ms,
             "live_leases": self.live_leases,
+            "answers_challenges": self.answers_challenges,
+            "challenged": self.challenged,
         }
 
 
@@ -2983,6 +3010,7 @@ class VerificationParams:
     dispute_commit_ms: int
     dispute_reveal_ms: int
     appeal_ms: int
+    miss_period_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> VerificationParams:
@@ -3007,6 +3035,7 @@ class VerificationParams:
             dispute_commit_ms=plain["dispute_commit_ms"],
             dispute_reveal_ms=plain["dispute_reveal_ms"],
             appeal_ms=plain["appeal_ms"],
+            miss_period_ms=plain["miss_period_ms"],
         )
 
     def encode(self) -> Any:
@@ -3031,6 +3060,7 @@ class VerificationParams:
             "dispute_commit_ms": self.dispute_commit_ms,
             "dispute_reveal_ms": self.dispute_reveal_ms,
             "appeal_ms": self.appeal_ms,
+            "miss_period_ms": self.miss_period_ms,
         }
 
     def scale(self) -> bytes:
@@ -3055,6 +3085,7 @@ class VerificationParams:
             + self.dispute_commit_ms.to_bytes(8, "little")
             + self.dispute_reveal_ms.to_bytes(8, "little")
             + self.appeal_ms.to_bytes(8, "little")
+            + self.miss_period_ms.to_bytes(8, "little")
         )
 
 
@@ -3602,11 +3633,12 @@ class calls:
         return Call("Verification", "withdraw_verifier_bond", {})
 
     @staticmethod
-    def verification_open_challenge(*, host: AccountId, device: int) -> Call:
-        """Ask a host to prove that a device of it is real. By a verifier or by the host's provider, who pays the
-        committee, or by root.
+    def verification_open_challenge(*, host: AccountId, device: int, lease: int | None) -> Call:
+        """Ask a host that answers challenges to prove that a device of it is real. By a verifier or by the host's
+        provider, who pays the committee, or by root. A device that is leased is challenged only by the tenant, who
+        names the `lease` and agrees that the host takes the device away from the pod while it computes its proof.
         """
-        return Call("Verification", "open_challenge", {"host": host, "device": device})
+        return Call("Verification", "open_challenge", {"host": host, "device": device, "lease": lease})
 
     @staticmethod
     def verification_answer(*, challenge: int, digest: bytes) -> Call:
@@ -3926,6 +3958,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "FreeWeightZero": "Hosts do not have an allowance of free weight.",
         "HostsNotSorted": "The hosts of a batch are not in ascending order, or one is named twice.",
         "NotProviderOfAll": "Another account is the provider of a host of the batch.",
+        "DeviceChallenged": "The host must prove first that a named device is real: a challenge of it waits for its answer.",
     },
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
@@ -4073,7 +4106,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "CannotPayBond": "The caller cannot pay the bond of a verifier.",
         "StillBonded": "The verifier has not left, or must wait for its bond.",
         "OnDuty": "The verifier sits on a committee or jury that is not done.",
-        "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host.",
+        "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host, and names no lease.",
         "HostNotListed": "The host is not there, or may not be challenged in its status.",
         "NoSuchDevice": "The host has no such device.",
         "ChallengeOpen": "A challenge of the host is open.",
@@ -4121,6 +4154,10 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "StakeTooHigh": "Four times the stake does not fit its type.",
         "PeriodInvalid": "A period must be 1 millisecond to 366 days.",
         "Overflow": "A sum or product does not fit its type.",
+        "ChallengesNotAnswered": "The host does not answer challenges, as its record says (`answers_challenges`).",
+        "DeviceLeased": "A lease holds some of the device. Only the tenant of that lease may have it challenged, and names the lease.",
+        "NotTenantOfLease": "The caller is not the tenant of the lease, or the lease does not hold the device now.",
+        "MissPeriodTooShort": "The period of missed challenges must not be shorter than the rest between challenges.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

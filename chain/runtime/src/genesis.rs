@@ -196,11 +196,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         // No scheduler places replicas and no agent runs them yet.
         max_replicas: 0,
         // Longer than the absence limit, so that a host that is gone is reported absent first.
-        report_grace_ms: match pace {
-            Pace::Test => 45 * SECOND,
-            Pace::Staging => 3 * MINUTE,
-            Pace::Production => 20 * MINUTE,
-        },
+        report_grace_ms: hosts(pace).absence_limit_ms * 3 / 2,
         // A developer's machine is often the only host: what it refuses fails at once.
         max_refusals: if pace == Pace::Test { 1 } else { 3 },
         refusal_fee: if pace == Pace::Production { GTY / 100 } else { GTY / 1_000 },
@@ -238,11 +234,7 @@ fn verification(pace: Pace) -> pallet_gantry_verification::Params {
         committee_size: if pace == Pace::Production { production.committee_size } else { 3 },
         challenge_rest_ms: scaled(production.challenge_rest_ms),
         // Half as much again as the absence limit.
-        answer_ms: match pace {
-            Pace::Test => 45 * SECOND,
-            Pace::Staging => 3 * MINUTE,
-            Pace::Production => 15 * MINUTE,
-        },
+        answer_ms: hosts(pace).absence_limit_ms * 3 / 2,
         miss_period_ms: scaled(production.miss_period_ms),
         challenge_commit_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_commit_ms },
         challenge_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_reveal_ms },

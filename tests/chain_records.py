@@ -249,6 +249,7 @@ def hosts_params(**changes: Any) -> dict[str, Any]:
         allow_simulated=True,
         verification_required=False,
         halt_after_ms=30_000,
+        free_weight_us=5_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

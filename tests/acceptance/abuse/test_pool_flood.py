@@ -19,7 +19,7 @@ from offchain.schema._generated_chain import PodPlacement, ReportCheckpoint, cal
 from offchain.schema.ids import lease_id
 from tests.real_chain import GTY, Chain, chain_of, hand_over
 
-HOSTS: Final = tuple(from_uri(f"//flood/{number}", "ed25519") for number in range(50))
+HOSTS: Final = tuple(from_uri(f"//flood{number}", "ed25519") for number in range(50))
 AHEAD: Final = 8
 """Nonces from the next one on with which a host sends the same call."""
 PAID_CALLS: Final = 20

@@ -33,8 +33,8 @@ def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
     ("host", "now_ms", "wanted"),
     [
         (record(), 1_000_000, set()),
-        (record(), 1_035_999, set()),
-        (record(), 1_036_000, {Due.HEARTBEAT}),
+        (record(), 1_047_999, set()),
+        (record(), 1_048_000, {Due.HEARTBEAT}),
         (record(last_heartbeat=0), 1, {Due.HEARTBEAT}),
         (record(HostStatusVerified()), 1_000_000, {Due.HEARTBEAT}),
         (record(endpoint=b"there"), 1_000_000, {Due.ENDPOINT}),

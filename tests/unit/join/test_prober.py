@@ -21,6 +21,7 @@ PARAMS = gen.HostsParams(
     allow_simulated=True,
     verification_required=False,
     halt_after_ms=PERIOD_MS,
+    free_weight_us=5_000,
 )
 
 

@@ -325,15 +325,23 @@ class FakeChain:
             return SubmitRefusal.EXPIRED
         if self.unpayable(self._calls[extrinsic.hash], extrinsic.account):
             return SubmitRefusal.CANNOT_PAY
-        is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
-        if not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account):
+        if self._is_early(extrinsic):
             return SubmitRefusal.FUTURE_NONCE
+        return self._refusal_of_pool(extrinsic)
+
+    def _refusal_of_pool(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
+        """Why the pool as it is has no place for a valid extrinsic."""
         rivals = self._rivals(extrinsic)
         if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
             return SubmitRefusal.PRIORITY_TOO_LOW
         if self.pool_limit is not None and len(self._pool) - len(rivals) >= self.pool_limit:
             return SubmitRefusal.POOL_FULL
         return None
+
+    def _is_early(self, extrinsic: SignedExtrinsic) -> bool:
+        """Whether it is a free call with another nonce than the next one of its account."""
+        is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
+        return not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account)
 
     def _rivals(self, extrinsic: SignedExtrinsic) -> list[SignedExtrinsic]:
         """What waits with the same number."""

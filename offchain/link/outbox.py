@@ -28,7 +28,7 @@ from offchain.link.bundle import bundle, bundle_limit, bundle_size
 from offchain.link.errors import BadReply, BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.link.intent_values import Carried, Dead, DeadLetter, Failed, Flight, Included, Intent, Outcome
 from offchain.link.intents import Intents
-from offchain.link.ports import Block, Call, ChainPort, Signer
+from offchain.link.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 from offchain.link.store import Store
 
 __all__ = ["Dead", "DeadLetter", "Failed", "Included", "Outbox", "Outcome"]
@@ -318,25 +318,29 @@ class Outbox:
         try:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
-            self._nonce = None
-            # A free call must have the next nonce of its account: it waits until the one before is in a block.
-            follows = any(flight.extrinsic.nonce < extrinsic.nonce for flight in self._on_their_way())
-            is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
-            if is_early or refused.kind is SubmitRefusal.POOL_FULL:
-                self._crowded = self._height  # the others wait for the next final block, without a try being counted
-            if is_early:
-                with self._store.transaction():
-                    for intent in intents:
-                        self._intents.hold(intent.seq, self._height)
-            elif refused.certain:
-                tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
-                self._judge(tried, refused.kind, self._height)
-            else:
-                self._intents.doubt(extrinsic, self._height)
+            self._take_in_refusal(refused, extrinsic, intents)
         else:
             self._intents.handed_over(extrinsic, self._height)
             self._nonce = extrinsic.nonce + 1
         return True
+
+    def _take_in_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
+        """What becomes of calls whose extrinsic a node does not take now."""
+        self._nonce = None
+        # A free call must have the next nonce of its account: it waits until the one before is in a block.
+        follows = any(flight.extrinsic.nonce < extrinsic.nonce for flight in self._on_their_way())
+        is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
+        if is_early or refused.kind is SubmitRefusal.POOL_FULL:
+            self._crowded = self._height  # the others wait for the next final block, without a try being counted
+        if is_early:
+            with self._store.transaction():
+                for intent in intents:
+                    self._intents.hold(intent.seq, self._height)
+        elif refused.certain:
+            tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
+            self._judge(tried, refused.kind, self._height)
+        else:
+            self._intents.doubt(extrinsic, self._height)
 
     def _next_together(self) -> list[Intent]:
         """The oldest intent that is due, with those behind it that can go in one batch with it."""

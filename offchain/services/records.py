@@ -160,7 +160,7 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
 
 
 def overdue_ms(hosts: chain.HostsParams) -> int:
-    """How long, in ms, a host may be silent before its heartbeat is overdue, as `Params::overdue_ms` of the hosts pallet."""
+    """How long a host may be silent before its heartbeat is overdue, in ms. The rule of the hosts pallet."""
     period, limit = hosts.heartbeat_period_ms, hosts.absence_limit_ms
     return min(2 * period, period + (limit - period) // 2)
 

@@ -61,7 +61,7 @@ def measure(node: Node, counted: Sequence[Filled]) -> Imported:
         chain.export(node.data, warm_from, first - 1, warm)
         chain.export(node.data, warm_from, last, whole)
         chain.run_import("one", prefix)
-        shutil.copytree(Path(name) / "one", Path(name) / "other")
+        shutil.copytree(Path(name) / "one", Path(name) / "other", symlinks=True)
         short = chain.run_import("one", warm)
         long = chain.run_import("other", whole)
     count = last - first + 1
@@ -99,9 +99,13 @@ class _Chain:
         return self._run("import-blocks", self._folder / name, *options, str(file))
 
     def _run(self, command: str, data: Path, *options: str) -> _Took:
-        cache = f"--runtime-cache={cache_dir() / 'compiled-runtimes'}"
+        # These commands keep compiled runtimes in the base path only.
+        data.mkdir(exist_ok=True)
+        cache = data / "compiled-runtimes"
+        if not cache.exists():
+            cache.symlink_to(cache_dir() / "compiled-runtimes")
         of_data = (f"--chain={self._spec}", f"--base-path={data}", "--database=paritydb")
-        line = [str(self._binaries.node), cache, command, *of_data, *options]
+        line = [str(self._binaries.node), command, *of_data, *options]
         before = os.times()
         began = time.monotonic()
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=_MOST_SECONDS)

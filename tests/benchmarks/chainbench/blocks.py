@@ -14,7 +14,7 @@ from chainbench.flood import INHERENTS
 from chainbench.node import Code, Header, Node, header_of
 from offchain.local.node_rpc import Rpc
 
-_reader: _Reader
+_reader: Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,13 @@ class Filled:
     events: Counter[str]
     normal_ps: int
 
+    @property
+    def refused(self) -> int:
+        """Items of batches that were refused, and extrinsics that failed."""
+        return self.events["Tasks.ItemRefused"] + self.events["System.ExtrinsicFailed"]
 
-class _Reader:
+
+class Reader:
     """Reads blocks of one node, in whichever process."""
 
     def __init__(self, port: int, code: Code) -> None:
@@ -48,6 +53,7 @@ class _Reader:
         return None if found is None else bytes.fromhex(found[2:])
 
     def read(self, number: int) -> Filled:
+        """Return a block of the best chain."""
         block_hash = self._rpc.call("chain_getBlockHash", number)
         body = self._rpc.call("chain_getBlock", block_hash)["block"]["extrinsics"]
         raw = self._value(self._events, block_hash) or b"\0"
@@ -61,7 +67,7 @@ class _Reader:
 
 def _begin(port: int, code: Code) -> None:
     global _reader  # noqa: PLW0603 - one for each process of the pool
-    _reader = _Reader(port, code)
+    _reader = Reader(port, code)
 
 
 def _read(number: int) -> Filled:
@@ -116,5 +122,5 @@ def sustained(
         blocks=len(within),
         block_bytes=sum(block.bytes for block in within),
         event_bytes=sum(block.event_bytes for block in within),
-        refused=total["Tasks.ItemRefused"] + total["System.ExtrinsicFailed"],
+        refused=sum(block.refused for block in within),
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
 
+from chainbench.blocks import Reader
 from chainbench.driver import Stage
-from chainbench.node import Node
+from chainbench.node import Node, NodeError
 from chainbench.scene import Scene
 
 _METHODS = ("Get", "Put")
@@ -81,10 +82,14 @@ def of_stages(scene: Scene, stages: Iterable[Stage]) -> dict[str, Costs]:
     node = scene.node
     scene.settle_down()
     idle = traced(node, node.header().number)
+    reader = Reader(node.port, node.code)
     found = {}
     for stage in stages:
         before = node.header().number
         scene.crowd.act(stage.calls)
+        made = [reader.read(number) for number in range(before + 1, node.header().number + 1)]
+        if refused := sum(block.refused for block in made):
+            raise NodeError(f"the chain refused {refused} of {stage.operations} operations of the stage {stage.kind}")
         blocks = [traced(node, number) for number in range(before + 1, node.header().number + 1)]
         found[stage.kind] = costs(_full(blocks, idle), idle, len(stage.calls), stage.operations)
     return found

@@ -108,7 +108,8 @@ def test_cohorts_of_the_mix_share_no_task_and_each_is_of_as_many_tenants_as_it_h
 def test_a_cohort_takes_up_one_stage_after_another(bench):
     driver = bench("driver")
     account = bench("signing").Account("host/0")
-    stages = [driver.Stage("assign", [(account, b"1")], 2), driver.Stage("start", [(account, b"2"), (account, b"3")], 2)]
+    calls = [[(account, b"1")], [(account, b"2"), (account, b"3")]]
+    stages = [driver.Stage(kind, each, 2) for kind, each in zip(("assign", "start"), calls, strict=True)]
     cohort = driver.Cohort(0, stages)
     seen = []
     while cohort.begin_stage():

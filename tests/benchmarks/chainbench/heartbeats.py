@@ -25,7 +25,7 @@ EVENTS = {"heartbeat": "System.ExtrinsicSuccess"}
 FLEET = 100_000
 # Hosts of the measurement. Each sends as soon as it may, which is always: the period is 1 ms.
 HOSTS, SCHEDULERS = 1_024, 1
-PER_SECOND, WINDOW, LANES = 2_500, 7_000, 4
+PER_SECOND, WINDOW, LANES = 3_500, 7_000, 4
 _MARGIN_SLOTS = 4
 _TRACED = 64
 

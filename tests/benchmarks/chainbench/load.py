@@ -42,6 +42,7 @@ class Loaded:
     filled: Sequence[Filled]
     counted: Sequence[Filled]
     operations: int
+    seconds: float
     nodes: Sequence[Used]
     refused: Counter[str]
     generator_cpu_share: float
@@ -49,6 +50,11 @@ class Loaded:
     def each_us(self, seconds: float) -> float:
         """Return microseconds an operation, over all blocks made meanwhile."""
         return seconds / max(1, self.operations) * 1e6
+
+    @property
+    def cores(self) -> float:
+        """Processors that all nodes together kept busy."""
+        return sum(node.cpu_seconds for node in self.nodes) / self.seconds
 
     @property
     def cpu_us(self) -> float:
@@ -93,6 +99,7 @@ def drive(
         filled=filled,
         counted=[block for block in filled if first <= block.header.slot < first + slots],
         operations=sum(block.events[event] for block in filled for event in events.values()),
+        seconds=driven_seconds(slots),
         nodes=used,
         refused=driver.refused,
         generator_cpu_share=driver.cpu_share,

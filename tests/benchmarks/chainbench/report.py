@@ -118,13 +118,14 @@ def _batches(what: str, loaded: Loaded, each: Costs) -> tuple[list[str], dict[st
     lines += [
         line,
         (
-            f"  author {loaded.metric_us(AUTHORING):.1f} µs, {loaded.cpu_us:.1f} µs of processor an operation, "
-            f"memory {memory:.0f} MiB, generator {loaded.generator_cpu_share:.0%} of a core"
+            f"  author {loaded.metric_us(AUTHORING):.1f} µs, {loaded.cpu_us:.1f} µs of processor an operation "
+            f"({loaded.cores:.2f} cores), memory {memory:.0f} MiB, generator {loaded.generator_cpu_share:.0%} of a core"
         ),
     ]
     facts |= {
         "author_us": round(loaded.metric_us(AUTHORING), 1),
         "cpu_us": round(loaded.cpu_us, 1),
+        "cores": round(loaded.cores, 2),
         "node_memory_mib": round(memory),
         "generator_cpu_share": round(loaded.generator_cpu_share, 3),
         "resent": dict(loaded.refused),

@@ -25,10 +25,19 @@ EVENTS = {
     "settle": "Tasks.Settled",
     "prune": "Tasks.Pruned",
 }
-# Hosts with a cohort each, so that there is always more to do than fits a block.
-HOSTS, SCHEDULERS = 480, 16
-# More operations a second than this are not prepared for, by one validator and by four.
-MOST_PER_SECOND, MOST_AMONG_SEVERAL = 36_000, 18_000
+SCHEDULERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`hosts` have a cohort each, so that there is always more to do than a block takes. With many more, a cohort's life
+    would take longer than the run. More operations a second than `most_per_second` are not prepared for."""
+
+    hosts: int
+    most_per_second: int
+
+
+ALONE, AMONG_SEVERAL = Plan(480, 36_000), Plan(192, 18_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +53,28 @@ class Outcome:
 def measure(binaries: Binaries, seconds: int) -> Outcome:
     """Sustain it for so long with one validator, then import its blocks."""
     with running(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as node:
-        each, loaded = _loaded([node], seconds, MOST_PER_SECOND)
+        each, loaded = _loaded([node], seconds, ALONE)
         return Outcome(loaded, each, importing.measure(node, loaded.counted))
 
 
 def measure_validators(binaries: Binaries, seconds: int) -> Outcome:
     """Sustain it for so long with four validators, of which one takes all extrinsics from the generator."""
     with running_validators(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as nodes:
-        each, loaded = _loaded(nodes, seconds, MOST_AMONG_SEVERAL)
+        each, loaded = _loaded(nodes, seconds, AMONG_SEVERAL)
         return Outcome(loaded, each, None)
 
 
-def _loaded(nodes: Sequence[Node], seconds: int, most_per_second: int) -> tuple[dict[str, Costs], Loaded]:
+def _loaded(nodes: Sequence[Node], seconds: int, plan: Plan) -> tuple[dict[str, Costs], Loaded]:
     slots = seconds // int(SLOT_SECONDS)
-    rounds = int(most_per_second * load.driven_seconds(slots) / (HOSTS * BATCH * len(EVENTS))) + 1
-    scene = Scene(nodes[0], HOSTS, BATCH, SCHEDULERS)
+    a_round = plan.hosts * BATCH
+    rounds = int(plan.most_per_second * load.driven_seconds(slots) / (a_round * len(EVENTS))) + 1
+    scene = Scene(nodes[0], plan.hosts, BATCH, SCHEDULERS)
     scene.build()
-    first = scene.submit_tasks(BATCH + HOSTS * BATCH * rounds)
+    first = scene.submit_tasks(BATCH + a_round * rounds)
     each = costs.of_stages(scene, scene.cohort_stages(0, range(first, first + BATCH)))
-    starts = range(first + BATCH, first + BATCH + HOSTS * BATCH * rounds, BATCH)
+    starts = range(first + BATCH, first + BATCH + a_round * rounds, BATCH)
     cohorts = [
-        Cohort(number % HOSTS, scene.cohort_stages(number % HOSTS, range(start, start + BATCH)))
+        Cohort(number % plan.hosts, scene.cohort_stages(number % plan.hosts, range(start, start + BATCH)))
         for number, start in enumerate(starts)
     ]
     return each, load.drive(nodes, scene, cohorts, slots, EVENTS)

@@ -30,8 +30,8 @@ SCHEDULERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`hosts` have a cohort each, so that there is always more to do than a block takes. With many more, a cohort's life
-    would take longer than the run. More operations a second than `most_per_second` are not prepared for."""
+    """`hosts` have a cohort each, so that there is always more to do than a block takes. With many more, a cohort's
+    life would take longer than the run. More operations a second than `most_per_second` are not prepared for."""
 
     hosts: int
     most_per_second: int

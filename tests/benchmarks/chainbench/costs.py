@@ -1,4 +1,4 @@
-"""What an operation costs the chain: signatures, keys of state read and written, and calls of the storage."""
+"""What an operation costs the chain: signatures, keys of state read and written, calls of the storage, weight."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import mul
 
 from chainbench.blocks import Reader
 from chainbench.driver import Stage
-from chainbench.node import Node, NodeError
+from chainbench.node import SLOT_SECONDS, Node, NodeError
 from chainbench.scene import Scene
 
 _METHODS = ("Get", "Put")
@@ -21,7 +21,8 @@ class Costs:
     """What one operation costs on average: signatures that are checked, keys that differ, and calls of the storage.
 
     Calls of the storage include events, the account of the signer and the fee. A key that several operations of one
-    block read is counted once in the keys.
+    block read is counted once in the keys. `weight_us`: of execution, as the block is charged, extrinsics' base weight
+    included; `block_share`: part of the weight of a block that is open to all.
     """
 
     signatures: float
@@ -29,16 +30,24 @@ class Costs:
     keys_written: float
     reads: float
     writes: float
+    weight_us: float
+    block_share: float
+
+    @property
+    def most_per_second(self) -> float:
+        """Operations that the weight of blocks allows."""
+        return 1 / (self.block_share * SLOT_SECONDS)
 
     @property
     def row(self) -> tuple[float, ...]:
         """All of them, in the order of the fields."""
-        return self.signatures, self.keys_read, self.keys_written, self.reads, self.writes
+        accesses = (self.keys_read, self.keys_written, self.reads, self.writes)
+        return (self.signatures, *accesses, self.weight_us, self.block_share)
 
     def __str__(self) -> str:
         return (
             f"{self.signatures:.3g} signatures, {self.keys_read:.2f} keys read and {self.keys_written:.2f} written, "
-            f"in {self.reads:.2f} and {self.writes:.2f} calls"
+            f"in {self.reads:.2f} and {self.writes:.2f} calls, {self.weight_us:.1f} µs of weight"
         )
 
 
@@ -48,6 +57,17 @@ class Trace:
 
     reads: Sequence[str]
     writes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What blocks hold: signed extrinsics, operations, and the weight of execution that they were charged, in
+    picoseconds; and how much of it a block may have."""
+
+    extrinsics: int
+    operations: int
+    normal_ps: int
+    normal_limit_ps: int
 
 
 def traced(node: Node, number: int) -> Trace:
@@ -60,13 +80,16 @@ def traced(node: Node, number: int) -> Trace:
     return Trace(found["Get"], found["Put"])
 
 
-def costs(blocks: Sequence[Trace], idle: Trace, extrinsics: int, operations: int) -> Costs:
-    """Return what each of `operations` costs that these blocks hold, without what an empty block does anyway."""
+def costs(blocks: Sequence[Trace], idle: Trace, counted: Counted) -> Costs:
+    """Return what each of the operations costs that these blocks hold, without what an empty block does anyway."""
     keys_read = sum(len(set(block.reads) - set(idle.reads)) for block in blocks)
     keys_written = sum(len(set(block.writes) - set(idle.writes)) for block in blocks)
     reads = sum(len(block.reads) - len(idle.reads) for block in blocks)
     writes = sum(len(block.writes) - len(idle.writes) for block in blocks)
-    return Costs(*(total / operations for total in (extrinsics, keys_read, keys_written, reads, writes)))
+    weight_us = counted.normal_ps / 1e6
+    totals = (counted.extrinsics, keys_read, keys_written, reads, writes, weight_us)
+    block_share = counted.normal_ps / counted.normal_limit_ps
+    return Costs(*(total / counted.operations for total in (*totals, block_share)))
 
 
 def mean(parts: Mapping[str, Costs], weights: Mapping[str, float] | None = None) -> Costs:
@@ -83,6 +106,7 @@ def of_stages(scene: Scene, stages: Iterable[Stage]) -> dict[str, Costs]:
     scene.settle_down()
     idle = traced(node, node.header().number)
     reader = Reader(node.port, node.code)
+    limit_ps = _normal_limit_ps(node)
     found = {}
     for stage in stages:
         before = node.header().number
@@ -91,10 +115,18 @@ def of_stages(scene: Scene, stages: Iterable[Stage]) -> dict[str, Costs]:
         if refused := sum(block.refused for block in made):
             raise NodeError(f"the chain refused {refused} of {stage.operations} operations of the stage {stage.kind}")
         blocks = [traced(node, number) for number in range(before + 1, node.header().number + 1)]
-        found[stage.kind] = costs(_full(blocks, idle), idle, len(stage.calls), stage.operations)
+        weight = sum(block.normal_ps for block in made)
+        counted = Counted(len(stage.calls), stage.operations, weight, limit_ps)
+        found[stage.kind] = costs(_full(blocks, idle), idle, counted)
     return found
 
 
 def _full(blocks: Sequence[Trace], idle: Trace) -> list[Trace]:
     """Return the blocks that hold extrinsics of the benchmark."""
     return [block for block in blocks if len(block.reads) > len(idle.reads) + _LEAST_READS]
+
+
+def _normal_limit_ps(node: Node) -> int:
+    """Weight of a block that is open to all, in picoseconds of execution."""
+    limits = node.runtime.constant("System", "BlockWeights")
+    return int(limits["per_class"]["normal"]["max_total"]["ref_time"])

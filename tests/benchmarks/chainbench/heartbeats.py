@@ -14,7 +14,7 @@ from chainbench.costs import Costs
 from chainbench.driver import Stage
 from chainbench.flood import INHERENTS, Report, flood, frame
 from chainbench.load import AUTHORING
-from chainbench.node import SLOT_SECONDS, Node, preset_of, running
+from chainbench.node import SLOT_SECONDS, preset_of, running
 from chainbench.progress import say
 from chainbench.scene import PARAMS, Scene, endowed, host
 from node_agent.presence import BEAT_AT_PPM
@@ -34,15 +34,13 @@ _TRACED = 64
 class Outcome:
     """What was measured.
 
-    `period_ms`: of the production preset. `normal_share_each`: part of a block's weight for extrinsics that are open to
-    all, that one heartbeat takes. `author_us`: making a block, for each heartbeat.
+    `period_ms`: of the production preset. `author_us`: making a block, for each heartbeat.
     """
 
     sustained: Sustained
     generator: Report
     costs: Costs
     period_ms: int
-    normal_share_each: float
     author_us: float
     cpu_us: float
 
@@ -64,7 +62,7 @@ class Outcome:
     @property
     def weight_share(self) -> float:
         """Part of the weight of blocks that the fleet's heartbeats take."""
-        return self.needed * SLOT_SECONDS * self.normal_share_each
+        return self.needed / self.costs.most_per_second
 
 
 def heartbeats_per_second(hosts: int, period_ms: int, at_ppm: int = 1_000_000) -> float:
@@ -96,7 +94,6 @@ def measure(binaries: Binaries, seconds: int) -> Outcome:
         ended, cpu, author = node.header(), node.cpu_seconds() - cpu, node.metrics().total(AUTHORING) - author
         node.await_final(ended.number)
         filled = blocks.read(node, range(began.number + 1, ended.number + 1))
-        normal_ps = _normal_limit_ps(node)
     # The inherent extrinsic of each block succeeds, too.
     for block in filled:
         block.events[EVENTS["heartbeat"]] -= INHERENTS
@@ -106,13 +103,6 @@ def measure(binaries: Binaries, seconds: int) -> Outcome:
         generator=report,
         costs=each,
         period_ms=period_ms,
-        normal_share_each=sum(block.normal_ps for block in filled) / included / normal_ps,
         author_us=author / included * 1e6,
         cpu_us=cpu / included * 1e6,
     )
-
-
-def _normal_limit_ps(node: Node) -> int:
-    """Weight of a block that is open to all, in picoseconds of execution."""
-    limits = node.runtime.constant("System", "BlockWeights")
-    return int(limits["per_class"]["normal"]["max_total"]["ref_time"])

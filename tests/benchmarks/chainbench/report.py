@@ -72,7 +72,9 @@ def _load(what: str, sustained: Sustained) -> tuple[list[str], dict[str, Any]]:
 
 
 def _costs(each: Costs) -> tuple[str, dict[str, float]]:
-    return f"  an operation costs {each}", {name: round(cost, 4) for name, cost in dataclasses.asdict(each).items()}
+    facts = {name: round(cost, 4 if cost > 1e-2 else 8) for name, cost in dataclasses.asdict(each).items()}
+    facts["most_per_s"] = round(each.most_per_second)
+    return f"  an operation costs {each}, so that blocks hold {each.most_per_second:.0f} a second at most", facts
 
 
 def _single(outcome: single.Outcome) -> Found:

@@ -51,21 +51,26 @@ def test_costs_leave_out_what_an_empty_block_does(bench):
     costs = bench("costs")
     idle = costs.Trace(["time", "slot"], ["time"])
     full = costs.Trace(["time", "slot", "task/1", "task/1", "task/2", "list"], ["time", "task/1", "task/2", "list"])
-    assert costs.costs([full], idle, extrinsics=1, operations=2) == costs.Costs(0.5, 1.5, 1.5, 2.0, 1.5)
+    counted = costs.Counted(extrinsics=1, operations=2, normal_ps=8_000_000, normal_limit_ps=80_000_000)
+    found = costs.costs([full], idle, counted)
+    assert found == costs.Costs(0.5, 1.5, 1.5, 2.0, 1.5, weight_us=4.0, block_share=0.05)
+    # Twenty operations in a block, and a block every two seconds.
+    assert found.most_per_second == pytest.approx(10)
 
 
 def test_costs_of_several_blocks_are_added_up(bench):
     costs = bench("costs")
     idle = costs.Trace(["time"], ["time"])
     one = costs.Trace(["time", "a", "b"], ["time", "a"])
-    assert costs.costs([one, one], idle, extrinsics=4, operations=4) == costs.Costs(1.0, 1.0, 0.5, 1.0, 0.5)
+    counted = costs.Counted(extrinsics=4, operations=4, normal_ps=0, normal_limit_ps=1)
+    assert costs.costs([one, one], idle, counted) == costs.Costs(1.0, 1.0, 0.5, 1.0, 0.5, 0.0, 0.0)
 
 
 def test_the_mean_of_costs_follows_how_frequent_each_kind_is(bench):
     costs = bench("costs")
-    parts = {"cheap": costs.Costs(0.0, 1.0, 1.0, 1.0, 1.0), "dear": costs.Costs(1.0, 5.0, 5.0, 5.0, 5.0)}
-    assert costs.mean(parts) == costs.Costs(0.5, 3.0, 3.0, 3.0, 3.0)
-    assert costs.mean(parts, {"cheap": 3, "dear": 1}) == costs.Costs(0.25, 2.0, 2.0, 2.0, 2.0)
+    parts = {"cheap": costs.Costs(0.0, *[1.0] * 6), "dear": costs.Costs(1.0, *[5.0] * 6)}
+    assert costs.mean(parts) == costs.Costs(0.5, *[3.0] * 6)
+    assert costs.mean(parts, {"cheap": 3, "dear": 1}) == costs.Costs(0.25, *[2.0] * 6)
 
 
 def _filled(bench, slot: int, settled: int, extrinsics: int):

@@ -61,7 +61,7 @@ SCHEDULERS = 16
 # Of each task: one assignment, start and result of each pod, one settlement, one removal.
 OPERATIONS_A_TASK = 3 + 2 * PODS
 # More operations a second than this are not prepared for.
-MOST_PER_SECOND = 12_000
+MOST_PER_SECOND = 9_500
 _MODEL, _VRAM_MIB = b"A100", 40_960
 _POD = Resources(cpu_milli=8_000, memory_mib=65_536, disk_gib=100, gpus=GpuRequest(1, 1000, _VRAM_MIB, (_MODEL,)))
 

@@ -132,7 +132,7 @@ def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an opti
         "--pool-type",
         choices=chain.POOL_TYPES,
         metavar="TYPE",
-        help=f"of the node in single, to compare: {', '.join(chain.POOL_TYPES)} (the node's default)",
+        help=f"pool of the node in single: {' or '.join(chain.POOL_TYPES)}, in rows of its own (the node's default)",
     )
     to_hosts = add(
         "way",

@@ -36,7 +36,7 @@ class Found:
 def measure(parts: Sequence[str], seconds: int, pool_type: str | None = None) -> list[Found]:
     """Each of these parts, on a node of its own. `seconds`: how long load is sustained. `pool_type`: of `single`."""
     run: dict[str, Callable[[Binaries], Found]] = {
-        "single": lambda release: _single(single.measure(release, seconds, pool_type)),
+        "single": lambda release: _single(single.measure(release, seconds, pool_type), pool_type),
         "batched": lambda release: _batched(batched.measure(release, seconds)),
         "validators": lambda release: _validators(batched.measure_validators(release, seconds)),
         "mix": lambda release: _mix(mix.measure(release, seconds)),
@@ -77,7 +77,7 @@ def _costs(each: Costs) -> tuple[str, dict[str, float]]:
     return f"  an operation costs {each}, so that blocks hold {each.most_per_second:.0f} a second at most", facts
 
 
-def _single(outcome: single.Outcome) -> Found:
+def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
     lines, facts = _load("singly signed", outcome.sustained)
     line, facts["costs"] = _costs(costs.mean(outcome.costs))
     lines += [
@@ -90,9 +90,10 @@ def _single(outcome: single.Outcome) -> Found:
     ]
     lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
     rate = outcome.sustained.per_second
+    name = "chain-single" if pool_type is None else f"chain-single-{pool_type}"
     figures = [
-        Figure("chain-single", "tx/s", (round(rate),), 1_800, at_least=True),
-        Figure("chain-single-missed", "slots", (outcome.sustained.missed_slots,), 0),
+        Figure(name, "tx/s", (round(rate),), 1_800, at_least=True),
+        Figure(f"{name}-missed", "slots", (outcome.sustained.missed_slots,), 0),
     ]
     facts |= {"cpu_us": round(outcome.cpu_us_each), "generator_cpu_share": round(outcome.generator.cpu_share, 3)}
     facts["refused_by_node"] = outcome.generator.refused.total()

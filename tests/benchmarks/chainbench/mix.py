@@ -49,8 +49,8 @@ from offchain.schema._generated_chain import (
 from offchain.schema.ids import lease_id
 
 TENANTS = PROVIDERS = 50
-# A stage takes two blocks, and each group is at one stage: so many groups that there is more to do than a block takes.
-HOSTS_EACH, GPUS = 160, 8
+# A stage takes two blocks and each group is at one stage, so that blocks are full with as many groups as this makes.
+HOSTS_EACH, GPUS = 120, 8
 HOSTS = PROVIDERS * HOSTS_EACH
 GROUP = 8
 GROUPS = HOSTS // GROUP

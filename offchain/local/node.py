@@ -32,19 +32,22 @@ _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 
 
-def chain_spec(found: Binaries, *options: str, patch: Mapping[str, Any] | None = None) -> str:
-    """Return the specification of a chain that begins with the development preset, as JSON. Raises LocalError.
+def chain_spec(
+    found: Binaries, *options: str, patch: Mapping[str, Any] | None = None, preset: str = "development"
+) -> str:
+    """Return the specification of a chain that begins with a preset of the runtime, as JSON. Raises LocalError.
 
     `patch` goes over the preset, value by value. The node compiles the runtime twice to make a specification, which
     takes seconds, so specifications are kept in the cache.
     """
+    options = (f"--preset={preset}", *options)
     kept = cache_dir() / "chain-specs" / f"{_spec_key(found, options, patch)}.json"
     with contextlib.suppress(OSError):
         text = kept.read_text(encoding="utf-8")
         os.utime(kept)
         return text
     with tempfile.TemporaryDirectory(prefix="gantry-spec-") as folder:
-        command = [str(found.node), "chain-spec", f"--runtime={found.runtime}", "--preset=development", *options]
+        command = [str(found.node), "chain-spec", f"--runtime={found.runtime}", *options]
         if patch is not None:
             file = Path(folder) / "patch.json"
             file.write_text(json.dumps(patch), encoding="utf-8")
@@ -151,9 +154,10 @@ def frugal(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Node:
-    """The only node of a fresh development chain, with ports of its own and all its files in one folder.
+    """A node of a fresh development chain, with ports of its own and all its files in one folder.
 
-    `patch` goes over the development preset, value by value. `with` starts the node and ends it.
+    `author`: the options by which it makes blocks; by default it is the only one. `patch` goes over the development
+    preset, value by value. `with` starts the node and ends it.
     """
 
     def __init__(
@@ -164,6 +168,7 @@ class Node:
         patch: Mapping[str, Any] | None = None,
         pruning: str = "archive",
         metrics: bool = False,
+        author: Sequence[str] = AUTHOR,
     ) -> None:
         self.found = found
         self.folder = folder
@@ -175,7 +180,7 @@ class Node:
             found,
             folder / "spec.json",
             self.data,
-            *AUTHOR,
+            *author,
             *options,
             rpc_port=self.port,
             metrics_port=self.metrics_port,

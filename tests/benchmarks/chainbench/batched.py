@@ -1,25 +1,21 @@
 """Batches of lifecycle operations, sustained: each cohort of tasks is assigned, started, reported, settled and pruned.
 
-A cohort's next batch is sent as soon as the last one is in a block. Operations are counted from the events of final
-blocks, one event for each operation of each task.
+Operations are counted from the events of final blocks, one event for each operation of each task. The best case: 256
+neighbouring tasks of one tenant on one host a batch, without GPUs. By one validator, or by four on the same machine.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from table import MIB
-
-from chainbench import blocks, signing
-from chainbench.blocks import Sustained
-from chainbench.flood import Wire, frame
-from chainbench.node import running
-from chainbench.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
-from chainbench.signing import Account, Order
+from chainbench import costs, importing, load
+from chainbench.costs import Costs
+from chainbench.driver import Cohort
+from chainbench.importing import Imported
+from chainbench.load import Loaded
+from chainbench.node import SLOT_SECONDS, Node, running, running_validators
+from chainbench.scene import BATCH, PARAMS, Scene, endowed
 from offchain.local.release import Binaries
 
 EVENTS = {
@@ -29,137 +25,56 @@ EVENTS = {
     "settle": "Tasks.Settled",
     "prune": "Tasks.Pruned",
 }
-# Hosts with a cohort each, so that there is always more to do than fits a block.
-HOSTS, SCHEDULERS = 480, 16
-# More operations a second than this are not prepared for.
-MOST_PER_SECOND = 36_000
-_POLL_SECONDS = 0.05
-# Hosts begin one after another, so that every block holds operations of every kind.
-_HOSTS_A_BLOCK = HOSTS // 8
-_MARGIN_SLOTS = 10
-_AUTHORING = "substrate_proposer_block_constructed_sum"
+SCHEDULERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`hosts` have a cohort each, so that there is always more to do than a block takes. With many more, a cohort's
+    life would take longer than the run. More operations a second than `most_per_second` are not prepared for."""
+
+    hosts: int
+    most_per_second: int
+
+
+ALONE, AMONG_SEVERAL = Plan(480, 36_000), Plan(256, 18_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured. `author_us`: making a block, with its state root, for each operation."""
+    """What was measured. `imported`: the blocks of the load, run again on a database of their own; None of several
+    validators, whose own counters tell."""
 
-    sustained: Sustained
-    refused: Counter[str]
-    author_us: float
-    cpu_us: float
-    generator_cpu_share: float
-    memory_mib: float
-
-
-@dataclass
-class Cohort:
-    """Tasks that go through their lives together, on one host."""
-
-    host: int
-    calls: Sequence[tuple[str, Account, bytes]]
-    stage: int = 0
-    order: Order | None = None
-    sent: Order | None = None
-
-
-class Driver:
-    """Keeps every host's cohort moving. One thread; everything but the signature is made beforehand."""
-
-    def __init__(self, scene: Scene, cohorts: Sequence[Cohort]) -> None:
-        self.scene = scene
-        self.node = scene.node
-        self._form = signing.form_of(scene.node)
-        self._waiting: dict[int, list[Cohort]] = {}
-        for cohort in cohorts:
-            self._waiting.setdefault(cohort.host, []).append(cohort)
-        self._resting = list(self._waiting)
-        self._active: list[Cohort] = []
-        accounts = {account for cohort in cohorts for _, account, _ in cohort.calls}
-        self._accounts = sorted(accounts, key=lambda account: account.name)
-        self._wire = Wire(scene.node.port)
-        self._answering: dict[int, Cohort] = {}
-        self._sends = 0
-        self.refused: Counter[str] = Counter()
-        self.cpu_seconds = 0.0
-
-    def run(self, seconds: float) -> None:
-        """Drive for so long."""
-        limit = time.monotonic() + seconds
-        used_before = time.process_time()
-        final = -1
-        while time.monotonic() < limit:
-            number = self.node.finalized()
-            if number != final:
-                final = number
-                self._advance()
-            self._exchange()
-            time.sleep(_POLL_SECONDS)
-        self.cpu_seconds = time.process_time() - used_before
-        self._wire.close()
-
-    def _advance(self) -> None:
-        """Send what the new block makes possible."""
-        for number in self._resting[:_HOSTS_A_BLOCK]:
-            self._active.append(self._waiting[number].pop(0))
-        del self._resting[:_HOSTS_A_BLOCK]
-        used = self.scene.crowd.used(self._accounts)
-        for cohort in list(self._active):
-            if cohort.sent is None:
-                self._send(cohort)
-            elif used[cohort.sent.account] > cohort.sent.nonce:
-                cohort.stage, cohort.sent, cohort.order = cohort.stage + 1, None, None
-                if cohort.stage < len(cohort.calls):
-                    self._send(cohort)
-                    continue
-                self._active.remove(cohort)
-                if self._waiting[cohort.host]:
-                    self._active.append(self._waiting[cohort.host].pop(0))
-                    self._send(self._active[-1])
-
-    def _send(self, cohort: Cohort) -> None:
-        _, account, call = cohort.calls[cohort.stage]
-        if cohort.order is None:
-            cohort.order = self.scene.crowd.order(account, call)
-        cohort.sent = cohort.order
-        (extrinsic,) = signing.signed(self._form, [cohort.sent])
-        self._sends += 1
-        self._answering[self._sends] = cohort
-        self._wire.out += frame(extrinsic, self._sends)
-        self._exchange()
-
-    def _exchange(self) -> None:
-        for text in self._wire.exchange():
-            answer = json.loads(text)
-            cohort = self._answering.pop(answer["id"])
-            if "error" in answer:
-                # Most often the pool has not seen the block yet in which the stage before was included.
-                self.refused[answer["error"].get("data") or answer["error"]["message"]] += 1
-                cohort.sent = None
+    loaded: Loaded
+    costs: Mapping[str, Costs]
+    imported: Imported | None
 
 
 def measure(binaries: Binaries, seconds: int) -> Outcome:
-    """Sustain it for so long."""
-    slots = seconds // int(SLOT_SECONDS)
-    driven = (slots + 2 * _MARGIN_SLOTS) * SLOT_SECONDS
-    rounds = int(MOST_PER_SECOND * driven / (HOSTS * BATCH * len(EVENTS))) + 1
+    """Sustain it for so long with one validator, then import its blocks."""
     with running(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as node:
-        scene = Scene(node, HOSTS, BATCH, SCHEDULERS)
-        scene.build()
-        first = scene.submit_tasks(HOSTS * BATCH * rounds)
-        starts = range(first, first + HOSTS * BATCH * rounds, BATCH)
-        cohorts = [
-            Cohort(number % HOSTS, list(scene.stages(number % HOSTS, range(start, start + BATCH))))
-            for number, start in enumerate(starts)
-        ]
-        driver = Driver(scene, cohorts)
-        scene.settle_down()
-        began, cpu, author = node.header(), node.cpu_seconds(), node.metrics()[_AUTHORING]
-        driver.run(driven)
-        ended, cpu, author = node.header(), node.cpu_seconds() - cpu, node.metrics()[_AUTHORING] - author
-        memory = node.memory_bytes() / MIB
-        node.await_final(ended.number)
-        filled = blocks.read(node, range(began.number + 1, ended.number + 1))
-    counted = blocks.sustained(filled, began.slot + 1 + _MARGIN_SLOTS, slots, EVENTS, SLOT_SECONDS)
-    done = max(1, sum(block.events[event] for block in filled for event in EVENTS.values()))
-    return Outcome(counted, driver.refused, author / done * 1e6, cpu / done * 1e6, driver.cpu_seconds / driven, memory)
+        each, loaded = _loaded([node], seconds, ALONE)
+        return Outcome(loaded, each, importing.measure(node, loaded.counted))
+
+
+def measure_validators(binaries: Binaries, seconds: int) -> Outcome:
+    """Sustain it for so long with four validators, of which one takes all extrinsics from the generator."""
+    with running_validators(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as nodes:
+        each, loaded = _loaded(nodes, seconds, AMONG_SEVERAL)
+        return Outcome(loaded, each, None)
+
+
+def _loaded(nodes: Sequence[Node], seconds: int, plan: Plan) -> tuple[dict[str, Costs], Loaded]:
+    slots = seconds // int(SLOT_SECONDS)
+    a_round = plan.hosts * BATCH
+    rounds = int(plan.most_per_second * load.driven_seconds(slots) / (a_round * len(EVENTS))) + 1
+    scene = Scene(nodes[0], plan.hosts, BATCH, SCHEDULERS)
+    scene.build()
+    first = scene.submit_tasks(BATCH + a_round * rounds)
+    each = costs.of_stages(scene, scene.cohort_stages(0, range(first, first + BATCH)))
+    starts = range(first + BATCH, first + BATCH + a_round * rounds, BATCH)
+    cohorts = [
+        Cohort(number % plan.hosts, scene.cohort_stages(number % plan.hosts, range(start, start + BATCH)))
+        for number, start in enumerate(starts)
+    ]
+    return each, load.drive(nodes, scene, cohorts, slots, EVENTS)

@@ -69,15 +69,17 @@ class Crowd:
         return self._keys[account]
 
     def wait(self, seconds: float = 120.0) -> None:
-        """Until everything that was submitted is included."""
-        limit = time.monotonic() + seconds
+        """Until everything that was submitted is included. Raises NodeError where for `seconds` nothing more is."""
+        limit, included = time.monotonic() + seconds, -1
         while time.monotonic() < limit:
             used = self.used(self._submitted)
             if all(used[account] >= nonce for account, nonce in self._submitted.items()):
                 return
+            if sum(used.values()) != included:
+                limit, included = time.monotonic() + seconds, sum(used.values())
             time.sleep(_POLL_SECONDS)
         late = {a.name: (used[a], n) for a, n in self._submitted.items() if used[a] < n}
-        raise NodeError(f"not included after {seconds} s (account: used, sent): {dict(list(late.items())[:5])}")
+        raise NodeError(f"nothing included for {seconds} s (account: used, sent): {dict(list(late.items())[:5])}")
 
     def act(self, calls: Iterable[tuple[Account, Call | bytes]], at_once: int = 2000) -> None:
         """Each account makes its call; wait until all are included."""

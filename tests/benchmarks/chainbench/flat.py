@@ -101,7 +101,7 @@ class _Subject:
     def _read(self) -> tuple[float, float]:
         """Seconds spent on making blocks, and how many were made."""
         metrics = self._node.metrics()
-        return metrics[_SUM], metrics[_COUNT]
+        return metrics.total(_SUM), metrics.total(_COUNT)
 
 
 def measure(binaries: Binaries, levels: Sequence[int] = LEVELS, rounds: int = ROUNDS) -> Outcome:

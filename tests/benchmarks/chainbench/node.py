@@ -1,15 +1,16 @@
-"""A released node of its own for a benchmark: fresh folder, own ports, loopback only."""
+"""Released nodes of a benchmark's own: fresh folder, own ports, loopback only. One validator or several."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import re
 import struct
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,12 @@ _STALL_SECONDS = 60.0
 _TIERS, _PART_BYTES, _INDEX_BYTES = 256, 4096, 16
 _POLL_SECONDS = 0.1
 _METRICS_SECONDS = 120.0
-_SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.eE+-]+)$", re.MULTILINE)
+_SAMPLE = re.compile(r"^(\w+)(?:\{([^}]*)\})? ([0-9.eE+-]+)$", re.MULTILINE)
+_TASK_SECONDS = "substrate_tasks_polling_duration_sum"
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+# By their names in the runtime's presets: who makes blocks where there are several.
+_VALIDATORS = ("alice", "bob", "charlie", "dave")
+SLOT_SECONDS = 2.0
 
 # Of the production preset. The first block of an epoch holds no transactions: the SDK's session pallet takes all of it.
 _EPOCH_SLOTS = 300
@@ -56,20 +62,70 @@ class Code:
         return Runtime(self.metadata, self.spec_name, self.spec_version, self.transaction_version)
 
 
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Prometheus samples. `totals`: by name, the labels dropped, samples of one name added up. `task_seconds`: for how
+    long each of the node's tasks had a thread, by the task's name."""
+
+    totals: Mapping[str, float]
+    task_seconds: Mapping[str, float]
+
+    @classmethod
+    def parse(cls, text: str) -> Metrics:
+        """Read Prometheus' text format."""
+        totals: dict[str, float] = {}
+        tasks: dict[str, float] = {}
+        for name, labels, value in _SAMPLE.findall(text):
+            totals[name] = totals.get(name, 0.0) + float(value)
+            if name == _TASK_SECONDS:
+                task = dict(_LABEL.findall(labels))["task_name"]
+                tasks[task] = tasks.get(task, 0.0) + float(value)
+        return cls(totals, tasks)
+
+    def since(self, before: Metrics) -> Metrics:
+        """Return what was added since then."""
+        return Metrics(_less(self.totals, before.totals), _less(self.task_seconds, before.task_seconds))
+
+    def total(self, name: str) -> float:
+        """Return a sample; 0 where there is none yet."""
+        return self.totals.get(name, 0.0)
+
+
+def _less(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    return {name: value - before.get(name, 0.0) for name, value in after.items()}
+
+
 class Node(node.Node):
     """One running node and what is measured of it. `pruning`: which states it keeps, as --state-pruning says it."""
 
-    def __init__(self, binaries: Binaries, folder: Path, patch: Mapping[str, Any], pruning: str) -> None:
+    def __init__(
+        self,
+        binaries: Binaries,
+        folder: Path,
+        patch: Mapping[str, Any],
+        pruning: str = "archive",
+        options: Sequence[str] = (),
+        author: Sequence[str] = node.AUTHOR,
+    ) -> None:
         # The pool's limits as scripts/up and docker-compose.yml set them: see docs/benchmarks.md.
-        super().__init__(binaries, folder, *node.LIMITS, patch=patch, pruning=pruning, metrics=True)
+        limits = (*node.LIMITS, *options)
+        super().__init__(binaries, folder, *limits, patch=patch, pruning=pruning, metrics=True, author=author)
         self.rpc = node_rpc.Rpc(self.port)
         self.runtime: Runtime
         self.genesis = b""
         self.code = Code(b"", "", 0, 0)
 
     def start(self) -> None:
-        """Start it and wait for the first block: the genesis block has no slot, so measurements begin there."""
+        """Start it and wait for the first block."""
+        self.launch()
+        self.await_first_block()
+
+    def launch(self) -> None:
+        """Start it and wait until it answers."""
         super().start()
+
+    def await_first_block(self) -> None:
+        """Wait for it: the genesis block has no slot, so measurements begin there."""
         self.genesis = bytes.fromhex(self.hash_of(0)[2:])
         limit = time.monotonic() + _STALL_SECONDS
         while self.rpc.call("chain_getBlockHash", 1) is None:
@@ -111,18 +167,15 @@ class Node(node.Node):
         """The hash of a block of the best chain."""
         return str(self.rpc.call("chain_getBlockHash", number))
 
-    def metrics(self) -> dict[str, float]:
-        """Prometheus samples, the labels dropped, samples of one name added up."""
+    def metrics(self) -> Metrics:
+        """Return the node's counters as they are now."""
         connection = http.client.HTTPConnection(node_rpc.LOOPBACK, self.metrics_port, timeout=_METRICS_SECONDS)
         try:
             connection.request("GET", "/metrics")
             text = connection.getresponse().read().decode()
         finally:
             connection.close()
-        found: dict[str, float] = {}
-        for name, _, value in _SAMPLE.findall(text):
-            found[name] = found.get(name, 0.0) + float(value)
-        return found
+        return Metrics.parse(text)
 
     def cpu_seconds(self) -> float:
         """Processor time used so far."""
@@ -175,16 +228,54 @@ def running(
     endowed: Mapping[str, int],
     params: Mapping[str, Mapping[str, Any]],
     pruning: str = "archive",
+    options: Sequence[str] = (),
 ) -> Iterator[Node]:
     """A fresh node for the length of the block; its folder is removed afterwards.
 
     Accounts (SS58 -> base units) are endowed beside those of the development preset, and these values of the pallets'
-    parameters (pallet -> name -> value) go in place of its own.
+    parameters (pallet -> name -> value) go in place of its own. `options`: of the node's command line.
     """
-    patch = {**node.endow(binaries, endowed), **{pallet: {"params": values} for pallet, values in params.items()}}
-    patch["validators"] = {"epochSlots": _EPOCH_SLOTS}
+    patch = _patch(binaries, endowed, params)
     with (
         tempfile.TemporaryDirectory(prefix="gantry-bench-") as folder,
-        Node(binaries, Path(folder), patch, pruning) as one,
+        Node(binaries, Path(folder), patch, pruning, options) as one,
     ):
         yield one
+
+
+@contextlib.contextmanager
+def running_validators(
+    binaries: Binaries, endowed: Mapping[str, int], params: Mapping[str, Mapping[str, Any]]
+) -> Iterator[list[Node]]:
+    """Four validators of one fresh chain that is otherwise like the one of :func:`running`, each connected to each."""
+    patch = _patch(binaries, endowed, params)
+    staging = preset_of(binaries, "staging")
+    patch["session"] = {"keys": staging["session"]["keys"]}
+    with contextlib.ExitStack() as stack:
+        nodes = []
+        for name in _VALIDATORS:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"gantry-bench-{name}-")))
+            nodes.append(Node(binaries, folder, patch, author=(f"--{name}", "--validator")))
+            stack.callback(nodes[-1].stop)
+            nodes[-1].launch()
+        for one in nodes:
+            (address, *_) = one.rpc.call("system_localListenAddresses")
+            for other in nodes:
+                if other is not one:
+                    other.rpc.call("system_addReservedPeer", address)
+        for one in nodes:
+            one.await_first_block()
+        yield nodes
+
+
+def preset_of(binaries: Binaries, name: str) -> dict[str, Any]:
+    """Return a genesis preset of the runtime: pallet -> its genesis configuration."""
+    spec = json.loads(node.chain_spec(binaries, "--plain", preset=name))
+    preset: dict[str, Any] = spec["genesis"]["runtimeGenesis"]["patch"]
+    return preset
+
+
+def _patch(binaries: Binaries, endowed: Mapping[str, int], params: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    patch = {**node.endow(binaries, endowed), **{pallet: {"params": values} for pallet, values in params.items()}}
+    patch["validators"] = {"epochSlots": _EPOCH_SLOTS, "slotMs": int(SLOT_SECONDS * 1000)}
+    return patch

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from table import MIB, Figure
 
-from chainbench import batched, flat, single, state
+from chainbench import batched, costs, flat, heartbeats, mix, single, state
 from chainbench.blocks import Sustained
+from chainbench.costs import Costs
+from chainbench.importing import Imported
+from chainbench.load import AUTHORING, IMPORTED, IMPORTING, Loaded
+from chainbench.progress import say
+from chainbench.single import Pool
 from offchain.local.release import Binaries, binaries
 
-PARTS = ("single", "batched", "flat", "state")
+PARTS = ("single", "batched", "validators", "mix", "heartbeats", "flat", "state")
+POOL_TYPES = ("fork-aware", "single-state")
 _TASKS_A_DAY = 1_000_000
 _GB = 1e9
 
@@ -28,18 +33,21 @@ class Found:
     facts: dict[str, Any]
 
 
-def measure(parts: Sequence[str], seconds: int) -> list[Found]:
-    """Each of these parts, on a node of its own. `seconds`: how long load is sustained."""
+def measure(parts: Sequence[str], seconds: int, pool_type: str | None = None) -> list[Found]:
+    """Each of these parts, on a node of its own. `seconds`: how long load is sustained. `pool_type`: of `single`."""
     run: dict[str, Callable[[Binaries], Found]] = {
-        "single": lambda release: _single(single.measure(release, seconds)),
+        "single": lambda release: _single(single.measure(release, seconds, pool_type), pool_type),
         "batched": lambda release: _batched(batched.measure(release, seconds)),
+        "validators": lambda release: _validators(batched.measure_validators(release, seconds)),
+        "mix": lambda release: _mix(mix.measure(release, seconds)),
+        "heartbeats": lambda release: _heartbeats(heartbeats.measure(release, seconds)),
         "flat": lambda release: _flat(flat.measure(release)),
         "state": lambda release: _state(state.measure(release)),
     }
     release = binaries()
     found = []
     for part in parts:
-        sys.stderr.write(f"bench: chain, {part}\n")
+        say(part)
         found.append(run[part](release))
     return found
 
@@ -58,46 +66,181 @@ def _load(what: str, sustained: Sustained) -> tuple[list[str], dict[str, Any]]:
         "missed_slots": sustained.missed_slots,
         "refused": sustained.refused,
         "operations": dict(sustained.operations),
+        "signatures_each": round(sustained.signatures_each, 5),
     }
     return lines, facts
 
 
-def _single(outcome: single.Outcome) -> Found:
+def _costs(each: Costs) -> tuple[str, dict[str, float]]:
+    facts = {name: round(cost, 4 if cost > 1e-2 else 8) for name, cost in dataclasses.asdict(each).items()}
+    facts["most_per_s"] = round(each.most_per_second)
+    return f"  an operation costs {each}, so that blocks hold {each.most_per_second:.0f} a second at most", facts
+
+
+def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
     lines, facts = _load("singly signed", outcome.sustained)
-    lines.append(
-        f"  node {outcome.cpu_us_each:.0f} µs of processor each, {outcome.extrinsic_bytes:.0f} bytes each, "
-        f"generator {outcome.generator.cpu_share:.0%} of a core"
-    )
+    line, facts["costs"] = _costs(costs.mean(outcome.costs))
+    lines += [
+        line,
+        (
+            f"  node {outcome.cpu_us_each:.0f} µs of processor each, {outcome.extrinsic_bytes:.0f} bytes each, "
+            f"generator {outcome.generator.cpu_share:.0%} of a core"
+        ),
+        _pool_line(outcome.pool),
+    ]
     lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
     rate = outcome.sustained.per_second
+    name = "chain-single" if pool_type is None else f"chain-single-{pool_type}"
     figures = [
-        Figure("chain-single", "tx/s", (round(rate),), 1_500, at_least=True),
-        Figure("chain-single-missed", "slots", (outcome.sustained.missed_slots,), 0),
+        Figure(name, "tx/s", (round(rate),), 1_800, at_least=True),
+        Figure(f"{name}-missed", "slots", (outcome.sustained.missed_slots,), 0),
     ]
     facts |= {"cpu_us": round(outcome.cpu_us_each), "generator_cpu_share": round(outcome.generator.cpu_share, 3)}
     facts["refused_by_node"] = outcome.generator.refused.total()
+    facts["pool"] = {
+        "checks_each": round(outcome.pool.checks, 2),
+        "repeats_share": round(outcome.pool.repeats, 3),
+        "check_us": round(outcome.pool.check_us),
+        "author_us": round(outcome.pool.author_us),
+    }
     return Found(figures, lines, {"single_tx_per_s": round(rate, 1), "single": facts})
 
 
-def _batched(outcome: batched.Outcome) -> Found:
-    lines, facts = _load("batched", outcome.sustained)
-    lines.append(
-        f"  author {outcome.author_us:.1f} µs, node {outcome.cpu_us:.1f} µs of processor an operation, "
-        f"memory {outcome.memory_mib:.0f} MiB, generator {outcome.generator_cpu_share:.0%} of a core"
+def _pool_line(pool: Pool) -> str:
+    return (
+        f"  the pool checks each {pool.checks:.2f} times, {pool.check_us:.0f} µs a check, {pool.repeats:.0%} of the "
+        f"checks are repeats; the author takes {pool.author_us:.0f} µs for each"
     )
-    rate = outcome.sustained.per_second
-    figures = [
-        Figure("chain-batched", "ops/s", (round(rate),), 20_000, at_least=True),
-        Figure("chain-batched-missed", "slots", (outcome.sustained.missed_slots,), 0),
+
+
+def _batches(what: str, loaded: Loaded, each: Costs) -> tuple[list[str], dict[str, Any]]:
+    """What is said of batches by whichever nodes, on whichever tasks."""
+    lines, facts = _load(what, loaded.sustained)
+    line, facts["costs"] = _costs(each)
+    memory = sum(node.memory_mib for node in loaded.nodes)
+    lines += [
+        line,
+        (
+            f"  author {loaded.metric_us(AUTHORING):.1f} µs, {loaded.cpu_us:.1f} µs of processor an operation "
+            f"({loaded.cores:.2f} cores), memory {memory:.0f} MiB, generator {loaded.generator_cpu_share:.0%} of a core"
+        ),
     ]
     facts |= {
-        "author_us": round(outcome.author_us, 1),
-        "cpu_us": round(outcome.cpu_us, 1),
-        "node_memory_mib": round(outcome.memory_mib),
-        "generator_cpu_share": round(outcome.generator_cpu_share, 3),
-        "resent": dict(outcome.refused),
+        "author_us": round(loaded.metric_us(AUTHORING), 1),
+        "cpu_us": round(loaded.cpu_us, 1),
+        "cores": round(loaded.cores, 2),
+        "node_memory_mib": round(memory),
+        "generator_cpu_share": round(loaded.generator_cpu_share, 3),
+        "resent": dict(loaded.refused),
     }
-    return Found(figures, lines, {"batched_ops_per_s": round(rate, 1), "batched": facts})
+    return lines, facts
+
+
+def _rate(name: str, sustained: Sustained, target: float | None) -> list[Figure]:
+    """The figures of a sustained load: operations a second, and slots without a block."""
+    return [
+        Figure(name, "ops/s", (round(sustained.per_second),), target, at_least=True),
+        Figure(f"{name}-missed", "slots", (sustained.missed_slots,), None if target is None else 0),
+    ]
+
+
+def _batched(outcome: batched.Outcome) -> Found:
+    loaded = outcome.loaded
+    lines, facts = _batches("batched", loaded, costs.mean(outcome.costs))
+    figures = _rate("chain-batched", loaded.sustained, 27_000)
+    if outcome.imported is not None:
+        line, facts["import"], figure = _import(outcome.imported)
+        lines.append(line)
+        figures.append(figure)
+    return Found(figures, lines, {"batched_ops_per_s": round(loaded.sustained.per_second, 1), "batched": facts})
+
+
+def _import(imported: Imported) -> tuple[str, dict[str, float], Figure]:
+    share = imported.slot_share
+    line = (
+        f"  a full block ({imported.events:.0f} events, weight {imported.normal_ms:.0f} ms) is imported in "
+        f"{imported.wall_ms:.0f} ms, {imported.cpu_ms:.0f} ms of processor: {share:.2f} of its slot"
+    )
+    facts = {
+        "blocks": imported.blocks,
+        "wall_ms": round(imported.wall_ms, 1),
+        "cpu_ms": round(imported.cpu_ms, 1),
+        "weight_ms": round(imported.normal_ms, 1),
+        "events": round(imported.events),
+        "slot_share": round(share, 3),
+    }
+    return line, facts, Figure("chain-import", "of a slot", (round(share, 2),), 1)
+
+
+# Of whose time there is a row of its own where several validators share the processors.
+_TASKS = {
+    "pool": ("transaction-pool-task-0", "transaction-pool-task-1", "txpool-background", "on-transaction-imported"),
+    "gossip": ("network-transactions-handler", "libp2p-node", "network-worker", "syncing"),
+    "grandpa": ("grandpa-voter",),
+}
+
+
+def _validators(outcome: batched.Outcome) -> Found:
+    loaded = outcome.loaded
+    lines, facts = _batches("batched, four validators", loaded, costs.mean(outcome.costs))
+    imported = sum(node.metrics.total(IMPORTED) for node in loaded.nodes)
+    import_ms = sum(node.metrics.total(IMPORTING) for node in loaded.nodes) / max(1, imported) * 1000
+    split = {"author": loaded.metric_us(AUTHORING), "import": loaded.metric_us(IMPORTING)}
+    split |= {name: loaded.task_us(*tasks) for name, tasks in _TASKS.items()}
+    lines += [
+        "  of all four, µs an operation, waiting for a processor included: "
+        + ", ".join(f"{name} {cost:.1f}" for name, cost in split.items()),
+        f"  a block is imported in {import_ms:.0f} ms by each of the others",
+    ]
+    facts |= {"split_us": {name: round(cost, 1) for name, cost in split.items()}, "import_ms": round(import_ms, 1)}
+    rate = loaded.sustained.per_second
+    figures = _rate("chain-validators", loaded.sustained, 8_000)
+    return Found(figures, lines, {"four_validators_ops_per_s": round(rate, 1), "four_validators": facts})
+
+
+def _mix(outcome: mix.Outcome) -> Found:
+    loaded = outcome.loaded
+    operations = loaded.sustained.operations
+    shares = operations if sum(operations.values()) else dict.fromkeys(operations, 1)
+    lines, facts = _batches("mix of GPU tasks", loaded, costs.mean(outcome.costs, shares))
+    pods = loaded.sustained.operations["result"] / loaded.sustained.seconds
+    lines.append(f"  {pods:.0f} pods a second from start to result")
+    facts["pods_per_s"] = round(pods, 1)
+    rate = loaded.sustained.per_second
+    return Found(_rate("chain-mix", loaded.sustained, None), lines, {"mix_ops_per_s": round(rate, 1), "mix": facts})
+
+
+def _heartbeats(outcome: heartbeats.Outcome) -> Found:
+    lines, facts = _load("heartbeats", outcome.sustained)
+    line, facts["costs"] = _costs(outcome.costs)
+    minutes = outcome.period_ms / 60_000
+    lines += [
+        line,
+        f"  author {outcome.author_us:.0f} µs, node {outcome.cpu_us:.0f} µs of processor each",
+        (
+            f"  {heartbeats.FLEET:,} hosts, period {minutes:g} min: {outcome.needed:.0f} a second as agents send them "
+            f"({outcome.needed_at_period:.0f} at the period), {outcome.share:.1%} of what the chain takes, "
+            f"{outcome.weight_share:.1%} of the weight of blocks"
+        ),
+    ]
+    lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
+    facts |= {
+        "hosts": heartbeats.FLEET,
+        "period_ms": outcome.period_ms,
+        "needed_per_s": round(outcome.needed, 1),
+        "needed_per_s_at_period": round(outcome.needed_at_period, 1),
+        "weight_share": round(outcome.weight_share, 4),
+        "author_us": round(outcome.author_us),
+        "cpu_us": round(outcome.cpu_us),
+        "refused_by_node": outcome.generator.refused.total(),
+    }
+    rate = outcome.sustained.per_second
+    figures = [
+        Figure("chain-heartbeats", "1/s", (round(rate),)),
+        Figure("chain-heartbeats-share", "of blocks", (round(outcome.share, 3),)),
+    ]
+    keys = {"heartbeats_per_s": round(rate, 1), "heartbeats_100k_share": round(outcome.share, 4)}
+    return Found(figures, lines, {**keys, "heartbeats": facts})
 
 
 def _flat(outcome: flat.Outcome) -> Found:
@@ -107,8 +250,8 @@ def _flat(outcome: flat.Outcome) -> Found:
     ]
     remarks = {first: "so unlike are the two nodes", **{at: f"{change:+.1%}" for at, change in outcome.change.items()}}
     for level, remark in remarks.items():
-        costs = f"{outcome.author_us[level]:.1f} against {outcome.small_us[level]:.1f}"
-        lines.append(f"  {level:>9,}: {costs}, ratio {outcome.ratio[level]:.3f}: {remark}")
+        cost = f"{outcome.author_us[level]:.1f} against {outcome.small_us[level]:.1f}"
+        lines.append(f"  {level:>9,}: {cost}, ratio {outcome.ratio[level]:.3f}: {remark}")
     change = round(outcome.worst_change * 100, 1)
     facts: dict[str, Any] = {
         "author_us": {str(level): round(cost, 2) for level, cost in outcome.author_us.items()},
@@ -127,11 +270,7 @@ def _state(outcome: state.Outcome) -> Found:
         for name, database in (("archive", outcome.archive), ("pruned", outcome.pruned))
     }
     lines = [
-        *(
-            f"{kind}: {one.keys_read:.2f} keys read and {one.keys_written:.2f} written an operation, "
-            f"in {one.reads:.2f} and {one.writes:.2f} calls"
-            for kind, one in outcome.accesses.items()
-        ),
+        *(f"{kind}, an operation: {one}" for kind, one in outcome.costs.items()),
         f"state, bytes a task: {each}",
         (
             f"database, bytes a task's life: archive {outcome.archive.a_task:.0f}, pruned {outcome.pruned.a_task:.0f}; "
@@ -155,9 +294,13 @@ def _state(outcome: state.Outcome) -> Found:
         for name, one in (("archive", outcome.archive), ("pruned", outcome.pruned))
     }
     facts = {
-        "accesses": {kind: dataclasses.asdict(one) for kind, one in outcome.accesses.items()},
+        "costs": _by_kind(outcome.costs),
         "state_bytes": {stage: round(value, 2) for stage, value in size.items()},
         "database": databases,
         "year_gb": {name: round(value) for name, value in year.items()},
     }
     return Found(figures, lines, {"state": facts})
+
+
+def _by_kind(each: Mapping[str, Costs]) -> dict[str, dict[str, float]]:
+    return {kind: _costs(one)[1] for kind, one in each.items()}

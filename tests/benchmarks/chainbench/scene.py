@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from chainbench.crowd import Crowd
+from chainbench.driver import Stage
 from chainbench.node import Node, NodeError
+from chainbench.progress import say
 from chainbench.signing import Account
 from offchain.link.registration import register
 from offchain.schema._generated_chain import (
@@ -31,7 +33,6 @@ from tests.chain_records import DOCKER, NO_GPU, ask, placement, task_spec
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY
 ARRAY = 4096
-SLOT_SECONDS = 2.0
 # Items of a batch. Larger ones cost a little less an operation, but leave more of a block unused at its end.
 BATCH = 256
 PROVIDER = Account("provider")
@@ -45,6 +46,8 @@ SPEC = task_spec(
     queue=b"",
     placement=placement(capabilities=DOCKER),
 )
+# Of one provider's extrinsics, which wait in the pool for each other.
+_REGISTRATIONS_AT_ONCE = 200
 _USAGE = Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
 
 
@@ -57,6 +60,11 @@ PARAMS: dict[str, dict[str, Any]] = {
 
 def host(number: int) -> Account:
     return Account(f"host/{number}", "ed25519")
+
+
+def provider(number: int) -> Account:
+    """One of several; the only one is PROVIDER."""
+    return Account(f"provider/{number}")
 
 
 def scheduler(number: int) -> Account:
@@ -82,9 +90,10 @@ def result_of(task: int) -> PodResult:
     return PodResult(digest=hashlib.sha256(task.to_bytes(8, "big")).digest(), exit_code=0, usage=_USAGE)
 
 
-def endowed(*, schedulers: int, cranks: int, tenants: int = 1) -> dict[str, int]:
+def endowed(*, schedulers: int, cranks: int, tenants: int = 1, providers: int = 0) -> dict[str, int]:
     """Who has coins from the start."""
-    named = [PROVIDER, *map(tenant, range(tenants)), *map(scheduler, range(schedulers)), *map(crank, range(cranks))]
+    kinds = ((tenant, tenants), (provider, providers), (scheduler, schedulers), (crank, cranks))
+    named = [PROVIDER, *(account(number) for account, count in kinds for number in range(count))]
     return {account.signer.address: ENDOWMENT for account in named}
 
 
@@ -109,13 +118,20 @@ class Scene:
 
     def build(self) -> None:
         """Register the hosts, bring them online, bond the schedulers."""
-        self.crowd.act([(PROVIDER, self._registration(number)) for number in range(self.hosts)], at_once=200)
+        say(f"registers {self.hosts} hosts")
+        registrations = [(self.provider_of(number), self._registration(number)) for number in range(self.hosts)]
+        providers = len({account for account, _ in registrations})
+        self.crowd.act(registrations, at_once=min(2000, _REGISTRATIONS_AT_ONCE * providers))
         self.crowd.act([(scheduler(number), calls.tasks_bond_scheduler()) for number in range(self.schedulers)])
         self.crowd.act([(host(number), calls.hosts_heartbeat()) for number in range(self.hosts)])
 
-    def _registration(self, number: int) -> bytes:
-        signer = host(number).signer
-        hardware = HardwareSpec(
+    def provider_of(self, _host: int) -> Account:
+        """Who registers a host and is paid for it."""
+        return PROVIDER
+
+    def hardware(self) -> HardwareSpec:
+        """Return what each host is registered with."""
+        return HardwareSpec(
             tier=Tier.CONSUMER,
             capabilities=DOCKER,
             answers_challenges=False,
@@ -126,19 +142,26 @@ class Scene:
             network_mbps_up=1000,
             devices=(),
         )
-        provider = PROVIDER.signer.address
-        call = register(signer, self.node.genesis, provider, hardware, signer.public_key, b"bench", _ASK)
+
+    def _registration(self, number: int) -> bytes:
+        signer, payee = host(number).signer, self.provider_of(number).signer.address
+        call = register(signer, self.node.genesis, payee, self.hardware(), signer.public_key, b"bench", _ASK)
         return self.node.runtime.encode_call(call)
 
     def submit_tasks(self, count: int) -> int:
         """So many tasks more, all waiting; gives the number of the first."""
-        first = self._next_task()
+        say(f"submits {count:,} tasks")
+        first = self.next_task()
         sizes = [min(ARRAY, count - start) for start in range(0, count, ARRAY)]
         self.crowd.act([self.submission(size) for size in sizes], at_once=64)
-        made = self._next_task() - first
+        self.check_submitted(first, count)
+        return first
+
+    def check_submitted(self, first: int, count: int) -> None:
+        """Raise NodeError unless so many tasks were submitted since the next one had the number `first`."""
+        made = self.next_task() - first
         if made != count:
             raise NodeError(f"{made} of {count} tasks were submitted")
-        return first
 
     def submission(self, count: int) -> tuple[Account, bytes]:
         """The call for at most 4,096 tasks more, and who makes it."""
@@ -147,10 +170,11 @@ class Scene:
 
     def newest(self, count: int) -> range:
         """The last tasks that were submitted."""
-        end = self._next_task()
+        end = self.next_task()
         return range(end - count, end)
 
-    def _next_task(self) -> int:
+    def next_task(self) -> int:
+        """The number that the next task gets."""
         runtime = self.node.runtime
         entry = runtime.entry("Tasks", "NextTaskId")
         raw = self.node.rpc.call("state_getStorage", "0x" + runtime.storage_key(entry).hex())
@@ -180,6 +204,10 @@ class Scene:
     def settle_down(self) -> None:
         """Until two blocks are made without anything to do, so that nothing of the preparation is measured."""
         self.node.await_final(self.node.header().number + 2)
+
+    def cohort_stages(self, number: int, tasks: Sequence[int]) -> list[Stage]:
+        """The whole life of tasks on one host, in one batch a stage."""
+        return [Stage(kind, [(account, call)], len(tasks)) for kind, account, call in self.stages(number, tasks)]
 
     # --- the stages of a cohort, as calls -------------------------------------------------------------------------
 

@@ -5,17 +5,20 @@ Everything is signed before the clock starts. What is counted are the operations
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chainbench import blocks, signing
+from chainbench import blocks, costs, signing
 from chainbench.blocks import Sustained
-from chainbench.flood import Report, flood, frame
-from chainbench.node import running
+from chainbench.costs import Costs
+from chainbench.driver import Stage
+from chainbench.flood import INHERENTS, Report, flood, frame
+from chainbench.load import AUTHORING
+from chainbench.node import SLOT_SECONDS, running
+from chainbench.progress import say
 from chainbench.scene import (
     MANIFEST,
     PARAMS,
-    SLOT_SECONDS,
     SPEC,
     Scene,
     crank,
@@ -38,7 +41,7 @@ EVENTS = {
     "settle": "Tasks.Settled",
 }
 # Offered at most; what is included is what is measured.
-PER_SECOND = 1800
+PER_SECOND = 2400
 # The most between sent and included: while a block of half of them is made, the other half comes. More would only make
 # the pool work more, which checks what waits again with each block.
 WINDOW = 7000
@@ -49,14 +52,38 @@ HOSTS, TENANTS, SCHEDULERS, CRANKS = 384, 256, 64, 256
 _LATER = 9 * HOSTS
 # Before and after the slots that count.
 _MARGIN_SLOTS = 4
+# Tasks that go through their lives by single extrinsics, to see what one costs.
+_TRACED = 32
+_CHECKS = "substrate_sub_txpool_validations_finished"
+_CHECKERS = ("transaction-pool-task-0", "transaction-pool-task-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What the pool of transactions did.
+
+    `checks`: calls of the runtime that check an extrinsic, for each that was sent. `check_us`: for how long a check has
+    a thread. `author_us`: making a block, where each extrinsic is checked again and carried out.
+    """
+
+    checks: float
+    check_us: float
+    author_us: float
+
+    @property
+    def repeats(self) -> float:
+        """Part of the pool's checks that are not an extrinsic's first."""
+        return max(0.0, 1 - 1 / self.checks) if self.checks else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured. `cpu_share`: the node's share of one processor."""
+    """What was measured. `cpu_us_each`: processor time of the node for each extrinsic that was included."""
 
     sustained: Sustained
     generator: Report
+    costs: Mapping[str, Costs]
+    pool: Pool
     cpu_us_each: float
     extrinsic_bytes: float
 
@@ -104,24 +131,58 @@ class _Load:
         return lanes
 
 
-def measure(binaries: Binaries, seconds: int) -> Outcome:
-    """Sustain it for so long."""
+def _lives(scene: Scene) -> list[Stage]:
+    """Return the lives of some tasks, each step of each an extrinsic of its own."""
+    encode = scene.node.runtime.encode_call
+    first = scene.next_task()
+    tasks = range(first, first + _TRACED)
+
+    def placed(task: int) -> tuple[PodPlacement]:
+        return (PodPlacement(pod=0, host=scene.address(task % HOSTS), devices=b""),)
+
+    submit = [(tenant(number), encode(calls.tasks_submit(spec=SPEC, manifest=MANIFEST))) for number in range(_TRACED)]
+    assign = [
+        (scheduler(task % SCHEDULERS), encode(calls.tasks_assign(task=task, pods=placed(task)))) for task in tasks
+    ]
+    start = [(host(task % HOSTS), encode(calls.tasks_report_started(lease=lease_of(task)))) for task in tasks]
+    result = [
+        (host(task % HOSTS), encode(calls.tasks_report_result(lease=lease_of(task), result=result_of(task))))
+        for task in tasks
+    ]
+    settle = [(crank(task % CRANKS), encode(calls.tasks_settle(task=task))) for task in tasks]
+    acts = {"submit": submit, "assign": assign, "start": start, "result": result, "settle": settle}
+    return [Stage(kind, made, _TRACED) for kind, made in acts.items()]
+
+
+def measure(binaries: Binaries, seconds: int, pool_type: str | None = None) -> Outcome:
+    """Sustain it for so long. `pool_type`: another one than the node's default."""
+    options = () if pool_type is None else (f"--pool-type={pool_type}",)
     slots = seconds // int(SLOT_SECONDS)
     flooded = (slots + 2 * _MARGIN_SLOTS) * SLOT_SECONDS
     steps = int(PER_SECOND * flooded / len(EVENTS)) + _LATER
     people = endowed(schedulers=SCHEDULERS, cranks=CRANKS, tenants=TENANTS)
-    with running(binaries, people, PARAMS) as node:
+    with running(binaries, people, PARAMS, options=options) as node:
         # A host takes its share of the tasks that are assigned before and while the clock runs.
-        scene = Scene(node, HOSTS, room=2 * (steps // HOSTS + 1), schedulers=SCHEDULERS)
+        scene = Scene(node, HOSTS, room=2 * (steps // HOSTS + 1) + 1, schedulers=SCHEDULERS)
         scene.build()
-        lanes = _Load(scene, steps).lanes()
+        each = costs.of_stages(scene, _lives(scene))
+        load = _Load(scene, steps)
+        say(f"signs {steps * len(EVENTS):,} extrinsics")
+        lanes = load.lanes()
         scene.settle_down()
-        began, cpu = node.header(), node.cpu_seconds()
+        say(f"load for {flooded:g} s, of which {slots * SLOT_SECONDS:g} s count")
+        began, cpu, metrics = node.header(), node.cpu_seconds(), node.metrics()
         report = flood(node.port, lanes, per_second=PER_SECOND, window=WINDOW, seconds=flooded)
-        ended, cpu = node.header(), node.cpu_seconds() - cpu
+        ended, cpu, metrics = node.header(), node.cpu_seconds() - cpu, node.metrics().since(metrics)
         node.await_final(ended.number)
         filled = blocks.read(node, range(began.number + 1, ended.number + 1))
     counted = blocks.sustained(filled, began.slot + 1 + _MARGIN_SLOTS, slots, EVENTS, SLOT_SECONDS)
-    included = sum(block.extrinsics - 1 for block in filled)
-    size = sum(block.bytes for block in filled) / max(1, included)
-    return Outcome(counted, report, cpu / max(1, included) * 1e6, size)
+    included = max(1, sum(block.extrinsics - INHERENTS for block in filled))
+    size = sum(block.bytes for block in filled) / included
+    checks = metrics.total(_CHECKS)
+    pool = Pool(
+        checks=checks / max(1, report.sent),
+        check_us=sum(metrics.task_seconds.get(name, 0.0) for name in _CHECKERS) / max(1, checks) * 1e6,
+        author_us=metrics.total(AUTHORING) / included * 1e6,
+    )
+    return Outcome(counted, report, each, pool, cpu / included * 1e6, size)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chainbench.node import Node, running
-from chainbench.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
+from chainbench import costs
+from chainbench.costs import Costs
+from chainbench.node import SLOT_SECONDS, Node, running
+from chainbench.scene import BATCH, PARAMS, Scene, endowed
 from offchain.local.release import Binaries
 
 HOSTS, SCHEDULERS = 64, 16
@@ -33,21 +35,11 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
-class Accesses:
-    """What an operation of a batch reads and writes: keys that differ, and calls of the storage, events included."""
-
-    keys_read: float
-    keys_written: float
-    reads: float
-    writes: float
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
-    """`accesses`: by operation; `state`: stage a task is in -> bytes of keys and values; `archive` keeps every state,
-    `pruned` the last ones."""
+    """`costs`: of an operation of each kind; `state`: stage a task is in -> bytes of keys and values; `archive` keeps
+    every state, `pruned` the last ones."""
 
-    accesses: Mapping[str, Accesses]
+    costs: Mapping[str, Costs]
     state: Mapping[str, float]
     archive: Database
     pruned: Database
@@ -67,48 +59,21 @@ def _size(node: Node) -> int:
     return sum(len(key) // 2 - 1 + len(value) // 2 - 1 for key, value in _pairs(node))
 
 
-def _traced(node: Node, number: int) -> dict[str, list[str]]:
-    """The keys that a block reads and writes, in order: method -> keys."""
-    found: dict[str, list[str]] = {"Get": [], "Put": []}
-    trace = node.rpc.call("state_traceBlock", node.hash_of(number), "state", "", ",".join(found))
-    for event in trace["blockTrace"]["events"]:
-        values = event["data"]["stringValues"]
-        found[values["method"]].append(values["key"])
-    return found
-
-
-def _accesses(scene: Scene) -> dict[str, Accesses]:
-    """Of one batch for each operation, without what its block does anyway."""
-    node = scene.node
-    first = scene.submit_tasks(BATCH)
-    node.await_final(node.header().number + 1)
-    idle = _traced(node, node.header().number)
-    found = {}
-    for stage, account, call in scene.stages(0, range(first, first + BATCH)):
-        before = node.header().number
-        scene.crowd.act([(account, call)])
-        blocks = [_traced(node, number) for number in range(before + 1, node.header().number + 1)]
-        full = max(blocks, key=lambda block: len(block["Get"]))
-        keys = {method: len(set(full[method]) - set(idle[method])) / BATCH for method in full}
-        calls = {method: (len(full[method]) - len(idle[method])) / BATCH for method in full}
-        found[stage] = Accesses(keys["Get"], keys["Put"], calls["Get"], calls["Put"])
-    return found
-
-
-def _state(binaries: Binaries) -> tuple[dict[str, Accesses], dict[str, float]]:
-    """Accesses of an operation, and bytes a task in each stage."""
+def _state(binaries: Binaries) -> tuple[dict[str, Costs], dict[str, float]]:
+    """Costs of an operation, and bytes a task in each stage."""
     count = HOSTS * BATCH
     with running(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as node:
         scene = Scene(node, HOSTS, BATCH, SCHEDULERS)
         scene.build()
-        accesses = _accesses(scene)
+        first = scene.submit_tasks(BATCH)
+        found_costs = costs.of_stages(scene, scene.cohort_stages(0, range(first, first + BATCH)))
         empty = _size(node)
         first = scene.submit_tasks(count)
         found = {"submit": (_size(node) - empty) / count}
         for line in scene.lives(first):
             scene.crowd.act(line.calls)
             found[line.stage] = (_size(node) - empty) / count
-    return accesses, found
+    return found_costs, found
 
 
 def _live(scene: Scene, count: int) -> None:

@@ -47,9 +47,11 @@ PER_SECOND = 2400
 WINDOW = 7000
 # Each account sends over one connection. The numbers of accounts are multiples of this.
 LANES = 4
-HOSTS, TENANTS, SCHEDULERS, CRANKS = 384, 256, 64, 256
-# A result is sent this many steps after the start of its lease, so that the start is in a block by then.
-_LATER = 9 * HOSTS
+TENANTS, SCHEDULERS, CRANKS = 256, 64, 256
+# The chain takes one free call of a host in a block: half of the hosts are more than the steps that WINDOW holds.
+HOSTS = 4_096
+# A result is sent this many steps after the start of its lease, by another host than the one of the start beside it.
+_LATER = HOSTS + HOSTS // 2
 # Before and after the slots that count.
 _MARGIN_SLOTS = 4
 # Tasks that go through their lives by single extrinsics, to see what one costs.
@@ -111,9 +113,10 @@ class _Load:
         start = calls.tasks_report_started(lease=lease_of(self._to_run + number))
         yield host(number % HOSTS), self.runtime.encode_call(start)
         if number >= _LATER:
-            task = self._to_run + number - _LATER
+            earlier = number - _LATER
+            task = self._to_run + earlier
             result = calls.tasks_report_result(lease=lease_of(task), result=result_of(task))
-            yield host(number % HOSTS), self.runtime.encode_call(result)
+            yield host(earlier % HOSTS), self.runtime.encode_call(result)
         settle = calls.tasks_settle(task=self._to_settle + number)
         yield crank(number % CRANKS), self.runtime.encode_call(settle)
 

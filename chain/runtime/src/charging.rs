@@ -3,7 +3,7 @@
 use crate::{Hosts, Nonce, Runtime, RuntimeCall, RuntimeOrigin};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
-use frame_support::dispatch::CheckIfFeeless;
+use frame_support::{dispatch::CheckIfFeeless, ensure};
 use frame_system::CheckNonce;
 use pallet_gantry_hosts::{FreeCall, WeightInfo};
 use pallet_skip_feeless_payment::{Intermediate, SkipCheckIfFeeless};
@@ -32,6 +32,7 @@ pub const FREE_SHARE: Perbill = Perbill::from_percent(40);
 type Charge = ChargeTransactionPayment<Runtime>;
 type Inner = SkipCheckIfFeeless<Runtime, Charge>;
 type Nonces = CheckNonce<Runtime>;
+type HostsWeight = <Runtime as pallet_gantry_hosts::Config>::WeightInfo;
 
 /// Takes the fee of a transaction, unless its call is free (see `pallet_gantry_hosts::free_call`). From the outside it is
 /// the SDK's `ChargeTransactionPayment`: wallets need to know nothing else.
@@ -56,6 +57,35 @@ fn type_of<T: StaticTypeInfo>() -> scale_info::Type {
     T::type_info()
 }
 
+/// Whether some pallet declares calls of this kind free under some condition.
+fn may_be_free(call: &RuntimeCall) -> bool {
+    use pallet_gantry_hosts::Call as H;
+    use pallet_gantry_tasks::Call as T;
+    use pallet_gantry_verification::Call as V;
+    match call {
+        RuntimeCall::Hosts(call) => matches!(
+            call,
+            H::heartbeat { .. }
+                | H::heartbeat_batch { .. }
+                | H::set_endpoint { .. }
+                | H::set_device_health { .. }
+                | H::set_network { .. }
+        ),
+        RuntimeCall::Tasks(call) => matches!(
+            call,
+            T::report_started { .. }
+                | T::report_result { .. }
+                | T::report_failed { .. }
+                | T::report_batch { .. }
+                | T::report { .. }
+        ),
+        RuntimeCall::Verification(call) => {
+            matches!(call, V::answer { .. } | V::commit_result { .. } | V::reveal_result { .. })
+        }
+        _ => false,
+    }
+}
+
 /// The `ref_time` that free calls may use in a block.
 fn free_share() -> u64 {
     let limits = crate::configs::system::RuntimeBlockWeights::get();
@@ -67,7 +97,8 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     type Implicit = <Inner as TransactionExtension<RuntimeCall>>::Implicit;
     /// With the second part the call is free.
     type Val = (<Inner as TransactionExtension<RuntimeCall>>::Val, Option<FreeCall>);
-    type Pre = <Inner as TransactionExtension<RuntimeCall>>::Pre;
+    /// With the weight that is not used.
+    type Pre = (<Inner as TransactionExtension<RuntimeCall>>::Pre, Weight);
 
     fn metadata() -> Vec<TransactionExtensionMetadata> {
         <Inner as TransactionExtension<RuntimeCall>>::metadata()
@@ -78,7 +109,12 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     }
 
     fn weight(&self, call: &RuntimeCall) -> Weight {
-        self.0.weight(call).max(<Runtime as pallet_gantry_hosts::Config>::WeightInfo::use_free_call())
+        let charge = self.0.weight(call);
+        if may_be_free(call) {
+            charge.max(HostsWeight::pay_by_bond())
+        } else {
+            charge
+        }
     }
 
     fn validate(
@@ -95,6 +131,8 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
         if matches!(val, Intermediate::Apply(_)) {
             return Ok((validity, (val, None), origin));
         }
+        // The weight of others does not contain what a free call costs.
+        ensure!(may_be_free(call), InvalidTransaction::Payment);
         let fee = crate::TransactionPayment::compute_fee(len as u32, info, 0);
         let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
         let free = Hosts::free_call(who, info.total_weight().ref_time(), fee).ok_or(InvalidTransaction::Payment)?;
@@ -115,22 +153,30 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
         info: &DispatchInfoOf<RuntimeCall>,
         len: usize,
     ) -> Result<Self::Pre, TransactionValidityError> {
+        let used = match free {
+            None => self.0.weight(call),
+            Some(FreeCall::Allowance) => HostsWeight::use_allowance(),
+            Some(FreeCall::Bond(_)) => HostsWeight::pay_by_bond(),
+        };
+        let unused = self.weight(call).saturating_sub(used);
         if let Some(free) = free {
             let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
             Hosts::use_free_call(who, free, info.total_weight().ref_time(), free_share())
                 .map_err(|_| InvalidTransaction::ExhaustsResources)?;
         }
-        self.0.prepare(val, origin, call, info, len)
+        Ok((self.0.prepare(val, origin, call, info, len)?, unused))
     }
 
     fn post_dispatch_details(
-        pre: Self::Pre,
+        (pre, unused): Self::Pre,
         info: &DispatchInfoOf<RuntimeCall>,
         post_info: &PostDispatchInfoOf<RuntimeCall>,
         len: usize,
         result: &DispatchResult,
     ) -> Result<Weight, TransactionValidityError> {
-        <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)
+        let refund =
+            <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)?;
+        Ok(refund.saturating_add(unused))
     }
 }
 

@@ -54,8 +54,9 @@ pub type TxExtension = (
     frame_system::CheckGenesis<Runtime>,
     frame_system::CheckMortality<Runtime>,
     charging::CheckNonceOrNext,
-    frame_system::CheckWeight<Runtime>,
     charging::ChargeOrFree,
+    // After those that give weight back.
+    frame_system::CheckWeight<Runtime>,
 );
 
 /// Migrations that run in the first block after an upgrade.

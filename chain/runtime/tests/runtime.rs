@@ -37,8 +37,8 @@ fn signed(
         frame_system::CheckGenesis::new(),
         frame_system::CheckMortality::from(Era::Immortal),
         nonce.into(),
-        frame_system::CheckWeight::new(),
         pallet_transaction_payment::ChargeTransactionPayment::from(0).into(),
+        frame_system::CheckWeight::new(),
     );
     let genesis_hash = System::block_hash(0);
     let implicit = ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());

@@ -166,19 +166,25 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn use_free_call() {
+    fn use_allowance() {
         let (_, host) = in_status::<T>(HostStatus::Online);
-        let fee = Hosts::<T>::get(&host).expect("it is registered").bond / 1_000;
-        let mut paid = None;
         #[block]
         {
-            // A call that the bond pays for costs more than one within the allowance.
-            paid = Pallet::<T>::free_call(&host, u64::MAX, fee);
-            if let Some(call) = paid {
-                Pallet::<T>::use_free_call(&host, call, u64::MAX, 0).expect("the bond covers it");
-            }
+            assert_eq!(Pallet::<T>::free_call(&host, 1, 1), Some(crate::FreeCall::Allowance));
+            Pallet::<T>::use_free_call(&host, crate::FreeCall::Allowance, 1, 1).expect("there is room");
         }
-        assert_eq!(paid, Some(crate::FreeCall::Bond(fee)));
+        assert_eq!(Pallet::<T>::used_weight(&host), 1);
+    }
+
+    #[benchmark]
+    fn pay_by_bond() {
+        let (_, host) = in_status::<T>(HostStatus::Online);
+        let fee = Hosts::<T>::get(&host).expect("it is registered").bond / 1_000;
+        #[block]
+        {
+            assert_eq!(Pallet::<T>::free_call(&host, u64::MAX, fee), Some(crate::FreeCall::Bond(fee)));
+            Pallet::<T>::use_free_call(&host, crate::FreeCall::Bond(fee), u64::MAX, 0).expect("the bond covers it");
+        }
     }
 
     #[benchmark]

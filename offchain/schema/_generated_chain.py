@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "6d918e23630363789e82ed37180af4d5b05d432b4abddd19bb1974706e53e829"
+METADATA_SHA256: Final = "7817c341157e6441cc6b03d6f4bc877fdb4a218529bcb8b96e216a1bacff5c8c"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4

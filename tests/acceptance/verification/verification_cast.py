@@ -23,6 +23,7 @@ GENESIS = {
             "jurySize": 3,
             "appealJurySize": 5,
             "challengeRestMs": 10 * MINUTE_MS,
+            "missPeriodMs": 60 * MINUTE_MS,
             "answerMs": 36_000,
             "challengeCommitMs": 36_000,
             "challengeRevealMs": 36_000,

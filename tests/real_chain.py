@@ -81,24 +81,22 @@ async def connect(url: str) -> SubstrateChain:
     return link
 
 
-async def hand_over(link: SubstrateChain, extrinsic: SignedExtrinsic) -> None:
-    """Hand an extrinsic to the node. A free call that follows another one waits until that is in a block."""
-    try:
-        await link.broadcast(extrinsic)
-    except SubmitRefused as refused:
-        if refused.kind is not SubmitRefusal.FUTURE_NONCE:
-            raise
-    else:
-        return
-    async with asyncio.timeout(PATIENCE), aclosing(link.best()) as heads:
-        async for _ in heads:
+async def hand_over(link: SubstrateChain, call: Call, who: Signer, nonce: int) -> SignedExtrinsic:
+    """Sign a call and hand it to the node. A free call that follows another one waits until that is in a block.
+
+    The node bans bytes that it has refused: they are signed anew with each final block.
+    """
+    async with asyncio.timeout(PATIENCE), aclosing(link.finalized()) as heads:
+        while True:
+            extrinsic = await link.sign(call, who, nonce)
             try:
                 await link.broadcast(extrinsic)
             except SubmitRefused as refused:
                 if refused.kind is not SubmitRefusal.FUTURE_NONCE:
                     raise
+                await anext(heads)
             else:
-                return
+                return extrinsic
 
 
 @asynccontextmanager

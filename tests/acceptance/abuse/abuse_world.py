@@ -112,9 +112,7 @@ class World:
             who = SIGNERS[signer]
             nonce = nonces.get(signer, await link.next_nonce(who.address) if signer not in nonces else 0)
             nonces[signer] = nonce + 1
-            extrinsic = await link.sign(call, who, nonce)
-            await hand_over(link, extrinsic)
-            hashes.append(extrinsic.hash)
+            hashes.append((await hand_over(link, call, who, nonce)).hash)
         found: dict[bytes, DispatchFailure | None] = {}
         missing = set(hashes)
         async with asyncio.timeout(PATIENCE):

@@ -77,12 +77,8 @@ async def built(chain: Chain) -> Flood:
     await asyncio.gather(*(chain.do(host, calls.hosts_heartbeat()) for host in HOSTS))
     for number, host in enumerate(HOSTS):
         place = PodPlacement(0, host.address, b"")
-        await hand_over(
-            link,
-            await link.sign(
-                calls.tasks_assign(task=first + number, pods=[place]), tenant, await link.next_nonce(tenant.address)
-            ),
-        )
+        call = calls.tasks_assign(task=first + number, pods=[place])
+        await hand_over(link, call, tenant, await link.next_nonce(tenant.address))
     leases = {host.address: lease_id(first + number, 0, 0) for number, host in enumerate(HOSTS)}
     async with asyncio.timeout(60), aclosing(link.best()) as heads:
         async for _ in heads:

@@ -92,7 +92,7 @@ async def hand_over(link: SubstrateChain, call: Call, who: Signer, nonce: int) -
             try:
                 await link.broadcast(extrinsic)
             except SubmitRefused as refused:
-                if refused.kind is not SubmitRefusal.FUTURE_NONCE:
+                if refused.kind not in (SubmitRefusal.FUTURE_NONCE, SubmitRefusal.BANNED):
                     raise
                 await anext(heads)
             else:

@@ -81,8 +81,11 @@ async def host_facts(net: Net) -> HostFacts:
     return HostFacts({name: record.bond for name, record in hosts.items()}, scores)
 
 
-async def refused(net: Net, file: Path, *, charged: bool = True) -> Done:
-    """Submit and wait until the task has failed; check what the chain did, and return what the command said."""
+async def refused(net: Net, file: Path, *, for_all_time: bool = True) -> Done:
+    """Submit and wait until the task has failed; check what the chain did, and return what the command said.
+
+    `for_all_time`: the tenant is charged for all of the time for which the pod held the host, and not for the minimum.
+    """
     before, first = await host_facts(net), (await net.chain.finalized_head()).number
     done = await net.gantry("submit", file, "--account", TENANT, "--wait", "--json")
     assert done.code == 1, done.said
@@ -93,11 +96,10 @@ async def refused(net: Net, file: Path, *, charged: bool = True) -> Done:
     assert lease.ended_at is not None
     held_ms = lease.ended_at - lease.created_at
     assert held_ms < START_TIMEOUT_MS
-    charged_ms = max(held_ms, params.min_charge_ms)
+    charged_ms = max(held_ms, params.min_charge_ms) if for_all_time else params.min_charge_ms
     charge = min(lease.escrow.deposit, lease.escrow.rate_per_hour * charged_ms // MS_PER_HOUR)
     assert charge > 0
-    fee = min(params.refusal_fee, charge) if charged else params.refusal_fee
-    charge = charge if charged else 0
+    fee = min(params.refusal_fee, charge)
     assert (lease.escrow.paid, lease.escrow.fee, lease.escrow.open) == (charge, charge, False), done.said
     before.assert_only_charged(await host_facts(net), lease.host, fee)
     for number in range(first, (await net.chain.finalized_head()).number + 1):

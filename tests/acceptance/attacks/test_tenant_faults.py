@@ -136,9 +136,9 @@ async def test_an_image_that_cannot_run_costs_the_tenant_and_not_the_host(net: N
     assert "no program of the image could be started" in done.err
 
 
-async def test_an_image_that_comes_slowly_costs_nobody(net: Net, tmp_path: Path) -> None:
+async def test_an_image_that_comes_slowly_costs_the_minimum_however_long_it_took(net: Net, tmp_path: Path) -> None:
     async with slow_registry() as (address, image):
-        done = await refused(net, manifest(tmp_path, image=f"{address}/lab/slow@{image}"), charged=False)
+        done = await refused(net, manifest(tmp_path, image=f"{address}/lab/slow@{image}"), for_all_time=False)
         await told(net, done, "image_too_slow")
     logs = await net.gantry("logs", str(done.json["task"]), "--account", TENANT)
     assert "is being pulled: " in logs.out, logs.said

@@ -18,9 +18,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use frame_support::traits::GetCallMetadata;
-use gantry_runtime::RuntimeCall;
-use sequences::{actions::ACTIONS, dice::Dice, explain, input, input::Step, mutations, run, shrinking::shrink, Tally};
+use frame_support::{
+    dispatch::{Pays, PostDispatchInfo},
+    traits::{fungible::Mutate, GetCallMetadata},
+    weights::Weight,
+};
+use gantry_runtime::{Balances, Runtime, RuntimeCall, GTY};
+use sequences::{
+    actions::ACTIONS,
+    checks::{check_answer, check_state},
+    dice::Dice,
+    explain, input,
+    input::Step,
+    mutations, run,
+    shrinking::shrink,
+    world, Tally,
+};
+use sp_runtime::DispatchError;
 
 /// Inputs that are run however slow the machine is. After the time that GANTRY_RANDOM_SECONDS gives, by default 15
 /// seconds, no further one begins.
@@ -82,6 +96,36 @@ fn every_seed_is_sound_and_every_action_succeeds_in_one() {
     println!("{succeeded} of {tried} calls succeed");
     assert!(all.never().is_empty(), "{:?} never succeed", all.never());
     assert!(succeeded * 100 >= tried * 80, "{succeeded} of {tried} calls succeed");
+}
+
+#[test]
+fn a_broken_invariant_is_noticed() {
+    let after = |breaks: fn()| {
+        world::start().execute_with(|| {
+            let issued = Balances::total_issuance();
+            breaks();
+            check_state(issued)
+        })
+    };
+    assert_eq!(after(|| ()), Ok(()));
+    let minted = after(|| assert!(Balances::mint_into(&world::account(world::TENANT), GTY).is_ok()));
+    assert!(minted.is_err_and(|what| what.starts_with("COINS-1")));
+    let lost = after(|| frame_system::Account::<Runtime>::remove(world::account(world::ANYONE)));
+    assert!(lost.is_err_and(|what| what.starts_with("COINS-2")));
+    let unlisted = after(|| drop(pallet_gantry_hosts::HostsByProvider::<Runtime>::clear(u32::MAX, None)));
+    assert!(unlisted.is_err_and(|what| what.starts_with("hosts: HOST-1")));
+}
+
+#[test]
+fn a_call_that_is_free_and_refused_is_noticed() {
+    let report = RuntimeCall::from(pallet_gantry_tasks::Call::report_started { lease: 1 });
+    let done = |actual_weight| Ok(PostDispatchInfo { actual_weight, pays_fee: Pays::Yes });
+    let refused = || Err(DispatchError::CannotLookup.into());
+    let kind = |free, answer| check_answer(&report, free, &answer).map_err(|what| what[..6].to_string());
+    assert_eq!((kind(true, done(None)), kind(false, refused())), (Ok(()), Ok(())));
+    assert_eq!(kind(true, refused()), Err("FREE-2".into()));
+    assert_eq!(kind(false, done(None)), Err("FREE-1".into()));
+    assert_eq!(kind(true, done(Some(Weight::MAX))), Err("WEIGHT".into()));
 }
 
 #[test]

@@ -12,9 +12,6 @@ use pallet_gantry_verification::{Challenges, Disputes};
 
 use super::{choices::Choices, subjects::*, world::*};
 
-const MINUTE: u64 = 60_000;
-const HOUR: u64 = 60 * MINUTE;
-
 /// The salt of all commitments.
 pub const SALT: [u8; 32] = [7; 32];
 
@@ -208,7 +205,7 @@ fn is_voted_on(matter: Matter, reveals: bool) -> bool {
     }
 }
 
-/// A vote in a matter that is voted on now.
+/// A vote of a member in a matter, and the commitment to it.
 pub struct Voting {
     pub matter: Matter,
     pub who: AccountId,
@@ -216,7 +213,8 @@ pub struct Voting {
     pub commitment: [u8; 32],
 }
 
-/// A member of a ballot that has to vote or to reveal its vote, and a vote, the same for all of them, as a rule.
+/// A vote of a member that has not committed one yet or, where `reveals`, that has not revealed it. All members vote alike,
+/// as a rule.
 pub fn voting(choices: &mut Choices, reveals: bool) -> Voting {
     let open: Vec<_> = matters().into_iter().filter(|matter| is_voted_on(*matter, reveals)).collect();
     let matter = choices.suitable(&open).unwrap_or(Matter::Dispute(0));
@@ -226,7 +224,7 @@ pub fn voting(choices: &mut Choices, reveals: bool) -> Voting {
     let who = choices.suitable(&members).unwrap_or_else(|| account(VERIFIERS.start));
     let yes = choices.byte();
     let vote = match (matter, yes) {
-        // A member whose number is divisible by 4 says the contrary, so that juries are not of one mind.
+        // Members whose number is divisible by 4 vote against the others, so that there are minorities.
         (_, 128..) if AsRef::<[u8]>::as_ref(&who)[0].is_multiple_of(4) => Vote::No,
         (_, byte) if byte % 2 == 0 => Vote::Yes,
         _ => Vote::No,
@@ -235,7 +233,7 @@ pub fn voting(choices: &mut Choices, reveals: bool) -> Voting {
     Voting { matter, who, vote, commitment }
 }
 
-/// Whether a byte of a commitment is the one of this vote: a member reveals what it committed to.
+/// The vote that a member committed to; that of `voting`, where it committed to neither.
 pub fn committed_vote(voting: &Voting) -> Vote {
     let Some(Ballot { round, seats, .. }) = ballot(voting.matter) else { return voting.vote };
     let bound = seats.iter().find(|seat| seat.who == voting.who).and_then(|seat| seat.commitment);

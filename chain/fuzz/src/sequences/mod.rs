@@ -1,7 +1,7 @@
 //! Sequences of calls on the real runtime. After each step every invariant of every pallet holds, no coin was made or
 //! lost, and a call that is free of charge was accepted. docs/testing.md says how it is run.
 //!
-//! `input.rs` has the forms of an input, `actions.rs` the table of what a step may do, `choices.rs`, `subjects.rs` and
+//! `input.rs` has the forms of an input, `actions/` the table of what a step may do, `choices.rs`, `subjects.rs` and
 //! `arguments.rs` how the bytes of a step choose whom and what it is about, `world.rs` the chain that it happens on,
 //! `checks.rs` what must be true, `mutations.rs` how inputs are changed, and `shrinking.rs` how a failing one is made
 //! shorter.
@@ -10,7 +10,7 @@
 
 pub mod actions;
 mod arguments;
-mod checks;
+pub mod checks;
 mod choices;
 #[path = "../../../mock/src/dice.rs"]
 pub mod dice;

@@ -38,7 +38,10 @@ const REGISTERED: core::ops::Range<u8> = 50..58;
 /// Callers that have no part in what a call is about, as a rule.
 pub const ACCOUNTS: [u8; 12] = [ANYONE, TENANT, POOR_TENANT, 3, 4, 5, SCHEDULER, NOBODY, 9, 20, 21, 22];
 
-const MINUTE: u64 = 60_000;
+/// Milliseconds.
+pub const MINUTE: u64 = 60_000;
+/// Milliseconds.
+pub const HOUR: u64 = 60 * MINUTE;
 const POOR: Balance = 20 * GTY;
 
 pub fn account(who: u8) -> AccountId {

@@ -24,7 +24,7 @@ from typing import Final, NoReturn
 from offchain.local import engine
 from offchain.local.places import ROOT, LocalError
 from tests.support.suite_report import SuiteResult, failure_lines, read_cargo, read_junit, slowest_tests, suite_table
-from tests.support.suites import CARGO, CORES, RELEASE, Suite, environment, pytest_command, selected
+from tests.support.suites import CARGO, CORES, FUZZ, RELEASE, Suite, environment, pytest_command, selected
 
 WAITING_AT_ONCE: Final = 1 + 2 * CORES
 """Suites that run at the same time and mostly wait for blocks and containers."""
@@ -145,8 +145,8 @@ class Runner:
     def _count(self, one: _Running, result: SuiteResult) -> None:
         if one.suite.name == CARGO:
             read_cargo(result, one.log.read_text(encoding="utf-8", errors="replace"))
-        elif one.suite.name == RELEASE:
-            if result.status == _NOT_COMPARABLE:
+        elif one.suite.name in {FUZZ, RELEASE}:
+            if one.suite.name == RELEASE and result.status == _NOT_COMPARABLE:
                 result.status, result.skipped = 0, 1
             else:
                 result.passed, result.failed = int(result.status == 0), int(result.status != 0)

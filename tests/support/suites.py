@@ -58,6 +58,7 @@ class Suite:
 CORES: Final = len(os.sched_getaffinity(0))
 CARGO: Final = "cargo"
 RELEASE: Final = "release"
+FUZZ: Final = "fuzz"
 _LONG_RANDOM_SECONDS: Final = "180"
 """Time for random calls of the pallets' tests with `--long`."""
 LEVEL: Final = "GANTRY_TEST_LEVEL"
@@ -130,6 +131,15 @@ SUITES: Final = (
         "bad networks, clocks and disks; bursts of tasks; several schedulers",
         900,
         ("tests/acceptance/storm",),
+        long=True,
+    ),
+    Suite(
+        FUZZ,
+        "sequences of calls on the runtime, guided by coverage, for five minutes",
+        1200,
+        command=("scripts/fuzz", "chain", "--seconds", "300"),
+        busy=True,
+        online=True,
         long=True,
     ),
     Suite(

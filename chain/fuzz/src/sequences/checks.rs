@@ -19,7 +19,6 @@ fn is_free_or_refused(call: &RuntimeCall) -> bool {
                 | TasksCall::report_result { .. }
                 | TasksCall::report_failed { .. }
                 | TasksCall::report { .. }
-                | TasksCall::report_checkpoint { .. }
         ) | RuntimeCall::Verification(
             VerificationCall::answer { .. }
                 | VerificationCall::commit_result { .. }

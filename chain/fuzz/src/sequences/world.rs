@@ -103,6 +103,7 @@ pub fn hardware(number: u8) -> HardwareSpec {
         capabilities: Capabilities { docker: true, shares: true, ..Default::default() },
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
+        answers_challenges: true,
     }
 }
 

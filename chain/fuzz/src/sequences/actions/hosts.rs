@@ -24,6 +24,12 @@ actions! {
         let number = host_where(choices, away);
         call(HostsCall::heartbeat {}, by(choices, host(number)))
     };
+    "Hosts.heartbeat_batch" 15 |choices| {
+        let away = |host: &HostRecord| matches!(host.status, HostStatus::Offline | HostStatus::Verified);
+        let number = host_where(choices, away);
+        let hosts = vec![host(number)].try_into().expect("one fits");
+        call(HostsCall::heartbeat_batch { hosts }, by(choices, account(provider_of(number))))
+    };
     "Hosts.set_endpoint" 6 |choices| {
         let number = any_host(choices);
         let endpoint = bytes(choices.pick(&["there", "here"]));

@@ -1,6 +1,6 @@
 //! The calls of the tasks pallet.
 
-use gantry_primitives::{HostFailure, IndexTag, LeaseState, Survival, TaskKind, TaskState};
+use gantry_primitives::{HostFailure, IndexTag, LeaseState, Report, Survival, TaskKind, TaskState};
 use gantry_runtime::{Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_tasks::{Call, CurrentParams};
 
@@ -131,7 +131,7 @@ actions! {
         let found = any_lease(choices, is_active);
         let origin = host_of(choices, &found);
         let (digest, bytes) = ([choices.byte(); 32], choices.pick(&[1, 0, u64::MAX]));
-        call(TasksCall::report_checkpoint { lease: found.id, digest, bytes }, origin)
+        call(TasksCall::report { lease: found.id, report: Report::Checkpoint { digest, bytes } }, origin)
     };
     "Tasks.scale" 25 |choices| {
         let (task, tenant) = task_where(choices, |record, spec| {

@@ -1,6 +1,6 @@
 //! The calls of the verification pallet.
 
-use gantry_primitives::{commitments::result_commitment, Matter, TaskId, TaskState, VerifierStatus};
+use gantry_primitives::{commitments::result_commitment, Lease, LeaseState, Matter, TaskId, TaskState, VerifierStatus};
 use gantry_runtime::{AccountId, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_verification::{Call, Challenges, CurrentParams, Disputes, Results, Verifiers};
 
@@ -43,7 +43,13 @@ actions! {
             200..=239 => RuntimeOrigin::root(),
             _ => anyone(choices),
         };
-        call(VerificationCall::open_challenge { host: host(number), device }, opener)
+        let of_host = |lease: &Lease| lease.host == host(number) && lease.state == LeaseState::Active;
+        let leased = lease_where(choices, |lease, _, _| of_host(lease));
+        let (lease, opener) = match choices.byte() {
+            240.. => (Some(leased.id), signed_by(leased.tenant)),
+            _ => (None, opener),
+        };
+        call(VerificationCall::open_challenge { host: host(number), device, lease }, opener)
     };
     "Verification.answer" 50 |choices| {
         let mut open: Vec<_> = Challenges::<Runtime>::iter().map(|(id, record)| (id, record.host)).collect();

@@ -197,7 +197,6 @@ fn free_calls_have_a_part_of_a_block_and_the_others_wait() {
         let share = FREE_SHARE * <Runtime as frame_system::Config>::BlockWeights::get().max_block.ref_time();
         assert_ok!(Hosts::use_free_call(&host, pallet_gantry_hosts::FreeCall::Allowance, share - 1, share));
         let extrinsic = by_host(&pair, 0, heartbeat());
-        assert!(validity(extrinsic.clone()).is_ok(), "it stays in the pool");
         assert_eq!(
             Executive::apply_extrinsic(extrinsic),
             Err(TransactionValidityError::Invalid(InvalidTransaction::ExhaustsResources))

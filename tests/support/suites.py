@@ -61,6 +61,8 @@ RELEASE: Final = "release"
 FUZZ: Final = "fuzz"
 _LONG_RANDOM_SECONDS: Final = "180"
 """Time for random calls of the pallets' tests with `--long`."""
+_LONG_ROUNDS: Final = "10000"
+"""Rounds of each strategy of chain/runtime/tests/economics.rs with `--long`."""
 LEVEL: Final = "GANTRY_TEST_LEVEL"
 """Environment variable that tells a suite its level, `default` or `long`; absent where pytest is started by hand."""
 
@@ -175,5 +177,7 @@ def pytest_command(suite: Suite, report: Path, arguments: list[str]) -> list[str
 
 def environment(*, long: bool) -> dict[str, str]:
     """Return the environment of all suites; the level chooses how many random cases they try."""
-    level = {LEVEL: "long", "GANTRY_RANDOM_SECONDS": _LONG_RANDOM_SECONDS} if long else {LEVEL: "default"}
+    level = {LEVEL: "default"}
+    if long:
+        level = {LEVEL: "long", "GANTRY_RANDOM_SECONDS": _LONG_RANDOM_SECONDS, "GANTRY_ROUNDS": _LONG_ROUNDS}
     return {**os.environ, **level, "PYTHONUNBUFFERED": "1"}

@@ -9,9 +9,18 @@ mod economics {
     pub mod world;
 }
 
+use std::{
+    collections::BTreeMap,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        Mutex,
+    },
+    thread,
+};
+
 use economics::{strategies::*, world::*};
 
-/// Rounds of one strategy. GANTRY_ROUNDS changes it.
+/// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 10,000.
 fn rounds() -> u32 {
     std::env::var("GANTRY_ROUNDS").map_or(50, |text| text.parse().expect("GANTRY_ROUNDS is a number"))
 }
@@ -78,13 +87,25 @@ const GAMES: &[Game] = &[
 
 #[test]
 fn no_cheating_strategy_earns_more_than_the_honest_one() {
-    println!("| finding | strategy | gain per round, GTY | honest | others |\n|---|---|---|---|---|");
     let each = i128::from(rounds());
+    // Each game has a chain of its own, and so they run side by side.
+    let (next, ended) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(Game { cheat, honest, .. }) = GAMES.get(number) else { break };
+                let found = outcome(&CHEATS, *cheat);
+                // Doing nothing earns nothing.
+                let bound = honest.map_or(0, |honest| outcome(&CHEATS, honest).gain);
+                ended.lock().expect("no game has panicked").insert(number, (found, bound));
+            });
+        }
+    });
+    println!("| finding | strategy | gain per round, GTY | honest | others |\n|---|---|---|---|---|");
     let mut wrong = Vec::new();
-    for Game { finding, name, cheat, honest } in GAMES {
-        let found = outcome(&CHEATS, *cheat);
-        // Doing nothing earns nothing.
-        let bound = honest.map_or(0, |honest| outcome(&CHEATS, honest).gain);
+    for (number, (found, bound)) in ended.into_inner().expect("no game has panicked") {
+        let Game { finding, name, .. } = &GAMES[number];
         let [gain, most, others] = [found.gain, bound, found.others].map(|amount| gty(amount / each));
         println!("| {finding} | {name} | {gain} | {most} | {others} |");
         if found.gain > bound {

@@ -19,6 +19,7 @@ use std::{
 };
 
 use economics::{strategies::*, world::*};
+use pallet_gantry_hosts::Params;
 
 /// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 10,000.
 fn rounds() -> u32 {
@@ -69,6 +70,7 @@ struct Game {
 }
 
 const GAMES: &[Game] = &[
+    Game { finding: "1", name: "flood free calls", cheat: flood_free_calls, honest: None },
     Game { finding: "2", name: "stall a job", cheat: stall_a_job, honest: Some(|| run_a_job(CHEAT)) },
     Game { finding: "2", name: "stall as a replica", cheat: stall_a_replica, honest: Some(|| run_a_job(CHEAT)) },
     Game { finding: "2", name: "abort an own gang", cheat: abort_an_own_gang, honest: Some(|| run_a_job(CHEAT)) },
@@ -123,6 +125,11 @@ fn harm_costs_at_least_as_much_as_it_does() {
     let held = of(hold_a_device);
     let price = (RATE / 6) as i128 * i128::from(rounds());
     assert!(-held.gain >= price, "ten minutes cost {}, and the host asks for {price}", -held.gain);
+    let flood = of(flood_free_calls);
+    // What a bond of eight devices allows, and the fee for all else.
+    let allowed = 8 * u64::from(Params::default().free_weight_us) * 1_000_000 / CALL_REF_TIME;
+    let fees = (FLOOD - allowed) as i128 * CALL_FEE as i128 * i128::from(rounds());
+    assert!(-flood.gain >= fees, "a flood costs {}, and others pay {fees} for the same", -flood.gain);
     let blamed = of(blame_the_tenant);
     assert!(blamed.gain < 0, "a host that blames the tenant pays for it");
 }

@@ -21,6 +21,22 @@ pub const HOSTS: [u8; 7] = [12, 13, 14, 15, 16, 17, 18];
 
 const LONG: u64 = 50 * MINUTE;
 
+/// Free calls of one round of a flood, the `ref_time` of each, and the fee that anybody else would pay for it.
+pub const FLOOD: u64 = 1_000;
+pub const CALL_REF_TIME: u64 = 250_000_000;
+pub const CALL_FEE: gantry_primitives::Balance = CALL_REF_TIME as gantry_primitives::Balance;
+
+/// Finding 1: sends free calls as fast as blocks take them.
+pub fn flood_free_calls() -> i128 {
+    let who = host(CHEAT);
+    for _ in 0..FLOOD {
+        let call = Hosts::free_call(&who, CALL_REF_TIME, CALL_FEE).expect("the bond covers it");
+        assert_ok!(Hosts::use_free_call(&who, call, CALL_REF_TIME, u64::MAX));
+    }
+    pass(dispute_window_ms(), &HOSTS);
+    0
+}
+
 /// Lets the dispute window pass and settles.
 fn paid(task: u64) {
     wait(dispute_window_ms(), &HOSTS);

@@ -56,12 +56,12 @@ class Outcome:
         return heartbeats_per_second(FLEET, self.period_ms)
 
     @property
-    def share(self) -> float:
-        """Part of the heartbeats that the chain takes that the fleet needs; more than 1 where they do not fit."""
+    def share_of_taken(self) -> float:
+        """Part of what the chain takes that the fleet needs. Free calls have a part of each block only."""
         return self.needed / self.sustained.per_second
 
     @property
-    def weight_share(self) -> float:
+    def share(self) -> float:
         """Part of the weight of blocks that the fleet's heartbeats take."""
         return self.needed / self.costs.most_per_second
 

@@ -219,8 +219,8 @@ def _heartbeats(outcome: heartbeats.Outcome) -> Found:
         f"  author {outcome.author_us:.0f} µs, node {outcome.cpu_us:.0f} µs of processor each",
         (
             f"  {heartbeats.FLEET:,} hosts, period {minutes:g} min: {outcome.needed:.0f} a second as agents send them "
-            f"({outcome.needed_at_period:.0f} at the period), {outcome.share:.1%} of what the chain takes, "
-            f"{outcome.weight_share:.1%} of the weight of blocks"
+            f"({outcome.needed_at_period:.0f} at the period), {outcome.share_of_taken:.1%} of what the chain takes, "
+            f"{outcome.share:.1%} of the weight of blocks"
         ),
     ]
     lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
@@ -229,7 +229,7 @@ def _heartbeats(outcome: heartbeats.Outcome) -> Found:
         "period_ms": outcome.period_ms,
         "needed_per_s": round(outcome.needed, 1),
         "needed_per_s_at_period": round(outcome.needed_at_period, 1),
-        "weight_share": round(outcome.weight_share, 4),
+        "share_of_taken": round(outcome.share_of_taken, 4),
         "author_us": round(outcome.author_us),
         "cpu_us": round(outcome.cpu_us),
         "refused_by_node": outcome.generator.refused.total(),

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use frame_support::{dispatch::CheckIfFeeless, ensure};
 use frame_system::CheckNonce;
+use gantry_primitives::AccountId;
 use pallet_gantry_hosts::{FreeCall, WeightInfo};
 use pallet_skip_feeless_payment::{Intermediate, SkipCheckIfFeeless};
 use pallet_transaction_payment::ChargeTransactionPayment;
@@ -57,6 +58,15 @@ fn type_of<T: StaticTypeInfo>() -> scale_info::Type {
     T::type_info()
 }
 
+/// What is known of a transaction before its call.
+pub struct Prepared {
+    inner: <Inner as TransactionExtension<RuntimeCall>>::Pre,
+    /// Weight that this extension declares and does not use.
+    unused: Weight,
+    /// Who makes a free call within its allowance.
+    host: Option<AccountId>,
+}
+
 /// Whether some pallet declares calls of this kind free under some condition.
 fn may_be_free(call: &RuntimeCall) -> bool {
     use pallet_gantry_hosts::Call as H;
@@ -97,8 +107,7 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     type Implicit = <Inner as TransactionExtension<RuntimeCall>>::Implicit;
     /// With the second part the call is free.
     type Val = (<Inner as TransactionExtension<RuntimeCall>>::Val, Option<FreeCall>);
-    /// With the weight that is not used.
-    type Pre = (<Inner as TransactionExtension<RuntimeCall>>::Pre, Weight);
+    type Pre = Prepared;
 
     fn metadata() -> Vec<TransactionExtensionMetadata> {
         <Inner as TransactionExtension<RuntimeCall>>::metadata()
@@ -164,19 +173,25 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
             Hosts::use_free_call(who, free, info.total_weight().ref_time(), free_share())
                 .map_err(|_| InvalidTransaction::ExhaustsResources)?;
         }
-        Ok((self.0.prepare(val, origin, call, info, len)?, unused))
+        let within_allowance = matches!(free, Some(FreeCall::Allowance));
+        let host = origin.as_system_origin_signer().filter(|_| within_allowance).cloned();
+        Ok(Prepared { inner: self.0.prepare(val, origin, call, info, len)?, unused, host })
     }
 
     fn post_dispatch_details(
-        (pre, unused): Self::Pre,
+        Prepared { inner, unused, host }: Self::Pre,
         info: &DispatchInfoOf<RuntimeCall>,
         post_info: &PostDispatchInfoOf<RuntimeCall>,
         len: usize,
         result: &DispatchResult,
     ) -> Result<Weight, TransactionValidityError> {
         let refund =
-            <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)?;
-        Ok(refund.saturating_add(unused))
+            <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(inner, info, post_info, len, result)?;
+        let refund = refund.saturating_add(unused);
+        if let Some(host) = host {
+            Hosts::give_back(&host, post_info.calc_unspent(info).saturating_add(refund).ref_time());
+        }
+        Ok(refund)
     }
 }
 

@@ -71,6 +71,21 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
+    /// Gives back the part of a free call's weight that the call declared and did not use: to the block, and to the
+    /// allowance of its host. What the bond has paid stays paid, as with fees of calls that declare too much.
+    pub fn give_back(who: &AccountId, ref_time: u64) {
+        let number = frame_system::Pallet::<T>::block_number();
+        FreeWeightOfBlock::<T>::mutate(|(block, used)| {
+            if *block == number {
+                *used = used.saturating_sub(ref_time);
+            }
+        });
+        if FreeWeightUsed::<T>::contains_key(who) {
+            let ref_time = Self::used_weight(who).saturating_sub(ref_time);
+            FreeWeightUsed::<T>::insert(who, UsedWeight { period: Self::free_period(), ref_time });
+        }
+    }
+
     /// The weight that a host may use free of charge in a heartbeat period, as `ref_time` in picoseconds: by its bond, but
     /// by at least a quarter of the bond that it must have, so that a host that was slashed can still report.
     pub fn allowance(record: &HostRecord) -> u64 {

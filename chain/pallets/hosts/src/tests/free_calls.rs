@@ -69,6 +69,19 @@ fn free_calls_share_a_part_of_each_block() {
 }
 
 #[test]
+fn weight_that_a_free_call_did_not_use_is_given_back() {
+    on_chain(|| {
+        online();
+        let (call, who) = (FreeCall::Allowance, host(HOST));
+        assert_ok!(Hosts::use_free_call(&who, call, 4 * US, 4 * US));
+        assert_noop!(Hosts::use_free_call(&who, call, 1, 4 * US), Error::<Test>::NoRoomForFreeCalls);
+        Hosts::give_back(&who, 3 * US);
+        assert_eq!(Hosts::used_weight(&who), US);
+        assert_ok!(Hosts::use_free_call(&who, call, 3 * US, 4 * US));
+    });
+}
+
+#[test]
 fn a_provider_sends_the_heartbeats_of_all_its_hosts_at_once() {
     on_chain(|| {
         let mut hosts = vec![host(HOST), host(11)];

@@ -278,7 +278,7 @@ class Agent:
         return {what: why for what, why in found.items() if why}
 
     def devices_failed(self, devices: frozenset[int], message: str) -> None:
-        """These GPUs are out of order: pods on them are given back."""
+        """Give back the pods on GPUs that are out of order."""
         self.emit(ev.DevicesFailed(devices, message))
 
     # --------------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class HostView:
 
     @property
     def payable(self) -> int:
-        """What of it can be had now."""
+        """The part of `owed` that can be settled now, in base units."""
         return sum(one.payable for one in self.due)
 
     @property

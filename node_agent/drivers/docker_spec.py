@@ -216,7 +216,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
 
 
 def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, Any]:
-    """The same for the container that holds the pod's network."""
+    """Return the engine's arguments for the container that holds the pod's network."""
     own = identity(spec)
     return {
         "image": image,
@@ -326,7 +326,7 @@ def amd_devices(amd: DeviceFiles) -> dict[str, Any]:
 
 
 def amd_of(uuids: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that are AMD's."""
+    """Return the identifiers of AMD's GPUs among these."""
     return tuple(uuid for uuid in uuids if uuid.startswith(AMD_PREFIX))
 
 

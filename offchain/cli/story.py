@@ -12,16 +12,14 @@ from offchain.schema.ids import lease_parts
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.reasons import SENTENCES, innermost, sentence
 
+_FAILED_ATTEMPT = "{reason}; failures by different providers: {failures}. {bills}"
 _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
     ("Tasks", "Assigned"): "Assigned: {leases}.",
     ("Tasks", "PodStarted"): "Pod {pod} runs (lease {lease}); it is paid for until {depletes_at}.",
     ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
-    ("Tasks", "Requeued"): "Lease {lease} was given up: {reason}; failures by different providers: {failures}. {bills}",
-    (
-        "Tasks",
-        "PodLost",
-    ): "Pod {pod} was lost (lease {lease}): {reason}; failures by different providers: {failures}. {bills}",
+    ("Tasks", "Requeued"): "Lease {lease} was given up: " + _FAILED_ATTEMPT,
+    ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): " + _FAILED_ATTEMPT,
     ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",

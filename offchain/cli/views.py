@@ -235,7 +235,7 @@ async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> Tas
 
 
 async def read_tasks(chain: ChainPort, numbers: Iterable[int], at: bytes | None = None) -> dict[int, TaskView]:
-    """Those of these tasks that the chain keeps."""
+    """Return the tasks with these numbers that the chain keeps, by number."""
     typed = GantryChain(chain)
     tasks, now = await asyncio.gather(typed.tasks(numbers, at), typed.now_ms(at))
     names = {lease.record.host for task in tasks.values() for lease in task.leases}

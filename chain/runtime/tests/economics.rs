@@ -21,7 +21,7 @@ use std::{
 use economics::{strategies::*, world::*};
 use pallet_gantry_hosts::Params;
 
-/// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 10,000.
+/// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 2,000.
 fn rounds() -> u32 {
     std::env::var("GANTRY_ROUNDS").map_or(50, |text| text.parse().expect("GANTRY_ROUNDS is a number"))
 }

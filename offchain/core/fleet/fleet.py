@@ -117,14 +117,14 @@ def room_of(host: Host) -> HostRoom:
 
 
 def refill_of(host: Host) -> Refill:
-    """The same of a host whose devices are known."""
+    """Return what is free of a host whose devices are known already, as `room_of` does."""
     free = host.free
     milli = [device.milli_free if device.healthy else 0 for device in host.devices]
     return free.cpu_milli, free.memory_mib, free.disk_gib, milli, _sharers(host)
 
 
 def _sharers(host: Host) -> Sequence[str]:
-    """Whose pods have shares of each device; nothing where nobody has any."""
+    """Return the account whose pods have shares of each device; an empty sequence where no device is shared."""
     if not any(device.shared_by is not None or 0 < device.milli_free < WHOLE_GPU for device in host.devices):
         return ()
     return [device.shared_by or (STRANGER if 0 < device.milli_free < WHOLE_GPU else "") for device in host.devices]

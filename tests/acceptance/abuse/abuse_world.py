@@ -12,19 +12,17 @@ from offchain.link import registration
 from offchain.link.keys import from_uri
 from offchain.link.ports import Block, Call, DispatchFailure, Signer
 from offchain.schema._generated_chain import (
-    HardwareSpec,
     HostFailure,
     HostsParams,
     PodPlacement,
     PodResult,
     Resources,
     TaskKind,
-    Tier,
     Usage,
     calls,
 )
 from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, NO_GPU, ask, task_spec
+from tests.chain_records import NO_GPU, ask, hardware, task_spec
 from tests.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
 
 MANIFEST = b"services: {}"
@@ -61,18 +59,7 @@ MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verific
 ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 1_000, day_ppm=0)
 
 
-def hardware() -> HardwareSpec:
-    return HardwareSpec(
-        tier=Tier.CONSUMER,
-        capabilities=DOCKER,
-        answers_challenges=False,
-        cpu_milli=8_000,
-        memory_mib=16_384,
-        disk_gib=100,
-        network_mbps_down=100,
-        network_mbps_up=100,
-        devices=(),
-    )
+HARDWARE = hardware(8_000, 16_384, 100)
 
 
 JOB = task_spec(
@@ -147,7 +134,7 @@ class World:
 
 def register(world: World, host: str) -> Call:
     provider = PEOPLE["provider"].address
-    return registration.register(SIGNERS[host], world.genesis, provider, hardware(), b"here", b"eu", ASK)
+    return registration.register(SIGNERS[host], world.genesis, provider, HARDWARE, b"here", b"eu", ASK)
 
 
 STATES = ("Queued", "Assigned", "Running", "Reported", "Verified", "Settled", "Cancelled", "Failed", "Expired")

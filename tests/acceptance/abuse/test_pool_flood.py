@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from abuse_world import ASK, JOB, MANIFEST, PEOPLE, hardware
+from abuse_world import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
 
 from offchain.link import registration
 from offchain.link.errors import SubmitRefusal, SubmitRefused
@@ -18,7 +17,7 @@ from offchain.link.keys import from_uri
 from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import PodPlacement, ReportCheckpoint, calls
 from offchain.schema.ids import lease_id
-from tests.real_chain import GTY, Chain, chain_of, hand_over
+from tests.real_chain import GTY, Chain, chain_of
 
 HOSTS: Final = tuple(from_uri(f"//flood{number}", "ed25519") for number in range(50))
 AHEAD: Final = 8
@@ -65,32 +64,25 @@ class Flood:
 async def built(chain: Chain) -> Flood:
     """Fifty hosts online, each with one running pod."""
     provider, tenant = PEOPLE["provider"], PEOPLE["tenant"]
-    genesis, link = await chain.link.genesis_hash(), chain.link
-    first = int(await link.query("Tasks", "NextTaskId") or 0)
+    genesis = await chain.link.genesis_hash()
+    first = int(await chain.link.query("Tasks", "NextTaskId") or 0)
     for at in range(0, len(HOSTS), 10):
         some = HOSTS[at : at + 10]
         await chain.do(
             provider,
-            *(registration.register(one, genesis, provider.address, hardware(), b"here", b"eu", ASK) for one in some),
+            *(registration.register(one, genesis, provider.address, HARDWARE, b"here", b"eu", ASK) for one in some),
         )
         await chain.do(tenant, *(calls.tasks_submit(spec=JOB, manifest=MANIFEST) for _ in some))
     await asyncio.gather(*(chain.do(host, calls.hosts_heartbeat()) for host in HOSTS))
-    for number, host in enumerate(HOSTS):
-        place = PodPlacement(0, host.address, b"")
-        call = calls.tasks_assign(task=first + number, pods=[place])
-        await hand_over(link, call, tenant, await link.next_nonce(tenant.address))
+    placed = [
+        calls.tasks_assign(task=first + number, pods=[PodPlacement(0, host.address, b"")])
+        for number, host in enumerate(HOSTS)
+    ]
+    for at in range(0, len(placed), 10):
+        await chain.do(tenant, *placed[at : at + 10])
     leases = {host.address: lease_id(first + number, 0, 0) for number, host in enumerate(HOSTS)}
-    async with asyncio.timeout(60), aclosing(link.best()) as heads:
-        async for _ in heads:
-            if len(await link.query_map("Tasks", "Tasks")) and await _all_assigned(chain, leases):
-                break
     await asyncio.gather(*(chain.do(host, calls.tasks_report_started(lease=leases[host.address])) for host in HOSTS))
     return Flood(chain, leases)
-
-
-async def _all_assigned(chain: Chain, leases: dict[str, int]) -> bool:
-    held = await chain.link.query_map("Leases", "ByHost")
-    return sum(1 for _, found in held if found) >= len(leases)
 
 
 async def test_calls_that_pay_are_included_within_three_blocks_while_fifty_hosts_flood_free_ones(

@@ -13,6 +13,7 @@ pub const CHALLENGE_TRANSITIONS: &[(ChallengePhase, ChallengePhase)] = {
         (Revealing, Closed),
         (Committing, Waiting),
         (Revealing, Waiting),
+        (Revealing, Committing),
         (Waiting, Closed),
         (Answering, Closed),
         (Committing, Closed),

@@ -236,6 +236,8 @@ fn verification(pace: Pace) -> pallet_gantry_verification::Params {
         // Half as much again as the absence limit.
         answer_ms: hosts(pace).absence_limit_ms * 3 / 2,
         miss_period_ms: scaled(production.miss_period_ms),
+        // Elsewhere two committees of three and the opener.
+        min_verifiers: if pace == Pace::Production { production.min_verifiers } else { 7 },
         challenge_commit_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_commit_ms },
         challenge_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_reveal_ms },
         result_commit_ms: if pace == Pace::Test { MINUTE } else { scaled(production.result_commit_ms) },

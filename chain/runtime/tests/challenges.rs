@@ -8,12 +8,16 @@ mod world;
 use codec::Encode;
 use frame_support::{assert_noop, assert_ok, traits::Hooks};
 use gantry_primitives::{
-    registration::hardware_message, ChallengeId, ChallengeOutcome, Device, HardwareSpec, HostRecord, HostStatus,
-    LeaseId, Matter, SuspendReason, TaskKind,
+    commitments::{seed_subject, vote_commitment},
+    registration::hardware_message,
+    ChallengeId, ChallengeOutcome, Device, HardwareSpec, HostRecord, HostStatus, LeaseId, Matter, SuspendReason,
+    TaskKind, Vote,
 };
-use gantry_runtime::{genesis, Hosts, Runtime, RuntimeEvent, RuntimeOrigin, System, Tasks, Verification, GTY};
+use gantry_runtime::{
+    genesis, AccountId, Hosts, Runtime, RuntimeEvent, RuntimeOrigin, System, Tasks, Verification, GTY,
+};
 use pallet_gantry_hosts::Error as HostsError;
-use pallet_gantry_verification::{Challenges, CurrentParams, Error, Event};
+use pallet_gantry_verification::{draw, Challenges, CurrentParams, Error, Event, VerifierList};
 use serde_json::Value;
 use sp_core::{ed25519, Pair};
 use world::*;
@@ -21,8 +25,12 @@ use world::*;
 const TENANT: u8 = 1;
 const PROVIDER: u8 = 2;
 const HOST: u8 = 12;
-const VERIFIERS: core::ops::Range<u8> = 20..32;
-const VERIFIER: u8 = 20;
+/// As few verifiers as a committee needs on the list in production.
+const VERIFIERS: core::ops::Range<u8> = 50..71;
+const VERIFIER: u8 = 50;
+/// Four verifiers of one person.
+const ATTACKERS: core::ops::Range<u8> = 50..54;
+const SALT: [u8; 32] = [7; 32];
 
 fn here() -> HostRecord {
     Hosts::host(&host(HOST)).expect("it is registered")
@@ -48,16 +56,61 @@ fn open(who: u8, device: u8, lease: Option<LeaseId>) -> frame_support::dispatch:
     Verification::open_challenge(signed(who), host(HOST), device, lease)
 }
 
+/// A block begins, with this randomness of the one before.
+fn begin_block(randomness: [u8; 32]) {
+    let number = System::block_number() + 1;
+    System::set_block_number(number);
+    pallet_babe::AuthorVrfRandomness::<Runtime>::put(Some(randomness));
+    Verification::on_initialize(number);
+}
+
 /// Blocks begin until the committee of a challenge is drawn.
 fn drawn() -> ChallengeId {
     for _ in 0..3 {
-        let number = System::block_number() + 1;
-        System::set_block_number(number);
-        let randomness = sp_io::hashing::blake2_256(&number.encode());
-        pallet_babe::AuthorVrfRandomness::<Runtime>::put(Some(randomness));
-        Verification::on_initialize(number);
+        begin_block(sp_io::hashing::blake2_256(&System::block_number().encode()));
     }
     pallet_gantry_verification::NextChallengeId::<Runtime>::get() - 1
+}
+
+fn members(challenge: ChallengeId) -> Vec<AccountId> {
+    let record = Challenges::<Runtime>::get(challenge).expect("it is open");
+    record.ballot.seats.into_iter().map(|seat| seat.who).collect()
+}
+
+fn is_attacker(who: &AccountId) -> bool {
+    ATTACKERS.map(account).any(|attacker| attacker == *who)
+}
+
+/// Each member of the present committee votes: attackers against the host, others for it.
+fn vote(challenge: ChallengeId) {
+    let matter = Matter::Challenge(challenge);
+    let round = Challenges::<Runtime>::get(challenge).expect("it is open").ballot.round;
+    let committee = members(challenge);
+    let vote_of = |who: &AccountId| if is_attacker(who) { Vote::No } else { Vote::Yes };
+    for who in &committee {
+        let commitment = vote_commitment(matter, round, vote_of(who), &SALT, who);
+        assert_ok!(Verification::commit_vote(RuntimeOrigin::signed(who.clone()), matter, commitment));
+    }
+    for who in &committee {
+        assert_ok!(Verification::reveal_vote(RuntimeOrigin::signed(who.clone()), matter, vote_of(who), SALT));
+    }
+}
+
+/// Randomness by which the attackers have as many seats as they can: all but the opener sit. It stands for an attacker that
+/// is a validator and chooses among its blocks.
+fn best_randomness(challenge: ChallengeId) -> [u8; 32] {
+    let listed = VerifierList::<Runtime>::get();
+    let asked_in = Challenges::<Runtime>::get(challenge).expect("it is open").ballot.asked_in;
+    let excluded = [host(HOST), account(PROVIDER), account(VERIFIER)];
+    let excluded: Vec<&AccountId> = excluded.iter().collect();
+    let size = usize::from(CurrentParams::<Runtime>::get().committee_size);
+    let subject = seed_subject(Matter::Challenge(challenge), 0);
+    let found = (0u32..).map(|number| sp_io::hashing::blake2_256(&number.encode())).find(|randomness| {
+        let seed = sp_io::hashing::blake2_256(&[&subject[..], &randomness[..]].concat());
+        let drawn = draw::draw(&seed, &listed, size, asked_in, &excluded, |_| false).expect("there are enough");
+        drawn.iter().filter(|who| is_attacker(who)).count() == ATTACKERS.len() - 1
+    });
+    found.expect("one in a hundred is")
 }
 
 /// The host does not answer, although it is there. Returns what becomes of the challenge.
@@ -65,6 +118,11 @@ fn missed() -> ChallengeOutcome {
     let challenge = drawn();
     pass(CurrentParams::<Runtime>::get().answer_ms + 1, &[HOST]);
     assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
+    outcome()
+}
+
+/// What became of the challenge that was closed last.
+fn outcome() -> ChallengeOutcome {
     let closed = System::events().into_iter().rev().find_map(|record| match record.event {
         RuntimeEvent::Verification(Event::ChallengeClosed { outcome, .. }) => Some(outcome),
         _ => None,
@@ -193,6 +251,49 @@ fn a_missed_challenge_costs_its_opener_the_fee() {
         assert_ok!(open(TENANT, 0, Some(leases[0])));
         assert_eq!(missed(), ChallengeOutcome::Missed);
         assert_eq!(before - worth(TENANT), GTY);
+    });
+}
+
+/// With randomness of their choice, four accounts have the majority of the first committee, and nothing more.
+#[test]
+fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
+    with_a_host(|| {
+        let (before, attackers) = (here(), wealth(&ATTACKERS.collect::<Vec<_>>()));
+        assert_ok!(open(VERIFIER, 0, None));
+        let challenge = pallet_gantry_verification::NextChallengeId::<Runtime>::get() - 1;
+        let randomness = best_randomness(challenge);
+        begin_block([1; 32]);
+        begin_block(randomness);
+        begin_block(randomness);
+        assert_eq!(members(challenge).iter().filter(|who| is_attacker(who)).count(), 3);
+        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
+        vote(challenge);
+        assert_eq!(here().status, HostStatus::Online, "the verdict against the host is not final");
+        assert!(!members(challenge).iter().any(is_attacker), "none of them may confirm it");
+        vote(challenge);
+        assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
+        assert_eq!((here().status, here().bond), (HostStatus::Online, before.bond));
+        // The fee of the first committee went to them but for what three cannot divide, that of the confirming one to others.
+        let lost = attackers - wealth(&ATTACKERS.collect::<Vec<_>>());
+        assert!((GTY as i128..=GTY as i128 + 2).contains(&lost), "{lost}");
+    });
+}
+
+/// The four accounts are the only verifiers yet.
+#[test]
+fn four_accounts_that_are_the_whole_list_suspend_nobody() {
+    play(|| {
+        join(PROVIDER, HOST);
+        Hosts::store(&host(HOST), &HostRecord { answers_challenges: true, ..here() });
+        for who in ATTACKERS {
+            assert_ok!(Verification::bond_verifier(signed(who)));
+        }
+        System::set_block_number(System::block_number() + 1);
+        assert_ok!(open(VERIFIER, 0, None));
+        drawn();
+        assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
+        assert_eq!((here().status, here().challenged), (HostStatus::Online, None));
+        check();
     });
 }
 

@@ -51,7 +51,7 @@ async def test_a_host_that_proves_its_device_is_verified_and_the_committee_is_pa
     await found.votes(YES, YES, YES)
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.PASSED, 0)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.PASSED, fee)
     (ballot,) = client.events(VerificationBallotClosed, matter=matter)
     assert ballot.verdict == YES
     assert rewards(world, matter) == {member.address: fee // 3 for member in found.members}
@@ -76,13 +76,21 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
     found = await drawn_and_answered(world, OPENER, cast, matter)
     assert OPENER not in found.members
     await found.votes(NO, NO, YES)
+    confirming = await found.confirming(parties={host.address, provider.address, OPENER.address})
+    assert (await world.host(host)).status.tag == "Online", "the verdict is not final"
+    assert (rewards(world, matter), penalties(world, matter)) == (
+        {member.address: fee // 2 for member in found.members[:2]},
+        {},
+    )
+    await confirming.votes(NO, NO, YES)
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
     assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.FAILED, 0)
-    minority, majority = found.members[2], found.members[:2]
+    minority, majority = confirming.members[2], confirming.members[:2]
     lost = world.params.minority_penalty
     assert penalties(world, matter) == {minority.address: (PenaltyReason.MINORITY, lost)}
-    assert rewards(world, matter) == {member.address: (fee + lost) // 2 for member in majority}
+    paid = {member.address: (fee + lost) // 2 for member in majority}
+    assert rewards(world, matter) == paid | {member.address: fee // 2 for member in found.members[:2]}
     before, after = closed.block.parent_hash, closed.block.ref.hash
     assert await bond_of(world, minority, before) - await bond_of(world, minority, after) == lost
 
@@ -92,11 +100,34 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
     ]
     record = await world.host(host)
     assert record.status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
-    assert (record.bond, record.devices[0].attested) == (BOND - slashed - fee, False)
-    assert await world.gained(provider, start, closed.block) == -slashed - fee, "the opener has its fee back"
+    assert (record.bond, record.devices[0].attested) == (BOND - slashed - 2 * fee, False)
+    assert await world.gained(provider, start, closed.block) == -slashed - 2 * fee, "the opener has its fees back"
     score = await world.score(host, closed.block)
     assert (score.verified.positive, score.verified.negative) == (0, 1_000_000)
     assert await world.faults_of(provider) == 1_000_000
+
+
+@story()
+async def test_a_verdict_that_another_committee_does_not_confirm_costs_the_opener_alone(
+    world: World, cast: Cast
+) -> None:
+    client, host, provider = world.client, cast.hosts[0], cast.providers[0]
+    start, fee = world.now, world.params.challenge_fee
+    matter = await opened_by(world, OPENER, cast)
+    found = await drawn_and_answered(world, OPENER, cast, matter)
+    await found.votes(NO, NO, NO)
+    confirming = await found.confirming(parties={host.address, provider.address, OPENER.address})
+    late = calls.verification_commit_vote(matter=matter, commitment=found.commitment(found.members[0], NO))
+    assert await client.outcomes((found.members[0], late)) == ["Verification.NotOnCommittee"]
+    await confirming.votes(YES, YES, YES)
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, 0)
+    assert penalties(world, matter) == {}
+    assert rewards(world, matter) == {member.address: fee // 3 for member in (*found.members, *confirming.members)}
+    record = await world.host(host)
+    assert (record.status.tag, record.bond) == ("Online", BOND)
+    assert await world.gained(provider, start, closed.block) == 0
 
 
 @story()
@@ -114,7 +145,7 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_no
     assert tried == ["Verification.NotCommitting", "Verification.NotDue"]
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, 0)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, world.params.challenge_fee)
     awaited = await client.event(VerificationAnswerAwaited, challenge=matter.value)
     until = awaited.event.until
     # In its hook a block sees the clock of the block before; it is the first that can, or the next.
@@ -131,7 +162,7 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_no
     before = world.now
     again = await opened_by(world, OPENER, cast)
     closed = await client.event(VerificationChallengeClosed, challenge=again.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NOT_ANSWERED, 0)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NOT_ANSWERED, fee)
     assert await world.gained(provider, before, closed.block) == -BOND // 10
     assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
 
@@ -200,7 +231,7 @@ async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no
     assert await client.outcomes((first.members[0], old)) == ["Verification.NotOnCommittee"]
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, params.challenge_fee)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, 2 * params.challenge_fee)
     assert set(penalties(world, matter)) == absent | {member.address for member in second.members}
     assert rewards(world, matter) == {}
     assert await world.gained(provider, start, closed.block) == 0
@@ -220,7 +251,7 @@ async def test_a_host_that_changes_its_hardware_meanwhile_has_proved_nothing_by_
     await asyncio.gather(found.votes(YES, YES, YES), client.do(provider, change))
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.HARDWARE_CHANGED, 0)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.HARDWARE_CHANGED, params.challenge_fee)
     assert rewards(world, matter) == {member.address: params.challenge_fee // 3 for member in found.members}
     assert await world.gained(provider, start, closed.block) == -params.challenge_fee
     record = await world.host(host)
@@ -262,5 +293,5 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
     before = world.now
     open_to_all = await opened_by(world, ANOTHER, cast)
     closed = await client.event(VerificationChallengeClosed, challenge=open_to_all.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, 0)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, world.params.challenge_fee)
     assert await world.gained(provider, before, closed.block) == 0

@@ -38,7 +38,7 @@ async def test_too_few_verifiers_judge_nothing_and_whoever_leaves_has_its_bond_b
     job = await world.reported(cast)
     dispute, challenge = await asyncio.gather(disputed(world, tenant, job), opened_by(world, provider, cast))
     told = await client.event(VerificationChallengeClosed, challenge=challenge.value)
-    fee = world.params.challenge_fee
+    fee = 2 * world.params.challenge_fee
     assert (told.event.outcome, told.event.returned) == (ChallengeOutcome.TOO_FEW_VERIFIERS, fee)
     ended = await client.event(VerificationDisputeClosed, task=job.task)
     assert ended.event.outcome == DisputeOutcome.NO_VERDICT

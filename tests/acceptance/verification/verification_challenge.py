@@ -33,7 +33,7 @@ async def drawn_and_answered(world: World, opener: Signer, cast: Cast, matter: M
     parties = {host.address, cast.providers[0].address, opener.address}
     found = await committee(world.client, matter, size=world.params.committee_size, parties=parties)
     awaited = await world.client.event(VerificationAnswerAwaited, challenge=matter.value)
-    assert awaited.block == found.drawn.block
+    assert awaited.block == found.block
     answered = await world.client.do(host, calls.verification_answer(challenge=matter.value, digest=PROOF))
     assert answered.was_free
     record = await world.client.must(storage.verification_challenges, matter.value, at=answered.block.ref.hash)

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from verification_cast import VERIFIERS
-from verification_client import Client, Done, Happened
+from verification_client import Client, Done
 from verification_hashes import drawn, seed_of, vote_commitment
 
-from offchain.link.ports import Call, Signer
+from offchain.link.ports import Block, Call, Signer
 from offchain.schema._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
-from offchain.schema._generated_events import VerificationCommitteeDrawn, VerificationRevealsOpened
+from offchain.schema._generated_events import (
+    VerificationCommitteeDrawn,
+    VerificationConfirmationAwaited,
+    VerificationRevealsOpened,
+)
 
 Contested = MatterChallenge | MatterDispute
 """What is voted on."""
@@ -33,7 +37,8 @@ class Committee:
     matter: Contested
     turn: int
     members: tuple[Signer, ...]
-    drawn: Happened[VerificationCommitteeDrawn]
+    seed: bytes
+    block: Block
 
     def commitment(self, member: Signer, vote: Vote) -> bytes:
         return vote_commitment(self.matter, self.turn, vote, salt_of(member.address), member.address)
@@ -61,6 +66,19 @@ class Committee:
         assert len(votes) == len(self.members)
         await self.commit(*votes)
         await self.reveal(*votes)
+
+    async def confirming(self, *, parties: Collection[str]) -> Committee:
+        """Wait for the committee that has to confirm a verdict of this one, draw it again, and find the same members."""
+        challenge, turn = self.matter.value, self.turn + 1
+        found = await self.client.event(VerificationConfirmationAwaited, challenge=challenge, round=turn)
+        ballot = await ballot_of(self.client, self.matter, at=found.block.ref.hash)
+        assert ballot.seed == self.seed, "it judges the answer to the same seed"
+        former = [member.address for member in self.members]
+        listed = await self.client.must(storage.verification_verifier_list, at=found.block.parent_hash)
+        members = drawn(self.seed, listed, len(self.members), ballot.asked_in, {*parties, *former})
+        assert found.event.members == members == tuple(seat.who for seat in ballot.seats)
+        assert set(former) <= set(ballot.former)
+        return Committee(self.client, self.matter, turn, tuple(VERIFIERS[who] for who in members), self.seed, found.block)
 
 
 async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:
@@ -93,4 +111,4 @@ async def committee(
     after = await ballot_of(client, matter, at=block.ref.hash)
     assert (after.seed, tuple(seat.who for seat in after.seats)) == (seed, members)
     assert set(after.former) == set(former)
-    return Committee(client, matter, turn, tuple(VERIFIERS[who] for who in members), found)
+    return Committee(client, matter, turn, tuple(VERIFIERS[who] for who in members), seed, block)

@@ -57,7 +57,7 @@ def judge(toy: Toy) -> None:
         "until": 0,
         "opened_at": 0,
         "answer": None,
-        "retried": False,
+        "role": "First",
         "ballot": ballot,
     }
     toy.put("Verification", "Challenges", 4, value=challenge)

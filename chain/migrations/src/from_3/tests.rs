@@ -140,7 +140,8 @@ fn old_challenges(new: now::HostChallenges) -> v3::verification::HostChallenges 
 fn store_old_verification_params(answer_ms: u64) {
     let params = verification::Params { answer_ms, ..Default::default() };
     VerificationParams::put(&params);
-    truncate(VerificationParams::hashed_key(), params.miss_period_ms.encoded_size());
+    let added = (params.miss_period_ms, params.min_verifiers).encoded_size();
+    truncate(VerificationParams::hashed_key(), added);
 }
 
 /// Removes the last bytes of a value.
@@ -290,6 +291,7 @@ fn a_host_has_more_time_to_answer_than_it_may_be_absent() {
         let migrated = VerificationParams::get();
         assert_eq!((migrated.answer_ms, migrated.check()), (3 * ABSENCE_LIMIT_MS / 2, Ok(())));
         assert_eq!(migrated.miss_period_ms, verification::Params::default().miss_period_ms);
+        assert_eq!(migrated.min_verifiers, 11, "two committees of five and an opener");
     });
 }
 

@@ -1,13 +1,14 @@
 //! Timed proofs that a device is real: opened, answered, judged.
 
+use alloc::vec::Vec;
 use frame_support::{
     pallet_prelude::*,
     traits::{fungible::MutateHold, tokens::Precision},
 };
 use gantry_primitives::{
-    transitions::allows, verification_tables::CHALLENGE_TRANSITIONS, AccountId, Ballot, ChallengeAnswer, ChallengeId,
-    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, LeaseId, Matter, Misconduct, Moment,
-    Salt, Vote,
+    transitions::allows, verification_tables::CHALLENGE_TRANSITIONS, AccountId, Balance, Ballot, ChallengeAnswer,
+    ChallengeId, ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, CommitteeRole, Digest, HostId, LeaseId,
+    Matter, Misconduct, Moment, Salt, Seed, Vote,
 };
 
 use crate::{
@@ -50,7 +51,8 @@ impl<T: Config> Pallet<T> {
         }
         let id = NextChallengeId::<T>::get();
         let next = id.checked_add(1).ok_or(Error::<T>::Overflow)?;
-        let fee = if opener.is_some() { params.challenge_fee } else { 0 };
+        // For the first committee, and for one that confirms its verdict.
+        let fee = if opener.is_some() { params.challenge_fee.saturating_mul(2) } else { 0 };
 
         if let Some(who) = opener.as_ref().filter(|_| fee > 0) {
             T::Currency::hold(&HoldReason::ChallengeFee.into(), who, fee).map_err(|_| Error::<T>::CannotPayFee)?;
@@ -79,7 +81,7 @@ impl<T: Config> Pallet<T> {
             until: 0,
             opened_at: now,
             answer: None,
-            retried: false,
+            role: CommitteeRole::First,
             ballot,
         };
         Challenges::<T>::insert(id, record);
@@ -137,11 +139,9 @@ impl<T: Config> Pallet<T> {
         let params = CurrentParams::<T>::get();
         let matter = Matter::Challenge(id);
         let seed = Self::seed(matter, record.ballot.round)?;
-        let behind_opener = record.opener.as_ref().and_then(T::Hosts::provider_of);
-        let mut excluded = alloc::vec![&record.host, &record.provider];
-        excluded.extend(record.opener.iter().chain(&behind_opener));
-        let ballot = &mut record.ballot;
-        if !Self::seat_committee(matter, ballot, params.committee_size, seed, &excluded) {
+        let parties = Self::parties(&record);
+        let excluded: Vec<&AccountId> = parties.iter().collect();
+        if !Self::seat_committee(matter, &mut record.ballot, params.committee_size, seed, &excluded) {
             return Self::close_challenge(id, record, ChallengeOutcome::TooFewVerifiers);
         }
         let until = Self::now().saturating_add(params.answer_ms);
@@ -171,10 +171,7 @@ impl<T: Config> Pallet<T> {
     fn miss_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
         let matter = Matter::Challenge(id);
         let spent = match &record.opener {
-            Some(who) => {
-                let purse = Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee };
-                Self::pay_committee(matter, &record.ballot, &purse)
-            }
+            Some(who) => Self::pay_committee(matter, &record.ballot, &Self::purse(who, record.fee)),
             None => 0,
         };
         record.fee = record.fee.saturating_sub(spent);
@@ -193,32 +190,41 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Closes the ballot, and the challenge with it. Asks for a second committee where the first gave no verdict and no
-    /// lease has taken the device since the host answered.
+    /// Closes the ballot, and the challenge with it. A verdict against the host is final only once another committee
+    /// confirms it. Asks for a second committee where the first gave no verdict and no lease has taken the device since
+    /// the host answered.
     fn judge_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
-        let matter = Matter::Challenge(id);
         let verdict = ballot::verdict(&record.ballot.seats);
-        let purse =
-            record.opener.as_ref().map(|who| Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee });
-        let spent = Self::close_ballot(matter, &mut record.ballot, verdict, purse);
-        record.fee = record.fee.saturating_sub(spent);
+        let paid_before = match record.role {
+            CommitteeRole::Confirming { paid } => Some(paid),
+            CommitteeRole::First | CommitteeRole::Second => None,
+        };
+        let is_final = paid_before.is_some() || verdict != Some(Vote::No);
+        let seed = record.ballot.seed;
+        let purse = record.opener.as_ref().map(|who| Self::purse(who, record.fee));
+        let paid = Self::close_ballot(Matter::Challenge(id), &mut record.ballot, verdict, purse, is_final);
+        record.fee = record.fee.saturating_sub(paid);
         match verdict {
+            Some(Vote::Yes) if paid_before.is_some() => Self::close_challenge(id, record, ChallengeOutcome::NoVerdict),
             Some(Vote::Yes) => {
                 let same = T::Hosts::device_of(&record.host, record.device).as_ref() == Some(&record.claim);
                 let outcome = if same { ChallengeOutcome::Passed } else { ChallengeOutcome::HardwareChanged };
                 Self::close_challenge(id, record, outcome)
             }
-            Some(Vote::No) => {
-                if let Some(opener) = record.opener.as_ref().filter(|opener| **opener != record.provider) {
-                    T::Hosts::compensate(&record.host, opener, spent);
+            Some(Vote::No) => match paid_before {
+                Some(before) => {
+                    if let Some(opener) = record.opener.as_ref().filter(|opener| **opener != record.provider) {
+                        T::Hosts::compensate(&record.host, opener, before.saturating_add(paid));
+                    }
+                    Self::close_challenge(id, record, ChallengeOutcome::Failed)
                 }
-                Self::close_challenge(id, record, ChallengeOutcome::Failed)
-            }
-            None if record.retried || T::Hosts::is_leased(&record.host, record.device) => {
+                None => Self::ask_for_confirmation(id, record, seed, paid),
+            },
+            None if record.role != CommitteeRole::First || T::Hosts::is_leased(&record.host, record.device) => {
                 Self::close_challenge(id, record, ChallengeOutcome::NoVerdict)
             }
             None => {
-                record.retried = true;
+                record.role = CommitteeRole::Second;
                 record.answer = None;
                 T::Hosts::set_challenged(&record.host, Some(record.device));
                 Self::move_challenge(id, &mut record, ChallengePhase::Waiting, 0)?;
@@ -226,6 +232,46 @@ impl<T: Config> Pallet<T> {
                 Ok(())
             }
         }
+    }
+
+    /// A committee found against the host: one more, of others, judges the same answer. It is drawn by the seed of the
+    /// answer, so that it cannot be chosen by the time of the verdict. `paid`: what the committee before was paid.
+    fn ask_for_confirmation(
+        id: ChallengeId,
+        mut record: ChallengeRecord,
+        seed: Option<Seed>,
+        paid: Balance,
+    ) -> DispatchResult {
+        let params = CurrentParams::<T>::get();
+        let round = record.ballot.round;
+        let parties = Self::parties(&record);
+        let excluded: Vec<&AccountId> = parties.iter().collect();
+        let members =
+            seed.and_then(|seed| Self::seat_members(&mut record.ballot, params.committee_size, seed, &excluded));
+        let Some(members) = members else {
+            return Self::close_challenge(id, record, ChallengeOutcome::TooFewVerifiers);
+        };
+        record.role = CommitteeRole::Confirming { paid };
+        let until = Self::now().saturating_add(params.challenge_commit_ms);
+        Self::move_challenge(id, &mut record, ChallengePhase::Committing, until)?;
+        Challenges::<T>::insert(id, record);
+        Self::deposit_event(Event::ConfirmationAwaited { challenge: id, round, members, until });
+        Ok(())
+    }
+
+    /// Who has an interest in a challenge: the host, its provider, the opener, and the provider behind an opener that is
+    /// a host.
+    fn parties(record: &ChallengeRecord) -> Vec<AccountId> {
+        let behind_opener = record.opener.as_ref().and_then(T::Hosts::provider_of);
+        let mut parties = alloc::vec![record.host.clone(), record.provider.clone()];
+        parties.extend(record.opener.iter().cloned().chain(behind_opener));
+        parties
+    }
+
+    /// What one committee is paid of the fee that is left.
+    fn purse(opener: &AccountId, fee: Balance) -> Purse<'_> {
+        let amount = CurrentParams::<T>::get().challenge_fee.min(fee);
+        Purse { who: opener, reason: HoldReason::ChallengeFee, amount }
     }
 
     /// The end of a challenge, with what it means for the host.

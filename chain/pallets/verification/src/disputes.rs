@@ -176,9 +176,9 @@ impl<T: Config> Pallet<T> {
             Some(stake) => {
                 let amount = params.jury_fee.min(stake.amount);
                 let purse = Purse { who: &stake.who, reason: HoldReason::DisputeStake, amount };
-                Self::close_ballot(Matter::Dispute(task), ballot, verdict, Some(purse))
+                Self::close_ballot(Matter::Dispute(task), ballot, verdict, Some(purse), true)
             }
-            None => Self::close_ballot(Matter::Dispute(task), ballot, verdict, None),
+            None => Self::close_ballot(Matter::Dispute(task), ballot, verdict, None, true),
         };
         if let Some(stake) = record.stakes.last_mut() {
             stake.amount = stake.amount.saturating_sub(spent);

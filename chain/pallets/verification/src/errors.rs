@@ -14,6 +14,8 @@ impl<T> From<Unsound> for Error<T> {
             Unsound::StakeTooHigh => Self::StakeTooHigh,
             Unsound::PeriodInvalid => Self::PeriodInvalid,
             Unsound::MissPeriodTooShort => Self::MissPeriodTooShort,
+            Unsound::MinVerifiersTooLow => Self::MinVerifiersTooLow,
+            Unsound::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
         }
     }
 }

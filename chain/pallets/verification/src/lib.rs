@@ -243,6 +243,17 @@ pub mod pallet {
             /// Its members.
             members: Vec<AccountId>,
         },
+        /// A committee found against a host. Another one, drawn by the same seed, judges the same answer.
+        ConfirmationAwaited {
+            /// The challenge.
+            challenge: ChallengeId,
+            /// How many committees were drawn for the challenge before.
+            round: u8,
+            /// The members of the confirming committee.
+            members: Vec<AccountId>,
+            /// Until when they may commit their votes.
+            until: Moment,
+        },
         /// There were not enough verifiers for a committee or jury.
         CommitteeNotDrawn {
             /// What it was to judge.
@@ -610,6 +621,10 @@ pub mod pallet {
         NotTenantOfLease,
         /// The period of missed challenges must not be shorter than the rest between challenges.
         MissPeriodTooShort,
+        /// The list must have more verifiers than two committees, or no verdict against a host could be confirmed.
+        MinVerifiersTooLow,
+        /// More verifiers are asked for than the list can have.
+        MinVerifiersTooHigh,
     }
 
     #[pallet::hooks]

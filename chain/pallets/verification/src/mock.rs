@@ -211,6 +211,15 @@ pub fn vote(matter: Matter, members: &[AccountId], votes: &[Option<Vote>]) {
     }
 }
 
+/// The outcome of the challenge that was closed last.
+pub fn outcome() -> ChallengeOutcome {
+    let closed = events().into_iter().rev().find_map(|event| match event {
+        Event::ChallengeClosed { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    closed.expect("a challenge was closed")
+}
+
 pub fn result(digest: u8) -> PodResult {
     PodResult { digest: [digest; 32], exit_code: 0, usage: Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 } }
 }
@@ -247,6 +256,7 @@ pub fn params() -> Params {
         dispute_reveal_ms: REVEAL,
         appeal_ms: APPEAL,
         miss_period_ms: MISS_PERIOD,
+        min_verifiers: 7,
     }
 }
 

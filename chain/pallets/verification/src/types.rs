@@ -1,7 +1,7 @@
 //! What governs the verification pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use gantry_primitives::{Balance, MAX_APPEALS, MAX_SEATS};
+use gantry_primitives::{Balance, MAX_APPEALS, MAX_SEATS, MAX_VERIFIERS};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,9 @@ pub struct Params {
     /// A host is punished for a challenge that it does not answer if it missed another one at most so long before this one
     /// was opened. At least `challenge_rest_ms`.
     pub miss_period_ms: u64,
+    /// No committee and no jury is drawn while the list has fewer verifiers: a few accounts would be all of it. At least
+    /// two committees and the opener of a challenge.
+    pub min_verifiers: u16,
 }
 
 impl Default for Params {
@@ -87,6 +90,8 @@ impl Default for Params {
             dispute_reveal_ms: HOUR,
             appeal_ms: 12 * HOUR,
             miss_period_ms: 7 * 24 * HOUR,
+            // A jury of three, two of seven and four parties of a dispute.
+            min_verifiers: 21,
         }
     }
 }
@@ -112,6 +117,10 @@ pub enum Unsound {
     PeriodInvalid,
     /// A second challenge can never be opened in time: the period of misses is shorter than the rest between challenges.
     MissPeriodTooShort,
+    /// A verdict against a host can never be confirmed: `min_verifiers` is less than two committees and an opener.
+    MinVerifiersTooLow,
+    /// More verifiers are asked for than the list can have.
+    MinVerifiersTooHigh,
 }
 
 impl Params {
@@ -160,6 +169,12 @@ impl Params {
         if self.miss_period_ms < self.challenge_rest_ms {
             return Err(Unsound::MissPeriodTooShort);
         }
+        if self.min_verifiers <= 2 * u16::from(self.committee_size) {
+            return Err(Unsound::MinVerifiersTooLow);
+        }
+        if u32::from(self.min_verifiers) > MAX_VERIFIERS {
+            return Err(Unsound::MinVerifiersTooHigh);
+        }
         Ok(())
     }
 }
@@ -198,5 +213,8 @@ mod tests {
         let too_short = with(|params| params.miss_period_ms = params.challenge_rest_ms - 1);
         assert_eq!(too_short, Err(Unsound::MissPeriodTooShort));
         assert_eq!(with(|params| params.miss_period_ms = params.challenge_rest_ms), Ok(()));
+        assert_eq!(with(|params| params.min_verifiers = 10), Err(Unsound::MinVerifiersTooLow));
+        assert_eq!(with(|params| params.min_verifiers = 11), Ok(()));
+        assert_eq!(with(|params| params.min_verifiers = 513), Err(Unsound::MinVerifiersTooHigh));
     }
 }

@@ -55,7 +55,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Draws the committee of a ballot by a seed of `block`. Nobody sits who is one of `excluded` or a host of one of
-    /// them. Says whether there were enough verifiers.
+    /// them. Returns whether there were enough verifiers.
     pub(crate) fn seat_committee(
         matter: Matter,
         votes: &mut Ballot,
@@ -63,16 +63,32 @@ impl<T: Config> Pallet<T> {
         (seed, block): (Seed, u32),
         excluded: &[&AccountId],
     ) -> bool {
+        let round = votes.round;
+        let Some(members) = Self::seat_members(votes, size, seed, excluded) else {
+            Self::deposit_event(Event::CommitteeNotDrawn { matter, round, seed, block });
+            return false;
+        };
+        Self::deposit_event(Event::CommitteeDrawn { matter, round, seed, block, members });
+        true
+    }
+
+    /// Draws the members of a committee by `seed` and gives them their seats. None where the list has fewer than
+    /// `min_verifiers`, or fewer than `size` that may sit.
+    pub(crate) fn seat_members(
+        votes: &mut Ballot,
+        size: u8,
+        seed: Seed,
+        excluded: &[&AccountId],
+    ) -> Option<Vec<AccountId>> {
         let is_involved =
             |who: &AccountId| T::Hosts::provider_of(who).is_some_and(|provider| excluded.contains(&&provider));
         let unwanted: Vec<&AccountId> = excluded.iter().copied().chain(votes.former.iter()).collect();
         let listed = VerifierList::<T>::get();
-        let members = draw::draw(&seed, &listed, usize::from(size), votes.asked_in, &unwanted, is_involved);
-        let round = votes.round;
-        let Some(members) = members else {
-            Self::deposit_event(Event::CommitteeNotDrawn { matter, round, seed, block });
-            return false;
-        };
+        let drawable = listed.iter().filter(|verifier| verifier.since < votes.asked_in).count();
+        if drawable < usize::from(CurrentParams::<T>::get().min_verifiers) {
+            return None;
+        }
+        let members = draw::draw(&seed, &listed, usize::from(size), votes.asked_in, &unwanted, is_involved)?;
         for who in &members {
             Verifiers::<T>::mutate(who, |record| {
                 if let Some(record) = record {
@@ -84,8 +100,7 @@ impl<T: Config> Pallet<T> {
             members.iter().map(|who| Seat { who: who.clone(), commitment: None, vote: None }).collect();
         votes.seats = BoundedVec::truncate_from(seats);
         votes.seed = Some(seed);
-        Self::deposit_event(Event::CommitteeDrawn { matter, round, seed, block, members });
-        true
+        Some(members)
     }
 
     /// Lets the committee of a ballot go without a verdict that it was to give.
@@ -101,12 +116,14 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Closes a ballot: minority and absentees lose from their bonds, the majority shares that and the purse. Without a
-    /// verdict the purse is not touched, and what absentees lose goes to the treasury. Says how much of the purse went.
+    /// verdict the purse is not touched, and what absentees lose goes to the treasury. Where the verdict is not
+    /// `conclusive`, the minority loses nothing. Returns how much of the purse was paid.
     pub(crate) fn close_ballot(
         matter: Matter,
         votes: &mut Ballot,
         verdict: Option<Vote>,
         purse: Option<Purse>,
+        conclusive: bool,
     ) -> Balance {
         let params = CurrentParams::<T>::get();
         let revealed = ballot::can_decide(&votes.seats);
@@ -115,6 +132,7 @@ impl<T: Config> Pallet<T> {
             match ballot::merit(seat, verdict, revealed) {
                 Merit::Majority => winners.push((seat.who.clone(), 0)),
                 Merit::Undecided => {}
+                Merit::Fault(PenaltyReason::Minority) if !conclusive => {}
                 Merit::Fault(reason) => {
                     let penalty = match reason {
                         PenaltyReason::Absent => params.absence_penalty,

@@ -148,6 +148,23 @@ pub struct ChallengeAnswer {
     pub at: Moment,
 }
 
+/// Which of its committees a challenge has.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum CommitteeRole {
+    /// The first.
+    #[default]
+    First,
+    /// The second, after a first one that came to no verdict.
+    Second,
+    /// One that judges the same answer after a committee that found against the host.
+    Confirming {
+        /// Coins of the opener that the committee before was paid.
+        paid: Balance,
+    },
+}
+
 /// A host that must prove that a device of it is real.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct ChallengeRecord {
@@ -161,7 +178,7 @@ pub struct ChallengeRecord {
     pub claim: DeviceSpec,
     /// Who opened it and pays the committee; none where the chain's governance did.
     pub opener: Option<AccountId>,
-    /// Coins of the opener held for the committee.
+    /// Coins of the opener held for the committees.
     pub fee: Balance,
     /// Where it stands.
     pub phase: ChallengePhase,
@@ -171,8 +188,8 @@ pub struct ChallengeRecord {
     pub opened_at: Moment,
     /// What the host answered to the present seed.
     pub answer: Option<ChallengeAnswer>,
-    /// True once a committee came to no verdict and another was asked for.
-    pub retried: bool,
+    /// Which committee the ballot is of.
+    pub role: CommitteeRole,
     /// The committee and its votes.
     pub ballot: Ballot,
 }
@@ -203,7 +220,7 @@ pub enum ChallengeOutcome {
     Failed,
     /// The host did not answer in time, and had missed another challenge shortly before.
     NotAnswered,
-    /// Neither of two committees came to a verdict.
+    /// Neither of two committees came to a verdict, or one found against the host and the confirming one did not.
     NoVerdict,
     /// There were not enough verifiers for a committee.
     TooFewVerifiers,

@@ -44,9 +44,9 @@ pub fn by_host(number: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(host(number))
 }
 
-/// Plays on a new chain on which accounts 1 to 40 have coins, and hosts need no verification.
+/// Plays on a new chain on which accounts 1 to 80 have coins, and hosts need no verification.
 pub fn play<R>(game: impl FnOnce() -> R) -> R {
-    let balances: Vec<_> = (1..=40).map(|who| (account(who), ENDOWMENT)).collect();
+    let balances: Vec<_> = (1..=80).map(|who| (account(who), ENDOWMENT)).collect();
     let treasury = gantry_runtime::Billing::treasury();
     let staging = crate::common::preset(gantry_runtime::genesis::STAGING);
     let mut all = vec![(treasury, gantry_runtime::EXISTENTIAL_DEPOSIT)];

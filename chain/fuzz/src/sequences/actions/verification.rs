@@ -107,6 +107,7 @@ actions! {
     "Verification.set_params" 6 |choices| {
         let mut params = CurrentParams::<Runtime>::get();
         params.committee_size = choices.pick(&[3, 1, 7, 2]);
+        params.min_verifiers = choices.pick(&[7, 3, 15, 21, 2]);
         params.jury_size = choices.pick(&[3, 1, 7]);
         params.appeal_jury_size = choices.pick(&[7, 3]);
         params.jury_fee = choices.pick(&[2 * GTY, 0, 10 * GTY, 11 * GTY]);

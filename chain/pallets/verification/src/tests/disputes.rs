@@ -283,7 +283,7 @@ fn an_appeal_without_verdict_leaves_the_one_before() {
 
 #[test]
 fn too_few_verifiers_for_a_jury_leave_what_was_before() {
-    let builder = ExtBuilder { verifiers: 4, ..Default::default() };
+    let builder = ExtBuilder { verifiers: 7, ..Default::default() };
     builder.build_and_execute(|| {
         reported();
         open(TENANT);

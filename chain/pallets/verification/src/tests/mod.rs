@@ -1,5 +1,6 @@
 mod attacks;
 mod challenges;
+mod confirming;
 mod deadlines;
 mod disputes;
 mod params;

@@ -32,6 +32,8 @@ fn unsound_parameters_are_refused_by_name() {
         refused(|params| params.dispute_stake = Balance::MAX, Error::StakeTooHigh);
         refused(|params| params.hearing_ms = 0, Error::PeriodInvalid);
         refused(|params| params.miss_period_ms = REST - 1, Error::MissPeriodTooShort);
+        refused(|params| params.min_verifiers = 6, Error::MinVerifiersTooLow);
+        refused(|params| params.min_verifiers = 513, Error::MinVerifiersTooHigh);
     });
 }
 

@@ -193,6 +193,7 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
                 committee_size: size,
                 jury_fee: dice.below(2) as u128 * JURY_FEE,
                 miss_period_ms: REST + dice.below(2) * MISS_PERIOD,
+                min_verifiers: 1 + 2 * dice.below(9) as u16,
                 ..quick()
             };
             (Call::set_params { params }, None)

@@ -147,7 +147,8 @@ pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verific
         appeal_ms: old.appeal_ms,
         // As in production, where it is a week and the rest six hours.
         miss_period_ms: old.challenge_rest_ms.saturating_mul(28).min(longest),
-        min_verifiers: 2 * u16::from(old.committee_size) + 1,
+        // As in production, where it is 21 and a committee has five members.
+        min_verifiers: 4 * u16::from(old.committee_size) + 1,
     }
 }
 

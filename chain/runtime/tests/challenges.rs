@@ -1,23 +1,22 @@
 //! Challenges of hosts with leases, on the real runtime.
 
+#[path = "economics/ballots.rs"]
+mod ballots;
 mod common;
 #[allow(dead_code, reason = "the strategies of economics.rs use the rest")]
 #[path = "economics/world.rs"]
 mod world;
 
+use ballots::*;
 use codec::Encode;
-use frame_support::{assert_noop, assert_ok, traits::Hooks};
+use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
-    commitments::{seed_subject, vote_commitment},
-    registration::hardware_message,
-    ChallengeId, ChallengeOutcome, Device, HardwareSpec, HostRecord, HostStatus, LeaseId, Matter, SuspendReason,
-    TaskKind, Vote,
+    commitments::seed_subject, registration::hardware_message, ChallengeId, ChallengeOutcome, Device, HardwareSpec,
+    HostRecord, HostStatus, LeaseId, Matter, SuspendReason, TaskKind, Vote,
 };
-use gantry_runtime::{
-    genesis, AccountId, Hosts, Runtime, RuntimeEvent, RuntimeOrigin, System, Tasks, Verification, GTY,
-};
+use gantry_runtime::{genesis, AccountId, Hosts, Runtime, RuntimeOrigin, System, Tasks, Verification, GTY};
 use pallet_gantry_hosts::Error as HostsError;
-use pallet_gantry_verification::{draw, Challenges, CurrentParams, Error, Event, VerifierList};
+use pallet_gantry_verification::{draw, Challenges, CurrentParams, Error, VerifierList};
 use serde_json::Value;
 use sp_core::{ed25519, Pair};
 use world::*;
@@ -30,7 +29,6 @@ const VERIFIERS: core::ops::Range<u8> = 50..71;
 const VERIFIER: u8 = 50;
 /// Four verifiers of one person.
 const ATTACKERS: core::ops::Range<u8> = 50..54;
-const SALT: [u8; 32] = [7; 32];
 
 fn here() -> HostRecord {
     Hosts::host(&host(HOST)).expect("it is registered")
@@ -56,44 +54,13 @@ fn open(who: u8, device: u8, lease: Option<LeaseId>) -> frame_support::dispatch:
     Verification::open_challenge(signed(who), host(HOST), device, lease)
 }
 
-/// A block begins, with this randomness of the one before.
-fn begin_block(randomness: [u8; 32]) {
-    let number = System::block_number() + 1;
-    System::set_block_number(number);
-    pallet_babe::AuthorVrfRandomness::<Runtime>::put(Some(randomness));
-    Verification::on_initialize(number);
-}
-
-/// Blocks begin until the committee of a challenge is drawn.
-fn drawn() -> ChallengeId {
-    for _ in 0..3 {
-        begin_block(sp_io::hashing::blake2_256(&System::block_number().encode()));
-    }
-    pallet_gantry_verification::NextChallengeId::<Runtime>::get() - 1
-}
-
-fn members(challenge: ChallengeId) -> Vec<AccountId> {
-    let record = Challenges::<Runtime>::get(challenge).expect("it is open");
-    record.ballot.seats.into_iter().map(|seat| seat.who).collect()
-}
-
 fn is_attacker(who: &AccountId) -> bool {
     ATTACKERS.map(account).any(|attacker| attacker == *who)
 }
 
-/// Each member of the present committee votes: attackers against the host, others for it.
-fn vote(challenge: ChallengeId) {
-    let matter = Matter::Challenge(challenge);
-    let round = Challenges::<Runtime>::get(challenge).expect("it is open").ballot.round;
-    let committee = members(challenge);
-    let vote_of = |who: &AccountId| if is_attacker(who) { Vote::No } else { Vote::Yes };
-    for who in &committee {
-        let commitment = vote_commitment(matter, round, vote_of(who), &SALT, who);
-        assert_ok!(Verification::commit_vote(RuntimeOrigin::signed(who.clone()), matter, commitment));
-    }
-    for who in &committee {
-        assert_ok!(Verification::reveal_vote(RuntimeOrigin::signed(who.clone()), matter, vote_of(who), SALT));
-    }
+/// Attackers vote against the host, others for it.
+fn judge(challenge: ChallengeId) {
+    vote(Matter::Challenge(challenge), |who| Some(if is_attacker(who) { Vote::No } else { Vote::Yes }));
 }
 
 /// Randomness by which the attackers have as many seats as they can: all but the opener sit. It stands for an attacker that
@@ -115,19 +82,10 @@ fn best_randomness(challenge: ChallengeId) -> [u8; 32] {
 
 /// The host does not answer, although it is there. Returns what becomes of the challenge.
 fn missed() -> ChallengeOutcome {
-    let challenge = drawn();
+    draw_committees();
     pass(CurrentParams::<Runtime>::get().answer_ms + 1, &[HOST]);
-    assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
+    assert_ok!(Verification::advance(signed(39), Matter::Challenge(last_challenge())));
     outcome()
-}
-
-/// What became of the challenge that was closed last.
-fn outcome() -> ChallengeOutcome {
-    let closed = System::events().into_iter().rev().find_map(|record| match record.event {
-        RuntimeEvent::Verification(Event::ChallengeClosed { outcome, .. }) => Some(outcome),
-        _ => None,
-    });
-    closed.expect("a challenge was closed")
 }
 
 /// The provider changes whether the host answers challenges, and nothing else.
@@ -210,7 +168,8 @@ fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
         let task = submit(TENANT, job());
         let refused = try_assign(TENANT, task, &[HOST]);
         assert_eq!(refused, Err(HostsError::<Runtime>::DeviceChallenged.into()));
-        let challenge = drawn();
+        draw_committees();
+        let challenge = last_challenge();
         assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
         assert_ok!(try_assign(TENANT, task, &[HOST]));
         assert!(Challenges::<Runtime>::contains_key(challenge), "the committee judges the answer meanwhile");
@@ -228,7 +187,8 @@ fn a_leased_device_is_challenged_by_its_tenant_alone() {
         }
         assert_noop!(open(TENANT, 1, lease), Error::<Runtime>::NotTenantOfLease);
         assert_ok!(open(TENANT, 0, lease));
-        assert_ok!(Verification::answer(by_host(HOST), drawn(), [1; 32]));
+        draw_committees();
+        assert_ok!(Verification::answer(by_host(HOST), last_challenge(), [1; 32]));
     });
 }
 
@@ -260,17 +220,18 @@ fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
     with_a_host(|| {
         let (before, attackers) = (here(), wealth(&ATTACKERS.collect::<Vec<_>>()));
         assert_ok!(open(VERIFIER, 0, None));
-        let challenge = pallet_gantry_verification::NextChallengeId::<Runtime>::get() - 1;
+        let challenge = last_challenge();
+        let matter = Matter::Challenge(challenge);
         let randomness = best_randomness(challenge);
         begin_block([1; 32]);
         begin_block(randomness);
         begin_block(randomness);
-        assert_eq!(members(challenge).iter().filter(|who| is_attacker(who)).count(), 3);
+        assert_eq!(members(matter).iter().filter(|who| is_attacker(who)).count(), 3);
         assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
-        vote(challenge);
+        judge(challenge);
         assert_eq!(here().status, HostStatus::Online, "the verdict against the host is not final");
-        assert!(!members(challenge).iter().any(is_attacker), "none of them may confirm it");
-        vote(challenge);
+        assert!(!members(matter).iter().any(is_attacker), "none of them may confirm it");
+        judge(challenge);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
         assert_eq!((here().status, here().bond), (HostStatus::Online, before.bond));
         // The fee of the first committee went to them but for what three cannot divide, that of the confirming one to others.
@@ -290,7 +251,7 @@ fn four_accounts_that_are_the_whole_list_suspend_nobody() {
         }
         System::set_block_number(System::block_number() + 1);
         assert_ok!(open(VERIFIER, 0, None));
-        drawn();
+        draw_committees();
         assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
         assert_eq!((here().status, here().challenged), (HostStatus::Online, None));
         check();

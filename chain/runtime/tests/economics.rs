@@ -5,6 +5,9 @@
 
 mod common;
 mod economics {
+    #[allow(dead_code, reason = "challenges.rs uses the rest")]
+    pub mod ballots;
+    pub mod judges;
     pub mod strategies;
     pub mod world;
 }
@@ -18,7 +21,8 @@ use std::{
     thread,
 };
 
-use economics::{strategies::*, world::*};
+use economics::{judges::*, strategies::*, world::*};
+use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
 /// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 2,000.
@@ -27,31 +31,38 @@ fn rounds() -> u32 {
 }
 
 /// What is known after so many rounds, in base units.
+#[derive(Clone, Copy)]
 struct Outcome {
     /// What the accounts of the strategy gained, less the cost of their work.
     gain: i128,
-    /// What honest tenants and providers gained.
+    /// What honest tenants, providers and verifiers gained.
     others: i128,
 }
-
-const OTHERS: [u8; 6] = [TENANT, 2, 5, 6, 7, 8];
 
 /// Accounts with their hosts.
 const PROVIDERS: [(u8, u8); 7] = [(2, 12), (3, 13), (4, 14), (5, 15), (6, 16), (7, 17), (8, 18)];
 
-fn outcome(actors: &[u8], strategy: fn() -> i128) -> Outcome {
+/// A round of a strategy. Returns the cost of the work that was done.
+type Strategy = fn() -> i128;
+
+fn outcome(strategy: Strategy) -> Outcome {
+    let others: Vec<u8> = [TENANT, 2, 5, 6, 7, 8].into_iter().chain(VERIFIERS.skip(CHEAT_VERIFIERS.len())).collect();
     play(|| {
         for (provider, number) in PROVIDERS {
             join(provider, number);
         }
-        let before = (wealth(actors), wealth(&OTHERS));
+        appoint();
+        let before = (wealth(&CHEATS), wealth(&others));
         let mut work = 0;
         for _ in 0..rounds() {
+            // The log of a block; a round looks at its own alone.
+            System::reset_events();
             PROVIDERS.iter().for_each(|(provider, number)| restore_bond(*provider, *number));
+            restore();
             work += strategy();
         }
         check();
-        Outcome { gain: wealth(actors) - before.0 - work, others: wealth(&OTHERS) - before.1 }
+        Outcome { gain: wealth(&CHEATS) - before.0 - work, others: wealth(&others) - before.1 }
     })
 }
 
@@ -61,55 +72,83 @@ fn gty(amount: i128) -> String {
 
 const GTY_UNITS: f64 = 1e12;
 
-/// A cheating strategy, the honest one in the same place, and how much more the cheat may gain in all rounds.
+/// A cheating strategy, and the honest one in the same place.
 struct Game {
+    actor: &'static str,
+    /// The number of the rule's reason in docs/economics.md.
     finding: &'static str,
     name: &'static str,
-    cheat: fn() -> i128,
-    honest: Option<fn() -> i128>,
+    cheat: Strategy,
+    /// None: to do nothing, which earns nothing.
+    honest: Option<Strategy>,
+}
+
+const fn game(
+    actor: &'static str,
+    finding: &'static str,
+    name: &'static str,
+    cheat: Strategy,
+    honest: Option<Strategy>,
+) -> Game {
+    Game { actor, finding, name, cheat, honest }
 }
 
 const GAMES: &[Game] = &[
-    Game { finding: "1", name: "flood free calls", cheat: flood_free_calls, honest: None },
-    Game { finding: "2", name: "stall a job", cheat: stall_a_job, honest: Some(|| run_a_job(CHEAT)) },
-    Game { finding: "2", name: "stall as a replica", cheat: stall_a_replica, honest: Some(|| run_a_job(CHEAT)) },
-    Game { finding: "2", name: "abort an own gang", cheat: abort_an_own_gang, honest: Some(|| run_a_job(CHEAT)) },
-    Game { finding: "3", name: "leave a rental", cheat: leave_a_rental, honest: Some(|| run_a_rental(CHEAT)) },
-    Game { finding: "3", name: "leave a service", cheat: leave_a_service, honest: Some(|| run_a_service(CHEAT)) },
-    Game { finding: "4", name: "refuse everything", cheat: refuse_everything, honest: Some(|| run_a_job(CHEAT)) },
-    Game { finding: "4", name: "blame the tenant", cheat: blame_the_tenant, honest: Some(|| run_a_job(CHEAT)) },
-    Game { finding: "4", name: "empty a bond as a tenant", cheat: empty_a_bond, honest: None },
-    Game { finding: "5", name: "hold a device", cheat: hold_a_device, honest: None },
-    Game { finding: "5", name: "hold a disk", cheat: hold_a_disk, honest: None },
-    Game { finding: "7", name: "praise itself for nothing", cheat: praise_itself_for_nothing, honest: None },
-    Game { finding: "7", name: "praise itself for little", cheat: praise_itself_for_little, honest: None },
-    Game { finding: "7", name: "slander for little", cheat: slander_for_little, honest: None },
-    Game { finding: "-", name: "report its own absence", cheat: report_its_own_absence, honest: None },
+    game("host", "1", "flood free calls", flood_free_calls, None),
+    game("host", "2", "stall a job", stall_a_job, Some(run_a_job)),
+    game("host", "2", "stall as a replica", stall_a_replica, Some(run_a_job)),
+    game("host", "2", "abort an own gang", abort_an_own_gang, Some(run_a_job)),
+    game("host", "3", "leave a rental", leave_a_rental, Some(run_a_rental)),
+    game("host", "3", "leave a service", leave_a_service, Some(run_a_service)),
+    game("host", "4", "refuse everything", refuse_everything, Some(run_a_job)),
+    game("host", "4", "blame the tenant", blame_the_tenant, Some(run_a_job)),
+    game("host", "-", "invent results", invent_results, Some(run_a_job)),
+    game("host", "7", "praise itself for nothing", praise_itself_for_nothing, None),
+    game("host", "7", "praise itself for little", praise_itself_for_little, None),
+    game("host", "9", "attest an own fake", attest_an_own_fake, None),
+    game("host", "-", "report its own absence", report_its_own_absence, None),
+    game("tenant", "4", "empty a bond", empty_a_bond, None),
+    game("tenant", "5", "hold a device", hold_a_device, None),
+    game("tenant", "5", "hold a disk", hold_a_disk, None),
+    game("tenant", "6", "slash a gang", slash_a_gang, None),
+    game("tenant", "7", "slander for little", slander_for_little, None),
+    game("tenant", "-", "complain about a right result", complain_about_a_right_result, Some(pay_for_a_job)),
+    game("verifier", "9", "suspend a competitor", suspend_a_competitor, None),
+    game("verifier", "9", "challenge a restart", challenge_a_restart, None),
+    game("verifier", "-", "trust every host", trust_every_host, Some(check_proofs)),
+    game("verifier", "-", "stay away", stay_away, Some(check_proofs)),
+    game("juror", "-", "trust every result", trust_every_result, Some(check_results)),
 ];
 
-#[test]
-fn no_cheating_strategy_earns_more_than_the_honest_one() {
-    let each = i128::from(rounds());
-    // Each game has a chain of its own, and so they run side by side.
+/// The outcome of each strategy that a game names. Each has a chain of its own, and so they run side by side.
+fn outcomes() -> BTreeMap<usize, Outcome> {
+    let all: Vec<Strategy> = GAMES.iter().flat_map(|game| [Some(game.cheat), game.honest]).flatten().collect();
+    let all: BTreeMap<usize, Strategy> = all.into_iter().map(|strategy| (strategy as usize, strategy)).collect();
+    let all: Vec<(usize, Strategy)> = all.into_iter().collect();
     let (next, ended) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(Game { cheat, honest, .. }) = GAMES.get(number) else { break };
-                let found = outcome(&CHEATS, *cheat);
-                // Doing nothing earns nothing.
-                let bound = honest.map_or(0, |honest| outcome(&CHEATS, honest).gain);
-                ended.lock().expect("no game has panicked").insert(number, (found, bound));
+                let Some((key, strategy)) = all.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                let found = outcome(*strategy);
+                ended.lock().expect("no game has panicked").insert(*key, found);
             });
         }
     });
-    println!("| finding | strategy | gain per round, GTY | honest | others |\n|---|---|---|---|---|");
+    ended.into_inner().expect("no game has panicked")
+}
+
+#[test]
+fn no_cheating_strategy_earns_more_than_the_honest_one() {
+    let each = i128::from(rounds());
+    let outcomes = outcomes();
+    println!("| actor | finding | strategy | gain per round, GTY | honest | others |\n|---|---|---|---|---|---|");
     let mut wrong = Vec::new();
-    for (number, (found, bound)) in ended.into_inner().expect("no game has panicked") {
-        let Game { finding, name, .. } = &GAMES[number];
+    for Game { actor, finding, name, cheat, honest } in GAMES {
+        let found = outcomes[&(*cheat as usize)];
+        let bound = honest.map_or(0, |honest| outcomes[&(honest as usize)].gain);
         let [gain, most, others] = [found.gain, bound, found.others].map(|amount| gty(amount / each));
-        println!("| {finding} | {name} | {gain} | {most} | {others} |");
+        println!("| {actor} | {finding} | {name} | {gain} | {most} | {others} |");
         if found.gain > bound {
             wrong.push(*name);
         }
@@ -119,17 +158,16 @@ fn no_cheating_strategy_earns_more_than_the_honest_one() {
 
 #[test]
 fn harm_costs_at_least_as_much_as_it_does() {
-    let of = |cheat: fn() -> i128| outcome(&CHEATS, cheat);
-    let bond = of(empty_a_bond);
+    let bond = outcome(empty_a_bond);
     assert!(-bond.gain >= -bond.others && bond.others < 0, "{} {}", bond.gain, bond.others);
-    let held = of(hold_a_device);
+    let held = outcome(hold_a_device);
     let price = (RATE / 6) as i128 * i128::from(rounds());
     assert!(-held.gain >= price, "ten minutes cost {}, and the host asks for {price}", -held.gain);
-    let flood = of(flood_free_calls);
+    let flood = outcome(flood_free_calls);
     // What a bond of eight devices allows, and the fee for all else.
     let allowed = 8 * u64::from(Params::default().free_weight_us) * 1_000_000 / CALL_REF_TIME;
     let fees = (FLOOD - allowed) as i128 * CALL_FEE as i128 * i128::from(rounds());
     assert!(-flood.gain >= fees, "a flood costs {}, and others pay {fees} for the same", -flood.gain);
-    let blamed = of(blame_the_tenant);
+    let blamed = outcome(blame_the_tenant);
     assert!(blamed.gain < 0, "a host that blames the tenant pays for it");
 }

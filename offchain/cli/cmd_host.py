@@ -157,7 +157,7 @@ def challenge(
         emit(opened)
         return
     fee = format_amount(opened["fee"])
-    say(f"Challenge {opened['challenge']} of GPU {device} is open; {fee} are held for the verifiers that judge it.")
+    say(f"Challenge {opened['challenge']} of GPU {device} is open; {fee} are held for its committees; what they do not use comes back.")
 
 
 @host.command()

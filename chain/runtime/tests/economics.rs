@@ -113,6 +113,7 @@ const GAMES: &[Game] = &[
     game("tenant", "6", "slash a gang", slash_a_gang, None),
     game("tenant", "7", "slander for little", slander_for_little, None),
     game("tenant", "-", "complain about a right result", complain_about_a_right_result, Some(pay_for_a_job)),
+    game("reporter", "8", "report hosts after a halt", report_hosts_after_a_halt, None),
     game("verifier", "9", "suspend a competitor", suspend_a_competitor, None),
     game("verifier", "9", "challenge a restart", challenge_a_restart, None),
     game("verifier", "-", "trust every host", trust_every_host, Some(check_proofs)),

@@ -20,7 +20,7 @@ const FAKE: u8 = 18;
 /// What it costs a verifier to check a proof or a result.
 const CHECK: i128 = (GTY / 100) as i128;
 /// One of so many challenged hosts is a fake.
-const FAKES_ONE_IN: u64 = 10;
+const FAKES_ONE_IN: u64 = 4;
 /// One of so many complaints about a result is right.
 const RIGHT_ONE_IN: u64 = 3;
 

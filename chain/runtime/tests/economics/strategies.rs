@@ -232,6 +232,16 @@ pub fn report_its_own_absence() -> i128 {
     0
 }
 
+/// Finding 8: reports every host that could not send heartbeats while the chain stood still, for the bounties.
+pub fn report_hosts_after_a_halt() -> i128 {
+    halt(2 * HOUR);
+    for number in HOSTS.into_iter().filter(|number| ![CHEAT, SECOND_CHEAT].contains(number)) {
+        let _ = Hosts::report_absent(signed(CHEATS[0]), host(number));
+    }
+    wait(1, &HOSTS);
+    0
+}
+
 /// The score of a host in parts per million.
 pub fn score(number: u8) -> u32 {
     gantry_runtime::Reputation::host_priority_ppm(&host(number))

@@ -1,13 +1,15 @@
 //! A chain with the parameters of production, and the moves of those who act on it. Calls are dispatched without their
 //! fee, so that a strategy is judged by the rules of the pallets alone.
 
-use frame_support::assert_ok;
+use frame_support::{assert_ok, traits::Hooks};
 use gantry_primitives::{
     lease_id, registration::registration_message, Ask, Balance, BillingUnit, Capabilities, DeviceSpec, GpuRequest,
     HardwareSpec, HostFailure, HostId, LeaseId, Moment, Placement, PodPlacement, PodResult, Resources, Survival,
     TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, Tier, Usage, Vendor, VerificationPolicy,
 };
-use gantry_runtime::{AccountId, Balances, Hosts, Runtime, RuntimeOrigin, System, Tasks, Timestamp, GTY};
+use gantry_runtime::{
+    AccountId, Balances, Hosts, Runtime, RuntimeOrigin, System, Tasks, Timestamp, GTY, SLOT_DURATION_MS,
+};
 use serde_json::json;
 use sp_core::{ed25519, Pair};
 
@@ -89,6 +91,14 @@ pub fn wait(ms: u64, present: &[u8]) {
     for number in present {
         let _ = Hosts::heartbeat(by_host(*number));
     }
+}
+
+/// The chain makes no blocks for so long; then one begins.
+pub fn halt(ms: u64) {
+    let resumed_at = now() + ms;
+    pallet_babe::CurrentSlot::<Runtime>::put(sp_consensus_babe::Slot::from(resumed_at / SLOT_DURATION_MS));
+    Hosts::on_initialize(System::block_number());
+    pallet_timestamp::Now::<Runtime>::put(resumed_at);
 }
 
 /// What an account owns, held coins included.

@@ -25,7 +25,7 @@ use economics::{judges::*, strategies::*, world::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
-/// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 2,000.
+/// Rounds of one strategy. GANTRY_ROUNDS changes it: `scripts/test --long` plays 10,000.
 fn rounds() -> u32 {
     std::env::var("GANTRY_ROUNDS").map_or(50, |text| text.parse().expect("GANTRY_ROUNDS is a number"))
 }

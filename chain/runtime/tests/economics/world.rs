@@ -1,6 +1,8 @@
 //! A chain with the parameters of production, and the moves of those who act on it. Calls are dispatched without their
 //! fee, so that a strategy is judged by the rules of the pallets alone.
 
+use std::sync::OnceLock;
+
 use frame_support::{assert_ok, traits::Hooks};
 use gantry_primitives::{
     lease_id, registration::registration_message, Ask, Balance, BillingUnit, Capabilities, DeviceSpec, GpuRequest,
@@ -39,7 +41,9 @@ fn pair(number: u8) -> ed25519::Pair {
 }
 
 pub fn host(number: u8) -> HostId {
-    HostId::new(pair(number).public().0)
+    // To derive a key takes longer than most calls.
+    static KEYS: [OnceLock<HostId>; 256] = [const { OnceLock::new() }; 256];
+    KEYS[usize::from(number)].get_or_init(|| HostId::new(pair(number).public().0)).clone()
 }
 
 pub fn by_host(number: u8) -> RuntimeOrigin {

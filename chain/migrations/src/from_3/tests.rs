@@ -98,6 +98,27 @@ fn old_spec_record(new: now::SpecRecord) -> v3::tasks::SpecRecord {
     }
 }
 
+fn old_lease(new: now::Lease) -> v3::tasks::Lease {
+    let standby = |new: now::StandbyPlace| v3::tasks::StandbyPlace { host: new.host, devices: new.devices };
+    v3::tasks::Lease {
+        pod: new.pod,
+        generation: new.generation,
+        host: new.host,
+        devices: new.devices,
+        state: new.state,
+        created_at: new.created_at,
+        started_at: new.started_at,
+        ended_at: new.ended_at,
+        escrow: new.escrow,
+        resume_rate: new.resume_rate,
+        reclaim_at: new.reclaim_at,
+        due_at: new.due_at,
+        result: new.result,
+        rated: new.rated,
+        standby: new.standby.map(standby),
+    }
+}
+
 fn old_task(new: now::TaskRecord) -> v3::tasks::TaskRecord {
     v3::tasks::TaskRecord {
         first: new.first,
@@ -109,7 +130,7 @@ fn old_task(new: now::TaskRecord) -> v3::tasks::TaskRecord {
         submitted_at: new.submitted_at,
         changed_at: new.changed_at,
         preemption: new.preemption,
-        leases: new.leases,
+        leases: BoundedVec::truncate_from(new.leases.into_iter().map(old_lease).collect()),
         checkpoints: new.checkpoints,
     }
 }

@@ -115,11 +115,11 @@ impl<T: Config> Desk<T> {
     fn take_all(&mut self, case: &Case, pods: Vec<PodPlacement>, placed: &mut Vec<Placed>) -> DispatchResult {
         let spec = case.spec();
         let mut sum: Balance = 0;
-        for PodPlacement { pod, host, devices } in pods {
+        for PodPlacement { pod, host, devices, rate_per_hour: planned } in pods {
             ensure!(!case.record.excludes(&host), Error::<T>::HostRefusedTask);
             let id = lease_id(case.task, pod, case.record.generation);
             self.take(id, &host, &case.shared, &devices)?;
-            let rate_per_hour = self.rate_at(spec, &host, &devices);
+            let rate_per_hour = self.rate_at(spec, &host, &devices, planned);
             placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
             let rate_per_hour = rate_per_hour?;
             let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
@@ -131,12 +131,20 @@ impl<T: Config> Desk<T> {
         self.ledger.hold(&case.record.tenant, sum)
     }
 
-    /// What a pod costs an hour at a place, which is no more than its task allows.
-    pub(crate) fn rate_at(&mut self, spec: &TaskSpec, host: &HostId, devices: &[u8]) -> Result<Balance, DispatchError> {
+    /// What a pod costs an hour at a place: no more than its task allows, and no more than the rate with which the place
+    /// was planned, so that a provider cannot raise its price in between.
+    pub(crate) fn rate_at(
+        &mut self,
+        spec: &TaskSpec,
+        host: &HostId,
+        devices: &[u8],
+        planned: Balance,
+    ) -> Result<Balance, DispatchError> {
         let record = &self.host(host)?.record;
         let rate = rate::rate_per_hour(&spec.resources, &record.devices, devices, &record.ask, spec.unit);
         let rate_per_hour = rate.map_err(Error::<T>::from)?;
         ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+        ensure!(rate_per_hour <= planned, Error::<T>::RateAbovePlan);
         Ok(rate_per_hour)
     }
 

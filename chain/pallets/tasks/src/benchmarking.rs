@@ -8,8 +8,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{
     AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
     HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult,
-    Report, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
-    VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
+    Report, Resources, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage,
+    Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
 use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
@@ -139,6 +139,10 @@ fn all_devices() -> DeviceIndices {
     (0..MAX_DEVICES as u8).collect::<Vec<_>>().try_into().expect("there are as many as may be")
 }
 
+fn place(pod: u8, host: HostId, devices: DeviceIndices) -> PodPlacement {
+    PodPlacement { pod, host, devices, rate_per_hour: Balance::MAX }
+}
+
 fn drain<T: Config>(host: HostId) {
     hosts::Hosts::<T>::mutate(host, |record| {
         record.as_mut().expect("it exists").status = HostStatus::Draining;
@@ -152,7 +156,7 @@ fn placements<T: Config>(pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
 
 /// The same, on hosts from this number on.
 fn placements_from<T: Config>(first: u32, pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
-    let place = |pod: u32| PodPlacement { pod: pod as u8, host: online_host::<T>(first + pod), devices: all_devices() };
+    let place = |pod: u32| place(pod as u8, online_host::<T>(first + pod), all_devices());
     (0..pods).rev().map(place).collect::<Vec<_>>().try_into().expect("there are not too many")
 }
 
@@ -227,7 +231,8 @@ fn never_away<T: Config>() {
 /// Each of these pods gets a standby and a checkpoint, so that the record of its task is as long as it may be.
 fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     for (lease, host) in leases {
-        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, standby.clone(), all_devices()).expect("it fits");
+        let place = StandbyPlace { host: standby.clone(), devices: all_devices(), rate_per_hour: Balance::MAX };
+        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, place).expect("it fits");
         let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
         Pallet::<T>::do_report(host.clone(), *lease, report).expect("it runs there");
     }
@@ -262,7 +267,7 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     wanted.deadline = None;
     let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
     let host = online_host::<T>(number);
-    let place = PodPlacement { pod: 0, host: host.clone(), devices: all_devices() };
+    let place = place(0, host.clone(), all_devices());
     Pallet::<T>::do_assign(tenant, task, vec![place].try_into().expect("one fits")).expect("it fits");
     let (lease, _) = leases::<T>(task).remove(0);
     report::<T>(lease, host, Report::Started);
@@ -354,13 +359,13 @@ impl Items {
     }
 
     fn assignments(&self) -> Vec<(TaskId, UpTo<PodPlacement, MAX_PODS>)> {
-        let place = |(task, host): (TaskId, HostId)| {
+        let placed = |(task, host): (TaskId, HostId)| {
             // Not all on one device, which has room for a thousand.
             let device = (task % u64::from(MAX_DEVICES)) as u8;
             let devices = vec![device].try_into().expect("one fits");
-            (task, vec![PodPlacement { pod: 0, host, devices }].try_into().expect("one fits"))
+            (task, vec![place(0, host, devices)].try_into().expect("one fits"))
         };
-        self.all().into_iter().map(place).collect()
+        self.all().into_iter().map(placed).collect()
     }
 
     fn start<T: Config>(&self) {
@@ -475,10 +480,7 @@ mod benchmarks {
         for number in 0..h {
             let task = first + u64::from(number);
             let device = || vec![0u8].try_into().expect("one fits");
-            let pods = vec![
-                PodPlacement { pod: 0, host: host_id(SHARED), devices: device() },
-                PodPlacement { pod: 1, host: online_host::<T>(number), devices: device() },
-            ];
+            let pods = vec![place(0, host_id(SHARED), device()), place(1, online_host::<T>(number), device())];
             Pallet::<T>::do_assign(tenant::<T>(), task, pods.try_into().expect("two fit")).expect("they fit");
             let pair = leases::<T>(task);
             for (lease, host) in &pair {
@@ -654,7 +656,7 @@ mod benchmarks {
         // What is looked at last speaks against the one that is named.
         hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
+        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices(), Balance::MAX);
         let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;
         assert_eq!(standby.map(|standby| standby.host), Some(host));
     }
@@ -672,7 +674,7 @@ mod benchmarks {
         let scheduler = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
         #[extrinsic_call]
-        _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices());
+        _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices(), Balance::MAX);
         assert_eq!(leases::<T>(task)[0].1, host);
     }
 

@@ -61,8 +61,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
         AccountId, Balance, DeviceIndices, Digest, EndReason, HostFailure, HostId, IndexTag, Lease, LeaseBill, LeaseId,
-        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId,
-        TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS, MAX_VICTIMS,
+        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, StandbyPlace,
+        TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
+        MAX_VICTIMS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -666,6 +667,8 @@ pub mod pallet {
         TooManyAttempts,
         /// This host has refused a pod of the task, or has not started it in time.
         HostRefusedTask,
+        /// The host asks for more than the rate with which the pod was to be placed there.
+        RateAbovePlan,
     }
 
     #[pallet::hooks]
@@ -689,7 +692,7 @@ pub mod pallet {
         }
 
         /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        /// none. By a bonded scheduler, or by the tenant.
+        /// none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(1)]
         #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS))]
         pub fn assign(
@@ -930,7 +933,7 @@ pub mod pallet {
         }
 
         /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        /// now. By a bonded scheduler, or by the tenant.
+        /// now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(25)]
         #[pallet::weight(<T as Config>::WeightInfo::name_standby())]
         pub fn name_standby(
@@ -938,18 +941,26 @@ pub mod pallet {
             lease: LeaseId,
             host: HostId,
             devices: DeviceIndices,
+            #[pallet::compact] rate_per_hour: Balance,
         ) -> DispatchResult {
             let who = ensure_signed(origin)?;
-            Self::do_name_standby(&who, lease, host, devices)
+            Self::do_name_standby(&who, lease, StandbyPlace { host, devices, rate_per_hour })
         }
 
         /// Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates.
+        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
+        /// higher rate than is named.
         #[pallet::call_index(26)]
         #[pallet::weight(<T as Config>::WeightInfo::move_pod())]
-        pub fn move_pod(origin: OriginFor<T>, lease: LeaseId, host: HostId, devices: DeviceIndices) -> DispatchResult {
+        pub fn move_pod(
+            origin: OriginFor<T>,
+            lease: LeaseId,
+            host: HostId,
+            devices: DeviceIndices,
+            #[pallet::compact] rate_per_hour: Balance,
+        ) -> DispatchResult {
             let who = ensure_signed(origin)?;
-            Self::do_move_pod(&who, lease, host, devices)
+            Self::do_move_pod(&who, lease, StandbyPlace { host, devices, rate_per_hour })
         }
     }
 

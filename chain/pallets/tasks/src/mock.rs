@@ -260,8 +260,10 @@ pub fn submit_wide(spec: TaskSpec) -> TaskId {
     task
 }
 
+/// A placement at whatever rate the task allows.
 pub fn place(pod: u8, number: u8, devices: &[u8]) -> PodPlacement {
-    PodPlacement { pod, host: host(number), devices: devices.to_vec().try_into().expect("few devices") }
+    let devices = devices.to_vec().try_into().expect("few devices");
+    PodPlacement { pod, host: host(number), devices, rate_per_hour: Balance::MAX }
 }
 
 pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {

@@ -184,6 +184,10 @@ pub struct StandbyPlace {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
+    /// The rate of the pod there in base units an hour when the place was named. At a higher rate the pod does not go
+    /// there.
+    #[codec(compact)]
+    pub rate_per_hour: Balance,
 }
 
 impl Lease {

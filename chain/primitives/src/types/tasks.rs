@@ -504,4 +504,7 @@ pub struct PodPlacement {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
+    /// The rate of the pod there in base units an hour, as the scheduler saw it. At a higher rate it is not placed.
+    #[codec(compact)]
+    pub rate_per_hour: Balance,
 }

@@ -119,13 +119,15 @@ actions! {
         let found = lease_where(choices, |lease, _, spec| lease.state.is_live() && spec.survival == Survival::Standby);
         let (host, devices) = place(choices, found.id);
         let origin = if choices.byte() < 200 { signed(SCHEDULER) } else { signed_by(found.tenant) };
-        call(TasksCall::name_standby { lease: found.id, host, devices }, origin)
+        let rate_per_hour = rate(choices);
+        call(TasksCall::name_standby { lease: found.id, host, devices, rate_per_hour }, origin)
     };
     "Tasks.move_pod" 40 |choices| {
         let found = lease_where(choices, |lease, _, spec| lease.state.is_live() && spec.moves_pods());
         let (host, devices) = place(choices, found.id);
         let origin = if choices.byte() < 160 { signed_by(found.tenant) } else { signed(SCHEDULER) };
-        call(TasksCall::move_pod { lease: found.id, host, devices }, origin)
+        let rate_per_hour = rate(choices);
+        call(TasksCall::move_pod { lease: found.id, host, devices, rate_per_hour }, origin)
     };
     "Tasks.report_checkpoint" 30 |choices| {
         let found = any_lease(choices, is_active);

@@ -1,8 +1,9 @@
 //! Arguments that make sense, as a rule.
 
 use gantry_primitives::{
-    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId, LeaseState,
-    Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+    fit::first_devices, Ask, Balance, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId,
+    LeaseState, Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState,
+    VerificationPolicy,
 };
 
 use super::subjects::*;
@@ -85,9 +86,15 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
                 }
                 _ => any(),
             };
-            PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
+            let devices = DeviceIndices::truncate_from(devices);
+            PodPlacement { pod, host: on, devices, rate_per_hour: random_rate(dice) }
         })
         .collect()
+}
+
+/// The rate with which a scheduler plans: high enough, as a rule.
+pub fn random_rate(dice: &mut Dice) -> Balance {
+    dice.pick(&[Balance::MAX, Balance::MAX, Balance::MAX, GTY, 0])
 }
 
 /// A host where the pod of a lease fits, as a rule, and devices of it.

@@ -124,13 +124,13 @@ actions! {
         let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.survival == Survival::Standby);
         let (host, devices) = random_place(dice, found.id);
         let origin = if dice.one_in(4) { found.tenant } else { signed(SCHEDULER) };
-        call(Call::name_standby { lease: found.id, host, devices }, origin)
+        call(Call::name_standby { lease: found.id, host, devices, rate_per_hour: random_rate(dice) }, origin)
     };
     "Tasks.move_pod" 40 |dice| {
         let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.moves_pods());
         let (host, devices) = random_place(dice, found.id);
         let origin = if dice.one_in(2) { found.tenant } else { signed(SCHEDULER) };
-        call(Call::move_pod { lease: found.id, host, devices }, origin)
+        call(Call::move_pod { lease: found.id, host, devices, rate_per_hour: random_rate(dice) }, origin)
     };
     "Tasks.accept_result" 15 |dice| {
         let (task, tenant) = task_where(dice, |record, _| record.state == TaskState::Reported);

@@ -136,6 +136,7 @@ def lease(host: str, **changes: Any) -> gen.Lease:
         result=None,
         rated=False,
         standby=None,
+        assigned_by=None,
     )
     return replace(pending, **changes)
 

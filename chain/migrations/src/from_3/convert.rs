@@ -103,6 +103,7 @@ fn standby(old: StandbyPlace) -> now::StandbyPlace {
     now::StandbyPlace { host: old.host, devices: old.devices, rate_per_hour: Balance::MAX }
 }
 
+/// A lease. Release 3 did not store who opened it.
 fn lease(old: Lease) -> now::Lease {
     now::Lease {
         pod: old.pod,
@@ -120,6 +121,7 @@ fn lease(old: Lease) -> now::Lease {
         result: old.result,
         rated: old.rated,
         standby: old.standby.map(standby),
+        assigned_by: None,
     }
 }
 

@@ -16,9 +16,19 @@ use crate::{
 /// Who may assign what.
 pub(crate) enum Assigner<'a> {
     /// A bonded scheduler: any task.
-    Scheduler,
+    Scheduler(&'a AccountId),
     /// Anyone else: its own tasks.
     Tenant(&'a AccountId),
+}
+
+impl Assigner<'_> {
+    /// The scheduler that a lease of `tenant` names. None where the tenant assigns its own task.
+    fn scheduler_for(&self, tenant: &AccountId) -> Option<AccountId> {
+        match self {
+            Self::Scheduler(who) => Some(*who).filter(|who| *who != tenant).cloned(),
+            Self::Tenant(_) => None,
+        }
+    }
 }
 
 /// A pod for which room was taken.
@@ -45,7 +55,7 @@ impl<T: Config> Pallet<T> {
         pods: UpTo<PodPlacement, MAX_PODS>,
     ) -> DispatchResultWithPostInfo {
         let assigner = match Schedulers::<T>::contains_key(&who) {
-            true => Assigner::Scheduler,
+            true => Assigner::Scheduler(&who),
             false => Assigner::Tenant(&who),
         };
         let mut desk = Desk::<T>::new();
@@ -98,7 +108,8 @@ impl<T: Config> Desk<T> {
             return Err(error);
         }
 
-        let opened = self.open_leases(&mut case, placed);
+        let assigned_by = assigner.scheduler_for(&case.record.tenant);
+        let opened = self.open_leases(&mut case, placed, assigned_by);
         if is_first {
             self.go(&mut case, TaskState::Assigned);
         }
@@ -148,7 +159,12 @@ impl<T: Config> Desk<T> {
         Ok(rate_per_hour)
     }
 
-    fn open_leases(&mut self, case: &mut Case, placed: Vec<Placed>) -> Vec<OpenedLease> {
+    fn open_leases(
+        &mut self,
+        case: &mut Case,
+        placed: Vec<Placed>,
+        assigned_by: Option<AccountId>,
+    ) -> Vec<OpenedLease> {
         let generation = case.record.generation;
         let unit = case.spec().unit;
         let mut leases = core::mem::take(&mut case.record.leases).into_inner();
@@ -156,7 +172,8 @@ impl<T: Config> Desk<T> {
         for Placed { pod, host, devices, rate_per_hour, deposit } in placed {
             opened.push((lease_id(case.task, pod, generation), host.clone(), rate_per_hour, deposit));
             let escrow = Escrow::new(deposit, rate_per_hour, unit);
-            leases.push(Lease::new(pod, generation, host, devices, self.now, escrow));
+            let lease = Lease::new(pod, generation, host, devices, self.now, escrow);
+            leases.push(Lease { assigned_by: assigned_by.clone(), ..lease });
         }
         leases.sort_by_key(|lease| lease.pod);
         // As many as the pods that are wanted, at most.

@@ -16,6 +16,7 @@ pub(crate) struct Room {
     at: StandbyPlace,
     generation: u16,
     rate_per_hour: Balance,
+    assigned_by: Option<AccountId>,
 }
 
 impl<T: Config> Pallet<T> {
@@ -53,7 +54,8 @@ impl<T: Config> Pallet<T> {
         ensure!(!in_order || *who == case.record.tenant, Error::<T>::HostInOrder);
         // A host from which a pod is moved for its own sake sells no more than the time that was used.
         let billing = if in_order { EndReason::Moved.billing(case.spec().kind) } else { Billing::ProRata };
-        let room = desk.room_at(&case, place, to, EndReason::Moved, billing)?;
+        let mut room = desk.room_at(&case, place, to, EndReason::Moved, billing)?;
+        room.assigned_by = Some(who.clone()).filter(|who| *who != case.record.tenant);
         desk.go_on(case, place, room, EndReason::Moved, billing);
         desk.commit()
     }
@@ -133,7 +135,7 @@ impl<T: Config> Desk<T> {
         ensure!(is_covered, Error::<T>::DepositUsedUp);
         let id = lease_id(case.task, after.pod, generation);
         self.take(id, &at.host, &case.shared, &at.devices)?;
-        Ok(Room { at, generation, rate_per_hour })
+        Ok(Room { at, generation, rate_per_hour, assigned_by: after.assigned_by })
     }
 
     /// Takes room at the standby of a lease that is lost; none where it has none, or has been told to leave.
@@ -146,13 +148,14 @@ impl<T: Config> Desk<T> {
     /// deposit is that of the new one.
     pub fn go_on(&mut self, mut case: Case, place: usize, room: Room, reason: EndReason, billing: Billing) {
         let (task, from) = (case.task, case.id(place));
-        let Room { at: StandbyPlace { host, devices, .. }, generation, rate_per_hour } = room;
+        let Room { at: StandbyPlace { host, devices, .. }, generation, rate_per_hour, assigned_by } = room;
         self.leave(&mut case, place, reason, billing);
         let (bill, deposit) = self.carry_on(&mut case, place);
         let pod = case.record.leases[place].pod;
         let escrow = Escrow::new(deposit, rate_per_hour, case.spec().unit);
         case.record.generation = generation;
-        case.record.leases[place] = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
+        let lease = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
+        case.record.leases[place] = Lease { assigned_by, ..lease };
         let to = case.id(place);
         self.put(case);
         Pallet::<T>::deposit_event(Event::LeaseMoved { task, from, to, host, rate_per_hour, deposit, bill, reason });

@@ -51,6 +51,27 @@ fn the_loser_of_a_race_is_told_so() {
 }
 
 #[test]
+fn a_lease_names_the_scheduler_that_opened_it() {
+    on_chain(|| {
+        online_host(10);
+        let tasks: Vec<_> = (0..4).map(|_| submit(gang(1))).collect();
+        let pods = || placed(vec![place(0, 10, &[])]);
+        let assigned_by = |task| lease(leases_of(task)[0]).assigned_by;
+        assert_ok!(try_assign(signed(SCHEDULER), tasks[0], pods()));
+        assert_eq!(assigned_by(tasks[0]), Some(account(SCHEDULER)));
+        let batch = vec![(tasks[1], pods())].try_into().expect("one fits");
+        assert_ok!(Tasks::assign_batch(signed(SCHEDULER), batch));
+        assert_eq!(assigned_by(tasks[1]), Some(account(SCHEDULER)));
+        assert_ok!(try_assign(signed(TENANT), tasks[2], pods()));
+        assert_eq!(assigned_by(tasks[2]), None);
+        // A tenant that is a scheduler, too, places its own task as its tenant.
+        assert_ok!(Tasks::bond_scheduler(signed(TENANT)));
+        assert_ok!(try_assign(signed(TENANT), tasks[3], pods()));
+        assert_eq!(assigned_by(tasks[3]), None);
+    });
+}
+
+#[test]
 fn only_a_bonded_scheduler_or_the_tenant_assigns() {
     on_chain(|| {
         online_host(10);

@@ -102,6 +102,24 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
 }
 
 #[test]
+fn the_lease_at_a_standby_has_the_scheduler_of_the_lease_before_and_a_moved_one_its_own() {
+    on_chain(|| {
+        let (task, from) = with_standby(with(Survival::Standby));
+        assert_eq!(lease(from).assigned_by, Some(account(SCHEDULER)));
+        lose_host_10();
+        assert_ok!(Tasks::requeue(signed(ANYONE), from));
+        let at_standby = leases_of(task)[0];
+        assert_eq!(lease(at_standby).assigned_by, Some(account(SCHEDULER)));
+        assert_ok!(move_to(TENANT, at_standby, 12));
+        let moved = leases_of(task)[0];
+        assert_eq!(lease(moved).assigned_by, None, "its tenant placed it");
+        assert_ok!(Hosts::drain(signed(PROVIDER), host(12)));
+        assert_ok!(move_to(SCHEDULER, moved, 13));
+        assert_eq!(lease(leases_of(task)[0]).assigned_by, Some(account(SCHEDULER)));
+    });
+}
+
+#[test]
 fn a_start_at_a_standby_is_charged_as_what_it_is() {
     on_chain(|| {
         let (_, lost) = with_standby(with(Survival::Standby));

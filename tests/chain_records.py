@@ -276,6 +276,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         report_grace_ms=15_000,
         max_refusals=3,
         refusal_fee=0,
+        scheduler_unbonding_ms=30_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

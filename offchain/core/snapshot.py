@@ -83,7 +83,7 @@ _V = TypeVar("_V")
 
 _HOST_PALLETS = frozenset({"Hosts", "Reputation"})
 _PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
-_SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerUnbonded"})
+_SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerLeaving"})
 
 
 def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:

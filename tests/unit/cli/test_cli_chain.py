@@ -307,7 +307,7 @@ def test_every_event_about_tasks_has_a_sentence():
 
 
 UNTOLD = {
-    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerUnbonded",
+    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded",
 }  # fmt: skip
 
 

@@ -181,8 +181,9 @@ fn downgrade() {
     store_old_verification_params(verification::Params::default().answer_ms);
     let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
-    let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
-    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee).encoded_size();
+    let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, .. } =
+        Default::default();
+    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms).encoded_size();
     truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
     StorageVersion::new(1).put::<tasks::Pallet<Test>>();

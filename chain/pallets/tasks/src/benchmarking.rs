@@ -12,7 +12,7 @@ use gantry_primitives::{
     Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
-use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
+use crate::{hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, Schedulers};
 
 /// More than anything here costs.
 const COINS: Balance = 1 << 100;
@@ -738,9 +738,12 @@ mod benchmarks {
         prepare::<T>();
         let who = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(who.clone()).expect("it has coins");
+        // Its release costs more than the beginning of its unbonding period.
+        Pallet::<T>::do_unbond_scheduler(who.clone()).expect("it is one");
+        set_time::<T>(BEGIN + CurrentParams::<T>::get().scheduler_unbonding_ms);
         #[extrinsic_call]
         _(RawOrigin::Signed(who.clone()));
-        assert!(!Schedulers::<T>::contains_key(who));
+        assert!(!LeavingSchedulers::<T>::contains_key(who));
     }
 
     #[benchmark]

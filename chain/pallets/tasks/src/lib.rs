@@ -3,7 +3,7 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
+//! This file declares. `submitting.rs`, `schedulers.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
 //! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
@@ -25,6 +25,7 @@ mod judging;
 mod keeping;
 mod preempting;
 mod reporting;
+mod schedulers;
 mod settling;
 mod submitting;
 mod surviving;
@@ -40,7 +41,7 @@ mod tests;
 
 pub use index::Page;
 pub use pallet::*;
-pub use types::{ArchivePage, Params};
+pub use types::{ArchivePage, LeavingScheduler, Params};
 pub use views::MAX_LISTED;
 pub use weights::WeightInfo;
 
@@ -127,6 +128,10 @@ pub mod pallet {
     /// Who may assign tasks of others, each with the bond that is held for it.
     #[pallet::storage]
     pub type Schedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Balance>;
+
+    /// Schedulers that have left, each with the bond that is still held and the time of its release.
+    #[pallet::storage]
+    pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
 
     /// The periods and amounts in force.
     #[pallet::storage]
@@ -455,7 +460,14 @@ pub mod pallet {
             /// The account.
             who: AccountId,
         },
-        /// An account may no longer assign tasks of others and has its bond back.
+        /// An account may no longer assign tasks of others. Its bond is still held.
+        SchedulerLeaving {
+            /// The account.
+            who: AccountId,
+            /// From then on its bond can be released.
+            until: Moment,
+        },
+        /// An account that has left the schedulers has its bond back.
         SchedulerUnbonded {
             /// The account.
             who: AccountId,
@@ -669,6 +681,10 @@ pub mod pallet {
         HostRefusedTask,
         /// The host asks for more than the rate with which the pod was to be placed there.
         RateAbovePlan,
+        /// The account has left the schedulers, and its bond is held until the unbonding period is over.
+        StillUnbonding,
+        /// The unbonding period of schedulers is longer than a year.
+        SchedulerUnbondingTooLong,
     }
 
     #[pallet::hooks]
@@ -793,7 +809,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::settle(pods)).into())
         }
 
-        /// Become a scheduler: the bond is held, and the caller may assign tasks of others.
+        /// Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays.
         #[pallet::call_index(11)]
         #[pallet::weight(<T as Config>::WeightInfo::bond_scheduler())]
         pub fn bond_scheduler(origin: OriginFor<T>) -> DispatchResult {
@@ -801,7 +817,7 @@ pub mod pallet {
             Self::do_bond_scheduler(who)
         }
 
-        /// Cease to be a scheduler and get the bond back.
+        /// Cease to be a scheduler. The bond stays held for the unbonding period; the same call releases it afterwards.
         #[pallet::call_index(12)]
         #[pallet::weight(<T as Config>::WeightInfo::unbond_scheduler())]
         pub fn unbond_scheduler(origin: OriginFor<T>) -> DispatchResult {

@@ -11,8 +11,8 @@ use gantry_primitives::{
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, Manifests, NextTaskId,
-    Pallet, Schedulers, Specs, Tasks,
+    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
+    Manifests, NextTaskId, Pallet, Schedulers, Specs, Tasks,
 };
 
 /// What a lease holds of a host.
@@ -47,6 +47,13 @@ impl<T: Config> Pallet<T> {
         Self::check_specs(&books)?;
         for (who, bond) in Schedulers::<T>::iter() {
             ensure!(Self::scheduler_bond_held(&who) == bond, "TASK-9: what is held of a scheduler is its bond");
+            ensure!(!LeavingSchedulers::<T>::contains_key(&who), "TASK-9: a scheduler has left or has not");
+        }
+        for (who, leaving) in LeavingSchedulers::<T>::iter() {
+            ensure!(
+                Self::scheduler_bond_held(&who) == leaving.bond,
+                "TASK-9: what is held of a scheduler that has left is its bond"
+            );
         }
         Self::check_escrows(&books)?;
         Self::check_hosts(books.held)

@@ -106,6 +106,19 @@ pub fn pods(choices: &mut Choices, task: TaskId) -> Vec<PodPlacement> {
         .collect()
 }
 
+/// Places the pods that a waiting task needs where the pods of others are.
+pub fn pods_instead(choices: &mut Choices, wanting: TaskId, victims: &[TaskId]) -> Vec<PodPlacement> {
+    let mut pods = pods(choices, wanting);
+    let taken = victims.iter().filter_map(|task| Tasks::task(*task)).flat_map(|(record, _)| record.leases);
+    for (pod, lease) in pods.iter_mut().zip(taken) {
+        if lease.devices.len() == pod.devices.len() {
+            pod.devices = lease.devices;
+        }
+        pod.host = lease.host;
+    }
+    pods
+}
+
 /// The rate with which a scheduler plans: high enough, as a rule.
 pub fn rate(choices: &mut Choices) -> Balance {
     choices.usually(Balance::MAX, |number| Balance::from(number) * GTY / 64)

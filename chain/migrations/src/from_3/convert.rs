@@ -126,6 +126,7 @@ fn lease(old: Lease) -> now::Lease {
 }
 
 /// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
+/// Notices of preemption are void, because release 3 did not store where the waiting task was to be placed.
 pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
     now::TaskRecord {
         first: old.first,
@@ -136,7 +137,8 @@ pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
         pods_wanted: old.pods_wanted,
         submitted_at: old.submitted_at,
         changed_at: old.changed_at,
-        preemption: old.preemption,
+        preemption: old.preemption.filter(|_| old.state != now::TaskState::Running),
+        notice: Default::default(),
         leases: BoundedVec::truncate_from(old.leases.into_iter().map(lease).collect()),
         checkpoints: old.checkpoints,
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use frame_support::{dispatch::WithPostDispatchInfo, pallet_prelude::*};
 use gantry_primitives::{
     lease_id, lease_parts, rate, AccountId, Balance, EndReason, Escrow, HostId, Lease, LeaseId, LeaseState,
-    PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS,
+    NoticeState, PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
 };
 
 use crate::{
@@ -82,7 +82,8 @@ impl<T: Config> Desk<T> {
             let deadline = case.deadline();
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
-        self.touch((pods.len() as u32).saturating_add(case.looked_up()))?;
+        let told = if matches!(case.record.notice, NoticeState::Standing(_)) { MAX_VICTIMS } else { 0 };
+        self.touch((pods.len() as u32).saturating_add(case.looked_up()).saturating_add(told))?;
         self.ensure_apart(&case, None, pods.iter().map(|pod| &pod.host))?;
         if case.spec().is_redundant() {
             self.ensure_same_models(&case, &pods)?;
@@ -111,6 +112,7 @@ impl<T: Config> Desk<T> {
         let assigned_by = assigner.scheduler_for(&case.record.tenant);
         let opened = self.open_leases(&mut case, placed, assigned_by);
         if is_first {
+            self.withdraw_notice(&mut case, NoticeState::Absent);
             self.go(&mut case, TaskState::Assigned);
         }
         if let Some(source) = source {

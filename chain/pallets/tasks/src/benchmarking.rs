@@ -274,15 +274,49 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     lease
 }
 
-/// A waiting task of a priority above all others here, and a scheduler.
-fn urgent<T: Config>() -> (TaskId, AccountId) {
-    let scheduler = with_coins::<T>("scheduler", 0);
-    Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
-    let manifest = manifest(1);
-    let mut wanted = spec(TaskKind::Job, 1, 1, MAX_DEVICES as u8, &manifest);
-    wanted.priority = 1;
-    let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
-    (task, scheduler)
+/// A waiting task of a priority above all others here, and as many running tasks of one pod as it has pods, each on a
+/// host of its own that has no room beside it.
+struct Preempting {
+    wanting: TaskId,
+    victims: Vec<TaskId>,
+    pods: UpTo<PodPlacement, MAX_PODS>,
+    scheduler: AccountId,
+}
+
+impl Preempting {
+    fn begin<T: Config>(victims: u32) -> Self {
+        let scheduler = with_coins::<T>("scheduler", 0);
+        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        let standby = online_host::<T>(MAX_PODS);
+        let run = |number: u32| {
+            let task = submitted::<T>(TaskKind::Job, 1);
+            let pods = placements_from::<T>(number, 1);
+            Pallet::<T>::do_assign(tenant::<T>(), task, pods).expect("it fits");
+            let leases = leases::<T>(task);
+            for (lease, host) in &leases {
+                report::<T>(*lease, host.clone(), Report::Started);
+                hosts::Hosts::<T>::mutate(host, |record| {
+                    record.as_mut().expect("it exists").free.cpu_milli = 0;
+                });
+            }
+            guard::<T>(&leases, &standby);
+            task
+        };
+        let running: Vec<TaskId> = (0..victims).map(run).collect();
+        let manifest = manifest(1);
+        let mut wanted = spec(TaskKind::Job, victims, victims, MAX_DEVICES as u8, &manifest);
+        wanted.priority = 1;
+        let wanting = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
+        let pods: Vec<_> = (0..victims).map(|pod| place(pod as u8, host_id(pod), all_devices())).collect();
+        Self { wanting, victims: running, pods: pods.try_into().expect("there are not too many"), scheduler }
+    }
+
+    /// Tells the running tasks to leave. Returns the waiting task.
+    fn tell<T: Config>(self) -> TaskId {
+        let victims = self.victims.try_into().expect("there are not too many");
+        Pallet::<T>::do_preempt(self.scheduler, self.wanting, victims, self.pods).expect("they may be made to leave");
+        self.wanting
+    }
 }
 
 /// A host that waits to be verified, with devices that may be challenged, and its provider. For pallets above.
@@ -540,9 +574,9 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn expire() {
+    fn expire(v: Linear<1, MAX_VICTIMS>) {
         prepare::<T>();
-        let task = submitted::<T>(TaskKind::Job, 1);
+        let task = Preempting::begin::<T>(v).tell::<T>();
         set_time::<T>(BEGIN + HOUR + 1);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
@@ -617,33 +651,24 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn preempt(v: Linear<1, MAX_VICTIMS>) {
+    fn preempt(l: Linear<2, 32>) {
         prepare::<T>();
-        let mut victims = Vec::new();
-        for _ in 0..v {
-            let (task, leases) = running::<T>(TaskKind::Job, MAX_PODS);
-            guard::<T>(&leases, &online_host::<T>(MAX_PODS));
-            victims.push(task);
-        }
-        let (wanting, scheduler) = urgent::<T>();
+        let Preempting { wanting, victims, pods, scheduler } = Preempting::begin::<T>(l / 2);
         let told = victims.clone().try_into().expect("there are not too many");
         #[extrinsic_call]
-        _(RawOrigin::Signed(scheduler), wanting, told);
+        _(RawOrigin::Signed(scheduler), wanting, told, pods);
         let is_told = |task: &TaskId| Pallet::<T>::record(*task).expect("it exists").preemption.is_some();
         assert!(victims.iter().all(is_told));
     }
 
     #[benchmark]
-    fn finish_preemption(p: Linear<1, MAX_PODS>) {
+    fn finish_preemption(l: Linear<2, 32>) {
         prepare::<T>();
-        let (task, leases) = running::<T>(TaskKind::Job, p);
-        guard::<T>(&leases, &online_host::<T>(MAX_PODS));
-        let (wanting, scheduler) = urgent::<T>();
-        Pallet::<T>::do_preempt(&scheduler, wanting, &[task]).expect("it may be made to leave");
+        let wanting = Preempting::begin::<T>(l / 2).tell::<T>();
         set_time::<T>(BEGIN + HOUR / 2);
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("anyone", 0, 0)), task);
-        assert_eq!(state::<T>(task), TaskStateTag::Queued);
+        _(RawOrigin::Signed(account("anyone", 0, 0)), wanting);
+        assert_eq!(state::<T>(wanting), TaskStateTag::Assigned);
     }
 
     #[benchmark]

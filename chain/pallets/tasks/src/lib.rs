@@ -62,9 +62,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
         AccountId, Balance, DeviceIndices, Digest, EndReason, HostFailure, HostId, IndexTag, Lease, LeaseBill, LeaseId,
-        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, StandbyPlace,
-        TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
-        MAX_VICTIMS,
+        Manifest, Moment, PageKey, PodPlacement, PodResult, PreemptionNotice, Report, RequeueReason, Resources,
+        SpecRecord, StandbyPlace, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS,
+        MAX_BATCH, MAX_PODS, MAX_VICTIMS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -132,6 +132,10 @@ pub mod pallet {
     /// Schedulers that have left, each with the bond that is still held and the time of its release.
     #[pallet::storage]
     pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
+
+    /// Which spot tasks were told to leave, by the waiting task for which. While that task waits.
+    #[pallet::storage]
+    pub type PreemptionNotices<T: Config> = StorageMap<_, Identity, TaskKey, PreemptionNotice>;
 
     /// The periods and amounts in force.
     #[pallet::storage]
@@ -283,15 +287,16 @@ pub mod pallet {
             /// Until then it may run on.
             ends_at: Moment,
         },
-        /// The notice of a spot task is void, because the task for which it was to leave waits no longer.
+        /// The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
+        /// when the notice was over.
         PreemptionWithdrawn {
             /// The spot task.
             task: TaskId,
             /// The task that waited.
             wanting: TaskId,
         },
-        /// A spot task left for a waiting task of higher priority. A rental is over, and its data is retained; others
-        /// wait again.
+        /// A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
+        /// its data is retained; others wait again.
         Preempted {
             /// The spot task.
             task: TaskId,
@@ -623,9 +628,9 @@ pub mod pallet {
         AlreadyNoticed,
         /// The task was told to leave itself, and makes nobody leave until it runs again.
         WasPreempted,
-        /// The task was not told to leave.
+        /// Nobody was told to leave for the task.
         NotNoticed,
-        /// The notice of the task is not over.
+        /// The notice is not over.
         NoticeNotOver,
         /// The task does not allow that its pods are moved.
         NotMovable,
@@ -683,6 +688,14 @@ pub mod pallet {
         RateAbovePlan,
         /// The account has left the schedulers, and its bond is held until the unbonding period is over.
         StillUnbonding,
+        /// Others were told to leave for the task already.
+        NoticeStands,
+        /// The pods of the task did not fit when the notice of others was over: it may make others leave later.
+        NoticeTooSoon,
+        /// A task that is to leave has no pod on the hosts where the waiting task is to be placed.
+        VictimElsewhere,
+        /// The waiting task fits there without anybody leaving.
+        FitsWithoutVictims,
         /// The unbonding period of schedulers is longer than a year.
         SchedulerUnbondingTooLong,
     }
@@ -710,7 +723,7 @@ pub mod pallet {
         /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
         /// none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(1)]
-        #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS))]
+        #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS + MAX_VICTIMS))]
         pub fn assign(
             origin: OriginFor<T>,
             task: TaskId,
@@ -786,10 +799,11 @@ pub mod pallet {
 
         /// End a task that still waits after its deadline. By anyone.
         #[pallet::call_index(8)]
-        #[pallet::weight(<T as Config>::WeightInfo::expire())]
-        pub fn expire(origin: OriginFor<T>, task: TaskId) -> DispatchResult {
+        #[pallet::weight(<T as Config>::WeightInfo::expire(MAX_VICTIMS))]
+        pub fn expire(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
             ensure_signed(origin)?;
-            Self::do_expire(task)
+            let victims = Self::do_expire(task)?;
+            Ok(Some(<T as Config>::WeightInfo::expire(victims)).into())
         }
 
         /// Accept the result of a task of the caller before the dispute window passes.
@@ -929,23 +943,27 @@ pub mod pallet {
             Ok(Some(reporting::report_weight::<T>(&report, pods)).into())
         }
 
-        /// Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
-        /// By a bonded scheduler.
+        /// Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
+        /// on until the notice is over. By a bonded scheduler.
         #[pallet::call_index(23)]
-        #[pallet::weight(<T as Config>::WeightInfo::preempt(victims.len() as u32))]
-        pub fn preempt(origin: OriginFor<T>, wanting: TaskId, victims: UpTo<TaskId, MAX_VICTIMS>) -> DispatchResult {
+        #[pallet::weight(<T as Config>::WeightInfo::preempt(preempting::most_leases(victims.len())))]
+        pub fn preempt(
+            origin: OriginFor<T>,
+            wanting: TaskId,
+            victims: UpTo<TaskId, MAX_VICTIMS>,
+            pods: UpTo<PodPlacement, MAX_PODS>,
+        ) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
-            Self::do_preempt(&who, wanting, &victims)
+            Self::do_preempt(who, wanting, victims, pods)
         }
 
-        /// End a spot task whose notice is over: it is paid until now and waits again. Where the task for which it was
-        /// to leave waits no longer, the notice is void. By anyone.
+        /// Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
+        /// their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
         #[pallet::call_index(24)]
-        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(MAX_PODS))]
-        pub fn finish_preemption(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
+        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(preempting::most_leases(MAX_VICTIMS as usize)))]
+        pub fn finish_preemption(origin: OriginFor<T>, wanting: TaskId) -> DispatchResultWithPostInfo {
             ensure_signed(origin)?;
-            let pods = Self::do_finish_preemption(task)?;
-            Ok(Some(<T as Config>::WeightInfo::finish_preemption(pods)).into())
+            Self::do_finish_preemption(wanting)
         }
 
         /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits

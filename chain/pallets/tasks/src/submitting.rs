@@ -67,6 +67,7 @@ impl<T: Config> Pallet<T> {
             submitted_at: now,
             changed_at: now,
             preemption: None,
+            notice: Default::default(),
             leases: BoundedVec::new(),
             checkpoints: BoundedVec::new(),
         };

@@ -410,7 +410,8 @@ fn a_spot_task_that_was_told_to_leave_is_neither_moved_nor_taken_over() {
     on_chain(|| {
         let (task, from) = with_standby(TaskSpec { survival: Survival::Standby, ..spot() });
         let wanting = submit(TaskSpec { priority: 1, ..spec() });
-        assert_ok!(Tasks::preempt(signed(SCHEDULER), wanting, vec![task].try_into().expect("one")));
+        let (victims, pods) = (vec![task].try_into().expect("one"), placed(vec![place(0, 10, &[0])]));
+        assert_ok!(Tasks::preempt(signed(SCHEDULER), wanting, victims, pods));
         assert_noop!(move_to(TENANT, from, 12), Error::<Test>::AlreadyNoticed);
         assert_ok!(Tasks::report_failed(host_origin(10), from, HostFailure::ImageInvalid));
         assert_eq!(record(task).state, TaskState::Queued);

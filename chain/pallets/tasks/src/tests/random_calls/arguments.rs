@@ -92,6 +92,24 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
         .collect()
 }
 
+/// Places the pods that a waiting task needs where the pods of others are, as a rule.
+pub fn pods_instead(dice: &mut Dice, wanting: TaskId, victims: &[TaskId]) -> Vec<PodPlacement> {
+    let mut pods = random_pods(dice, wanting);
+    let taken: Vec<Lease> =
+        victims.iter().filter_map(|task| Tasks::record(*task).ok()).flat_map(|of| of.leases).collect();
+    for (pod, lease) in pods.iter_mut().zip(taken) {
+        if !dice.one_in(8) {
+            let count = pod.devices.len();
+            pod.host = lease.host;
+            if lease.devices.len() == count {
+                pod.devices = lease.devices;
+            }
+            pod.rate_per_hour = Balance::MAX;
+        }
+    }
+    pods
+}
+
 /// The rate with which a scheduler plans: high enough, as a rule.
 pub fn random_rate(dice: &mut Dice) -> Balance {
     dice.pick(&[Balance::MAX, Balance::MAX, Balance::MAX, GTY, 0])

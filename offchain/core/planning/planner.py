@@ -16,7 +16,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing import board
-from offchain.core.placing.free import Bools, indices
+from offchain.core.placing.free import Bools
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look
@@ -26,7 +26,6 @@ from offchain.core.planning.order import Order, Run
 from offchain.core.planning.placements import Batch, Placements, Places
 from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
-from offchain.core.rate import rate_per_hour
 from offchain.core.values import Host, Task
 
 

@@ -173,7 +173,7 @@ def test_every_call_can_be_encoded():
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     for call in (
         calls.tasks_submit(spec=spec, manifest=b"name: x"),
-        calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0")]),
+        calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0", 10**12)]),
         calls.tasks_submit_array(spec=spec, manifest=b"name: x", count=4096),
         calls.tasks_report_result(lease=1, result=result),
         calls.tasks_report(lease=1, report=gen.ReportPurged(receipt=bytes(32))),
@@ -187,7 +187,7 @@ def test_every_call_can_be_encoded():
 
 
 def test_batches_say_the_same_as_the_calls_they_are_made_of():
-    pods = [gen.PodPlacement(0, ALICE, b"\0")]
+    pods = [gen.PodPlacement(0, ALICE, b"\0", 10**12)]
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     reports = [
         calls.tasks_report_started(lease=1),

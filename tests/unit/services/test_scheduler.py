@@ -14,7 +14,9 @@ async def test_a_task_is_assigned_in_the_block_after_its_submission():
         task = await toy.submit()
         await toy.block(finalize=False)
         await quiet()
-        assert toy.waiting("assign") == [{"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0"}]}]
+        assert toy.waiting("assign") == [
+            {"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0", "rate_per_hour": 0}]}
+        ]
         await toy.block(finalize=False)
         assert toy.state(task) == "Assigned"
 
@@ -267,7 +269,9 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
         await toy.call("report", lease=lease_id(job, 0, 0))
         await toy.block()
         await quiet()
-        assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 1, "host": HOST, "devices": b"\0"}]}]
+        assert toy.waiting("assign") == [
+            {"task": service, "pods": [{"pod": 1, "host": HOST, "devices": b"\0", "rate_per_hour": 0}]}
+        ]
         for _ in range(2):
             await toy.block()
             await quiet()

@@ -295,6 +295,13 @@ pub mod pallet {
             /// The task that waited.
             wanting: TaskId,
         },
+        /// The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves.
+        PreemptionFailed {
+            /// The waiting task.
+            task: TaskId,
+            /// Why it could not be assigned.
+            error: DispatchError,
+        },
         /// A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
         /// its data is retained; others wait again.
         Preempted {

@@ -95,12 +95,13 @@ impl<T: Config> Pallet<T> {
                 Err(error) => TransactionOutcome::Rollback(Err(error)),
             }
         });
-        if taken.is_err() {
+        if let Err(error) = taken {
             let mut case = desk.open(wanting)?;
             let until = desk.now.saturating_add(desk.params.preemption_notice_ms);
             desk.withdraw_notice(&mut case, NoticeState::Withdrawn(until));
             desk.put(case);
             desk.commit()?;
+            Self::deposit_event(Event::PreemptionFailed { task: wanting, error });
         }
         Ok(Some(<T as Config>::WeightInfo::finish_preemption(leases)).into())
     }

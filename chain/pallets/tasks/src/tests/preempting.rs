@@ -233,7 +233,11 @@ fn a_task_that_does_not_fit_when_the_notice_is_over_makes_nobody_leave() {
         let before = record(task).leases;
         task_events();
         assert_ok!(finish(wanting));
-        assert_eq!(task_events(), [Event::PreemptionWithdrawn { task, wanting }]);
+        let error = Error::<Test>::RateAbovePlan.into();
+        assert_eq!(
+            task_events(),
+            [Event::PreemptionWithdrawn { task, wanting }, Event::PreemptionFailed { task: wanting, error }]
+        );
         assert!(is_void(wanting, task));
         assert_eq!((record(task).leases, record(wanting).state), (before, TaskState::Queued));
         let until = Hosts::now() + LEAVE_WITHIN;

@@ -201,7 +201,8 @@ class MakingRoom:
     async def _carry_out(self, task: Task, found: Preemption, pods: Sequence[PodPlacement], now_ms: int) -> None:
         numbers = [victim.task for victim in found.victims]
         told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
-        name = f"preempt:{task.id}:{task.generation}:{told}"
+        # The same tasks may be told again after a notice that came to nothing.
+        name = f"preempt:{task.id}:{task.generation}.{task.asks_from}:{told}"
         self._log.info("preempt", task=task.id, victims=told)
         verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers, pods=pods))
         del self._asking[task.id]

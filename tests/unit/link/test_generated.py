@@ -93,6 +93,8 @@ def plain_values(number, depth=0):  # noqa: C901, PLR0911 - one line for each ki
         case md.Primitive(name):
             bits, signed = int(name[1:]), name[0] == "i"
             return st.integers(-(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1)
+        case md.Compact(item):
+            return plain_values(item, depth + 1)
         case md.Array(length, item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):
             return st.binary(min_size=length, max_size=length)
         case md.Sequence(item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):

@@ -47,6 +47,23 @@ async def blocks(toy: Toy, quiet, count: int) -> None:
         await quiet()
 
 
+async def test_a_standby_that_has_become_dearer_is_replaced():
+    toy = two_hosts()
+    third = keys.from_uri("//ThirdHost").address
+    await running(toy, gen.Survival.STANDBY)
+    async with toy.working("scheduler") as quiet:
+        await blocks(toy, quiet, 6)
+        toy.host(third, provider=OTHER_PROVIDER)
+        record = toy.get("Hosts", "Hosts", OTHER_HOST)
+        dear = {**record["ask"], "gpu_per_hour": 2 * GTY}
+        toy.put("Hosts", "Hosts", OTHER_HOST, value={**record, "ask": dear})
+        toy._set_ask = lambda _account, host: [("Hosts", "AskChanged", {"host": host})]
+        for host in (OTHER_HOST, third):
+            await toy.call("set_ask", "Hosts", host=host)
+        await blocks(toy, quiet, 12)
+        assert [call["host"] for call in toy.done("name_standby")] == [OTHER_HOST, third]
+
+
 @pytest.mark.parametrize("survival", [gen.Survival.MOVE, gen.Survival.STANDBY])
 async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobody_else(survival: gen.Survival):
     toy = two_hosts()

@@ -10,6 +10,8 @@ from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
 
 GTY = 10**12
+ANY_RATE = 2**128 - 1
+"""The rate of a placement that any price list meets, within the limit of the task."""
 PPM = 10**6
 NO_GPU = gen.GpuRequest(0, 0, 0, ())
 DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
@@ -136,6 +138,7 @@ def lease(host: str, **changes: Any) -> gen.Lease:
         result=None,
         rated=False,
         standby=None,
+        assigned_by=None,
     )
     return replace(pending, **changes)
 
@@ -151,6 +154,7 @@ def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
         submitted_at=0,
         changed_at=0,
         preemption=None,
+        notice=gen.NoticeStateAbsent(),
         leases=(),
         checkpoints=(),
     )
@@ -275,6 +279,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         report_grace_ms=15_000,
         max_refusals=3,
         refusal_fee=0,
+        scheduler_unbonding_ms=30_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -254,7 +254,10 @@ class Member:
         await _quiet()
 
     async def _perform(self, _name: str, call: Call) -> Verdict:
-        pods = tuple(PodPlacement(pod["pod"], pod["host"], bytes(pod["devices"])) for pod in call.args["pods"])
+        pods = tuple(
+            PodPlacement(pod["pod"], pod["host"], bytes(pod["devices"]), pod["rate_per_hour"])
+            for pod in call.args["pods"]
+        )
         number = self._crowd.send(call.args["task"], pods)
         self._verdicts[number] = asyncio.get_running_loop().create_future()
         return await self._verdicts[number]

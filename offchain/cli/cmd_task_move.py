@@ -52,8 +52,12 @@ def move(
 
     async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
         lease = _of(view, pod, to)
-        devices = await _devices_at(chain, view, lease, to)
-        return [calls.tasks_move_pod(lease=lease.id, host=to, devices=devices)]
+        found = await _place_at(chain, view, lease, to)
+        return [
+            calls.tasks_move_pod(
+                lease=lease.id, host=to, devices=bytes(found.devices), rate_per_hour=found.rate_per_hour
+            )
+        ]
 
     told(*act(number, account, password_file, url, wanted), as_json=as_json)
 
@@ -85,8 +89,8 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
     return found[0]
 
 
-async def _devices_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: str) -> bytes:
-    """The devices that the pod takes there. CliError where it does not fit, or another pod stands against it."""
+async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: str) -> Fit:
+    """The devices and the rate of the pod there. CliError where it does not fit, or another pod stands against it."""
     typed, number = GantryChain(chain), view.id
     task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
     if host not in hosts or task is None:
@@ -96,7 +100,7 @@ async def _devices_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: 
     there = host_of(host, hosts[host], None)  # its score decides nothing here
     found = fit(there, spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour, task.record.tenant)
     if isinstance(found, Fit):
-        return bytes(found.devices)
+        return found
     limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""
     raise CliError(
         f"host {host} cannot take the pod: {found}{limit}.",

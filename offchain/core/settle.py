@@ -52,7 +52,7 @@ class ReportAbsent:
 
 @dataclass(frozen=True, slots=True)
 class FinishPreemption:
-    """The notice of a spot task is over at `ends_at`, or nobody waits for its room any more."""
+    """The notice of those who leave for a waiting task is over at `ends_at`: it is assigned in their place."""
 
     task: int
     ends_at: int
@@ -100,7 +100,6 @@ def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]
     for task_id in sorted(snapshot.tasks):
         task = snapshot.tasks[task_id]
         yield from _task_timers(task, snapshot.periods)
-        yield from _notice_timers(task, snapshot)
         for lease in task.leases:
             yield from _lease_timers(task, lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
     for host_id in sorted(snapshot.hosts):
@@ -119,17 +118,11 @@ def _task_timers(task: Task, periods: Periods) -> Iterator[tuple[int | None, Com
         yield None, Settle(task.id)
     elif task.state is TaskState.REPORTED:
         yield task.changed_at + periods.dispute_window_ms - 1, Settle(task.id)
-    elif task.state is TaskState.QUEUED and task.deadline is not None:
-        yield task.deadline, Expire(task.id)
-
-
-def _notice_timers(task: Task, snapshot: Snapshot) -> Iterator[tuple[int | None, Command]]:
-    told = task.preemption
-    if told is None or task.state is not TaskState.RUNNING:
-        return
-    wanting = snapshot.tasks.get(told.wanting)
-    waits = wanting is not None and wanting.state is TaskState.QUEUED
-    yield told.ends_at - 1 if waits else None, FinishPreemption(task.id, told.ends_at)
+    elif task.state is TaskState.QUEUED:
+        if task.deadline is not None:
+            yield task.deadline, Expire(task.id)
+        if task.notice_ends_at is not None:
+            yield task.notice_ends_at - 1, FinishPreemption(task.id, task.notice_ends_at)
 
 
 def _lease_timers(

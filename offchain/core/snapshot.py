@@ -83,7 +83,7 @@ _V = TypeVar("_V")
 
 _HOST_PALLETS = frozenset({"Hosts", "Reputation"})
 _PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
-_SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerUnbonded"})
+_SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerLeaving"})
 
 
 def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
@@ -100,7 +100,7 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
         elif event.pallet in _HOST_PALLETS and "host" in fields:
             hosts.add(fields["host"])
         elif event.pallet in TASK_PALLETS:
-            tasks |= tasks_of_event(fields)
+            tasks |= _tasks_changed(fields)
             if event.name == "Assigned":
                 hosts |= {host for _, host, *_ in fields["leases"]}
             elif event.name == "LeaseMoved":
@@ -110,6 +110,12 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
         if known is not None:
             hosts |= {lease.host for lease in known.leases}
     return Touched(frozenset(hosts), frozenset(tasks), params, schedulers)
+
+
+def _tasks_changed(fields: Mapping[str, Any]) -> frozenset[int]:
+    """The tasks that the event is about, and the waiting one for which others leave: its record says so."""
+    found = tasks_of_event(fields)
+    return found | {fields["wanting"]} if "wanting" in fields else found
 
 
 def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapshot:

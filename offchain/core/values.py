@@ -177,6 +177,10 @@ class Task:
     spot: bool = False
     preemption: Preemption | None = None
     """It was told to leave: while it runs, it still may; while it waits, it has left and makes nobody leave."""
+    notice_ends_at: int | None = None
+    """While it waits: others leave for it at this chain time, and it is assigned in their place."""
+    asks_from: int = 0
+    """Chain time before which it makes nobody leave: it could not be assigned when others were to leave for it."""
     manifest: bytes = b""
     """Its digest."""
     layout: Layout = Layout.ANY

@@ -55,6 +55,8 @@ async def _claims(chain: GantryChain, at: bytes) -> list[Claim]:
         claims.append(Claim(record.provider, Reason.HOST_BOND, record.bond, f"host {host}"))
     for account, bond in (await chain.schedulers(at)).items():
         claims.append(Claim(account, Reason.SCHEDULER_BOND, bond, f"scheduler {account}"))
+    for account, leaving in (await chain.read_map(storage.tasks_leaving_schedulers, at=at)).items():
+        claims.append(Claim(account, Reason.SCHEDULER_BOND, leaving.bond, f"scheduler {account}, which leaves"))
     claims += await _claims_of_verification(chain, at)
     return [claim for claim in claims if claim.amount]
 

@@ -1,16 +1,18 @@
 """Has spot tasks told to leave for a task of higher priority that finds no room, and keeps their room for it.
 
-The chain checks it all again: that they are spot, run, have a lower priority and were not told before. What is kept is
-read from its records, so that all schedulers keep the same.
+The chain checks it all again: that they are spot, run, have a lower priority and were not told before, and that the
+task fits in their place. When the notice is over it ends them and assigns the task in one call, which anybody may make.
+What is kept is read from its records, so that all schedulers keep the same.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from offchain.core.planning.desk import Desk
+from offchain.core.planning.placements import placement_at
 from offchain.core.planning.planner import Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.preempting.asking import Queues, victims
@@ -18,7 +20,7 @@ from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.preempting.victims import Refused
 from offchain.core.preempting.who import may_ask, may_leave
-from offchain.core.values import Task, TaskState
+from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
@@ -76,7 +78,9 @@ class MakingRoom:
         if not may_ask(task):
             self._not_before.pop(task.id, None)
             self._why.pop(task.id, None)
-        elif self._heads is not None:
+        elif task.asks_from > self._not_before.get(task.id, 0):
+            self._not_before[task.id] = task.asks_from
+        if may_ask(task) and self._heads is not None:
             heapq.heappush(self._heads.setdefault(_part(task), []), _place(task))
 
     def task_gone(self, number: int) -> None:
@@ -127,7 +131,12 @@ class MakingRoom:
             else:
                 self._why.pop(task.id, None)
                 self._asking[task.id] = frozenset(victim.task for victim in found.victims)
-                self._running.spawn(self._carry_out(task, found, now_ms))
+                want = self._desk.want(task)
+                pods = [
+                    placement_at(fleet, want, pod, *place)
+                    for pod, place in zip(task.open_pods, found.places, strict=False)
+                ]
+                self._running.spawn(self._carry_out(task, found, pods, now_ms))
                 return
 
     def _queues(self, kept: Iterable[int]) -> Queues:
@@ -189,12 +198,13 @@ class MakingRoom:
             heapq.heappush(heap, place)
         return first
 
-    async def _carry_out(self, task: Task, found: Preemption, now_ms: int) -> None:
+    async def _carry_out(self, task: Task, found: Preemption, pods: Sequence[PodPlacement], now_ms: int) -> None:
         numbers = [victim.task for victim in found.victims]
         told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
-        name = f"preempt:{task.id}:{task.generation}:{told}"
+        # The same tasks may be told again after a notice that came to nothing.
+        name = f"preempt:{task.id}:{task.generation}.{task.asks_from}:{told}"
         self._log.info("preempt", task=task.id, victims=told)
-        verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers))
+        verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers, pods=pods))
         del self._asking[task.id]
         if verdict.done:
             # Who leaves is known from the records, and may be told again when it has run anew.

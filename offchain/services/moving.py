@@ -57,14 +57,18 @@ class Moving:
 
     async def _move(self, move: Move) -> None:
         self._log.info("move", task=move.task, lease=move.lease, host=move.host, reason=move.risk)
-        call = calls.tasks_move_pod(lease=move.lease, host=move.host, devices=move.devices)
+        call = calls.tasks_move_pod(
+            lease=move.lease, host=move.host, devices=move.devices, rate_per_hour=move.rate_per_hour
+        )
         verdict = await self._perform(f"move:{move.lease}", call)
         self._mover.moved(move)
         self._log.info("moved" if verdict.done else "not_moved", lease=move.lease, reason=verdict.refusal)
 
     async def _name(self, naming: Naming, now_ms: int) -> None:
         self._log.info("standby", task=naming.task, lease=naming.lease, host=naming.host)
-        call = calls.tasks_name_standby(lease=naming.lease, host=naming.host, devices=naming.devices)
+        call = calls.tasks_name_standby(
+            lease=naming.lease, host=naming.host, devices=naming.devices, rate_per_hour=naming.rate_per_hour
+        )
         # One lease may have several, one after the other.
         verdict = await self._perform(f"standby:{naming.lease}:{now_ms}", call)
         self._mover.named(naming)

@@ -126,6 +126,6 @@ def _call_of(command: Command) -> tuple[Call, str]:  # noqa: PLR0911  (one line 
         case ReportAbsent(host, last_heartbeat):
             return calls.hosts_report_absent(host=host), f"report-absent:{host}:{last_heartbeat}"
         case FinishPreemption(task, ends_at):
-            return calls.tasks_finish_preemption(task=task), f"finish-preemption:{task}:{ends_at}"
+            return calls.tasks_finish_preemption(wanting=task), f"finish-preemption:{task}:{ends_at}"
         case Crank(agenda_at):
             return calls.leases_crank(limit=CRANK_ENTRIES), f"crank:{agenda_at}"

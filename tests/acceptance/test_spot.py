@@ -17,10 +17,11 @@ from offchain.link.keys import from_uri
 from offchain.link.ports import Block, BlockRef, ChainEvent, Signer
 from offchain.link.typed import GantryChain
 from offchain.link.watcher import blocks_after
-from offchain.schema._generated_chain import calls
+from offchain.schema._generated_chain import PodPlacement, calls
 from offchain.schema.ids import lease_id, tasks_of_event
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.chain_records import ANY_RATE
 from tests.fake_host import fake_host, lasting
 from tests.real_chain import PATIENCE, Chain, chain_of
 from tests.worker_process import worker_process
@@ -31,7 +32,7 @@ MANIFEST = """
 services:
   main:
     image: nowhere.invalid/fake@sha256:{digest}
-    deploy: {{resources: {{limits: {{cpus: "3", memory: 64M}}}}}}
+    deploy: {{resources: {{limits: {{cpus: "{cpus}", memory: 64M}}}}}}
 x-gantry: {{kind: job, price: {{max_per_hour: 1 GTY}}, duration: 10m, priority: {priority}, spot: {spot}}}
 """
 
@@ -46,9 +47,9 @@ class Scene:
     blocks: AsyncIterator[tuple[Block, BlockRef]]
     seen: list[tuple[int, ChainEvent]] = field(default_factory=list)
 
-    async def submit(self, who: Signer, priority: int, *, spot: bool) -> int:
+    async def submit(self, who: Signer, priority: int, *, spot: bool, cpus: str = "3") -> int:
         text = MANIFEST.format(
-            digest="0" * 64, priority=priority, spot="{checkpoint_signal: SIGUSR1}" if spot else "false"
+            digest="0" * 64, cpus=cpus, priority=priority, spot="{checkpoint_signal: SIGUSR1}" if spot else "false"
         ).encode()
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         events = await self.chain.do(who, calls.tasks_submit(spec=spec, manifest=text))
@@ -81,9 +82,9 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(chain, host, engine, blocks)
 
 
-async def refusal(chain: Chain, who: Signer, wanting: int, victim: int) -> str:
+async def refusal(scene: Scene, who: Signer, wanting: int, victim: int, pods: list[PodPlacement]) -> str:
     with pytest.raises(CallFailed) as refused:
-        await chain.do(who, calls.tasks_preempt(wanting=wanting, victims=[victim]))
+        await scene.chain.do(who, calls.tasks_preempt(wanting=wanting, victims=[victim], pods=pods))
     return refused.value.name
 
 
@@ -93,13 +94,18 @@ async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_run
     spot = await scene.submit(POOR, 10, spot=True)
     await scene.until(spot, "PodStarted")
     equal = await scene.submit(RICH, 10, spot=False)
+    there = [PodPlacement(0, scene.host, b"", ANY_RATE)]
     for who, wanting, victim, why in (
         (RICH, equal, spot, "NotScheduler"),
         (OTHER_SCHEDULER, equal, spot, "PriorityNotLower"),
         (OTHER_SCHEDULER, equal, equal, "NotSpot"),
     ):
-        assert await refusal(chain, who, wanting, victim) == why
+        assert await refusal(scene, who, wanting, victim, there) == why
     await chain.do(RICH, calls.tasks_cancel(task=equal))
+    # Nobody leaves for a task that would not run: not even the highest priority makes it fit.
+    never = await scene.submit(RICH, 255, spot=False, cpus="1000")
+    assert await refusal(scene, OTHER_SCHEDULER, never, spot, there) == "NotEnoughCpu"
+    await chain.do(RICH, calls.tasks_cancel(task=never))
 
     container = scene.engine.main(scene.host, lease_id(spot, 0, 0))
     urgent = await scene.submit(RICH, 200, spot=False)

@@ -38,7 +38,7 @@ from offchain.local.release import binaries
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
-from tests.chain_records import ask
+from tests.chain_records import ANY_RATE, ask
 from tests.real_chain import GTY, Chain, chain_of, plain
 
 pytestmark = [pytest.mark.network, pytest.mark.asyncio(loop_scope="module")]
@@ -144,7 +144,7 @@ async def rent(world: World, kind: str) -> int:
     (task,) = [event.fields["first"] for event in events if (event.pallet, event.name) == ("Tasks", "Submitted")]
     lease = lease_id(task, 0, 0)
     await assert_held(deposit=manifest + of_task)
-    events += await wallet.act(calls.tasks_assign(task=task, pods=[gen.PodPlacement(0, host.address, b"")]))
+    events += await wallet.act(calls.tasks_assign(task=task, pods=[gen.PodPlacement(0, host.address, b"", ANY_RATE)]))
     first = price(RENTAL.max_duration_ms)
     await assert_held(deposit=manifest + of_task, escrow=first)
     await chain.do(host, calls.tasks_report_started(lease=lease))

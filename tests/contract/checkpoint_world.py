@@ -130,7 +130,7 @@ class Net:
         self.lease = lease_id(self.task, 0, 0)
 
     def runs_on(self, site, standby=None, digest=DIGEST, size=SIZE, at_ms=5):
-        place = None if standby is None else StandbyPlace(standby.host, b"")
+        place = None if standby is None else StandbyPlace(standby.host, b"", 0)
         opened = lease(site.host, state=LeaseStateActive(), standby=place)
         known = PodCheckpoint(0, digest, size, site.host, at_ms)
         self.tasks.change(self.task, state=TaskStateRunning(), leases=(opened,), checkpoints=(known,))

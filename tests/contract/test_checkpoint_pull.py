@@ -60,7 +60,7 @@ async def test_who_runs_the_pod_next_starts_from_the_file_of_whoever_has_it(site
     await one.save()
     await stands_by(two)
     ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
-    goes_on = lease(three.host, generation=1, standby=StandbyPlace(two.host, b""))
+    goes_on = lease(three.host, generation=1, standby=StandbyPlace(two.host, b"", 0))
     one.net.tasks.change(one.net.task, leases=(ended, goes_on))
     await one.lost()
     spec = spec_of(three, lease_id(one.net.task, 0, 1))
@@ -98,7 +98,7 @@ async def test_nobody_else_gets_the_file(sites):
         with pytest.raises(HostRefused) as caught:
             await stranger.ask(one, number)
         assert caught.value.refusal.code is code
-    over = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()), standby=StandbyPlace(two.host, b""))
+    over = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()), standby=StandbyPlace(two.host, b"", 0))
     one.net.tasks.change(one.net.task, leases=(over,))
     with pytest.raises(HostRefused) as caught:
         await two.ask(one, one.net.lease)
@@ -163,7 +163,7 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
         one, two = (Site(net, tmp_path / name, stack, lambda _, name=name: drivers[name]) for name in drivers)
         for site in (one, two):
             await site.serve(stack)
-        opened = lease(one.host, state=LeaseStateActive(), standby=StandbyPlace(two.host, b""))
+        opened = lease(one.host, state=LeaseStateActive(), standby=StandbyPlace(two.host, b"", 0))
         net.tasks.change(net.task, state=TaskStateRunning(), leases=(opened,))
         spec = spec_of(one, net.lease, case.STATE, shell_image, healthcheck=case.WRITTEN)
         handle = await case.written(one.driver, spec)

@@ -33,7 +33,7 @@ from offchain.schema._generated_chain import PodPlacement, calls
 from offchain.schema.ids import lease_id
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from tests.chain_records import ask
+from tests.chain_records import ANY_RATE, ask
 from tests.real_chain import PATIENCE, Chain, chain_of
 from tests.support.local_network import engine_url
 
@@ -78,7 +78,7 @@ class Scene:
         spec = to_task_spec(manifest, manifest_digest(text))
         events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
         (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-        placement = PodPlacement(0, self.host, b"")
+        placement = PodPlacement(0, self.host, b"", ANY_RATE)
         await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[placement]))
         return lease_id(task, 0, 0)
 

@@ -190,7 +190,8 @@ pub fn history(dice: &mut Dice, moves: u32) {
             (TaskState::Queued, _) => {
                 let host = hosts[dice.below(6) as usize].clone();
                 let devices = if dice.below(2) == 0 { vec![dice.below(4) as u8] } else { vec![] };
-                let pod = PodPlacement { pod: 0, host, devices: devices.try_into().expect("at most one device") };
+                let devices = devices.try_into().expect("at most one device");
+                let pod = PodPlacement { pod: 0, host, devices, rate_per_hour: u128::MAX };
                 let _ = Tasks::assign(signed(SCHEDULER), task, vec![pod].try_into().expect("one fits"));
             }
             (TaskState::Assigned | TaskState::Running, Some((lease, state))) => {

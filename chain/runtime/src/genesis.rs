@@ -200,6 +200,11 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         // A developer's machine is often the only host: what it refuses fails at once.
         max_refusals: if pace == Pace::Test { 1 } else { 3 },
         refusal_fee: if pace == Pace::Production { GTY / 100 } else { GTY / 1_000 },
+        scheduler_unbonding_ms: match pace {
+            Pace::Test => 30 * SECOND,
+            Pace::Staging => HOUR,
+            Pace::Production => 7 * DAY,
+        },
     }
 }
 

@@ -153,7 +153,7 @@ fn assigned_service(host: &HostId, max_duration_ms: u64) -> (TaskId, LeaseId) {
     let tenant = || RuntimeOrigin::signed(Sr25519Keyring::Charlie.to_account_id());
     let task = pallet_gantry_tasks::NextTaskId::<Runtime>::get();
     assert_ok!(Tasks::submit(tenant(), spec, manifest.try_into().expect("it is short")));
-    let pods = vec![PodPlacement { pod: 0, host: host.clone(), devices: Default::default() }];
+    let pods = vec![PodPlacement { pod: 0, host: host.clone(), devices: Default::default(), rate_per_hour: u128::MAX }];
     assert_ok!(Tasks::assign(tenant(), task, pods.try_into().expect("it is one")));
     let leases = Tasks::leases_of(task).expect("it exists");
     (task, leases[0].0)

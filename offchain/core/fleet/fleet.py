@@ -13,8 +13,10 @@ from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom, Refill
+from offchain.core.placing.free import indices
 from offchain.core.placing.kinds import STRANGER
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
+from offchain.core.rate import rate_per_hour
 from offchain.core.values import Device, DeviceSpec, Host
 
 
@@ -89,6 +91,11 @@ class Fleet:
         """A pod of this manifest runs there. Gives the rows of hosts that this makes others of."""
         changed = sorted(self.facts.ran.saw(manifest, host_id) & self.records.keys())
         return [self.cluster.number(host) for host in changed]
+
+    def rate_per_hour(self, want: Want, row: int, devices: int) -> int:
+        """What such a pod costs an hour on these devices of the host in this row, by the chain's own rule."""
+        record = self.records[self.cluster.names[row]]
+        return rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now; hosts that are no more do not count."""

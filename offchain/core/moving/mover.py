@@ -34,6 +34,7 @@ class Move:
     lease: int
     host: str
     devices: bytes
+    rate_per_hour: int
     risk: Risk
 
 
@@ -45,6 +46,7 @@ class Naming:
     lease: int
     host: str
     devices: bytes
+    rate_per_hour: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Mover:
             self.watch.again(task.id, self.watch.moved.tried(task.id, now_ms))
             if place is not None:
                 self._hold(task, lease, place)
-                yield Move(task.id, lease.id, *self._told(place), one.risk)
+                yield Move(task.id, lease.id, *self._told(task, place), one.risk)
 
     def _namings(self, unguarded: Iterable[Unguarded], gates: Sequence[Gate], now_ms: int) -> Iterator[Naming]:
         for needs in unguarded:
@@ -104,7 +106,7 @@ class Mover:
             self.watch.again(task.id, self.watch.named.tried(lease.id, now_ms))
             if place is not None:
                 self._naming.add(lease.id)
-                yield Naming(task.id, lease.id, *self._told(place))
+                yield Naming(task.id, lease.id, *self._told(task, place))
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
@@ -159,11 +161,13 @@ class Mover:
         return None
 
     def _standby(self, lease: Lease, want: Want) -> Place | None:
-        """Where it could go on at once."""
+        """Where it could go on at once, and costs no more than when it was named."""
         planner = self._desk.planner
         if lease.standby is None or lease.standby.host not in planner.fleet.records:
             return None
         place = Place(planner.fleet.cluster.number(lease.standby.host), bits(lease.standby.devices))
+        if planner.fleet.rate_per_hour(want, *place) > lease.standby.rate_per_hour:
+            return None
         return place if planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
@@ -186,8 +190,11 @@ class Mover:
             want = replace(want, beside=want.beside | standbys)
         return pod, want
 
-    def _told(self, place: Place) -> tuple[str, bytes]:
-        return self._desk.planner.fleet.cluster.names[place.host], bytes(indices(place.devices))
+    def _told(self, task: Task, place: Place) -> tuple[str, bytes, int]:
+        """The host, the devices and the rate there."""
+        fleet = self._desk.planner.fleet
+        rate = fleet.rate_per_hour(self._desk.want(task), *place)
+        return fleet.cluster.names[place.host], bytes(indices(place.devices)), rate
 
 
 def _key(lease: int) -> int:

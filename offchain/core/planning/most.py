@@ -137,7 +137,8 @@ class _Search:
                 continue
             for chosen in self._devices(task, host):
                 after = take(host, task.resources, chosen, task.placement, task.tenant)
-                place = PodPlacement(task.open_pods[len(places)], host.id, bytes(chosen))
+                rate = rate_per_hour(task.resources, host.devices, chosen, host.ask, task.unit)
+                place = PodPlacement(task.open_pods[len(places)], host.id, bytes(chosen), rate)
                 yield from self._pods(
                     task, taken | {group}, (*places, place), _with(seen, at, after), _with(hosts, at, after), at
                 )

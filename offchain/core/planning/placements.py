@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
+from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.placing.free import indices
 from offchain.core.values import PodPlacement, Task
@@ -80,22 +81,30 @@ class Batch:
         return range(first, min(first + self.each, len(self.hosts)))
 
 
+def placement_at(fleet: Fleet, want: Want, pod: int, host: int, devices: int) -> PodPlacement:
+    """Return the placement of a pod on the host in this row, with the rate that the host asks for now.
+
+    The chain refuses the placement where the host asks for more by then.
+    """
+    name = fleet.cluster.names[host]
+    return PodPlacement(pod, name, bytes(indices(devices)), fleet.rate_per_hour(want, host, devices))
+
+
 class Placements(Mapping[int, tuple[PodPlacement, ...]]):
     """[task]: in the order in which they were placed; as the chain is told, made when it is asked for."""
 
-    def __init__(self, made: Sequence[Batch], names: Sequence[str]) -> None:
+    def __init__(self, made: Sequence[Batch], fleet: Fleet) -> None:
         self._made = made
-        self._names = names
+        self._fleet = fleet
         self._of: dict[int, Batch] = {}
         self._seen = 0
         """How many batches are in it."""
 
     def __getitem__(self, task: int) -> tuple[PodPlacement, ...]:
         """Of each of its pods that have a place."""
-        _, pods, hosts, devices = self._batch(task).places(task)
+        want, pods, hosts, devices = self._batch(task).places(task)
         return tuple(
-            PodPlacement(pod, self._names[host], bytes(indices(on)))
-            for pod, host, on in zip(pods, hosts, devices, strict=True)
+            placement_at(self._fleet, want, pod, host, on) for pod, host, on in zip(pods, hosts, devices, strict=True)
         )
 
     def want(self, task: int) -> Want:

@@ -16,7 +16,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing import board
-from offchain.core.placing.free import Bools, indices
+from offchain.core.placing.free import Bools
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look
@@ -26,7 +26,6 @@ from offchain.core.planning.order import Order, Run
 from offchain.core.planning.placements import Batch, Placements, Places
 from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
-from offchain.core.rate import rate_per_hour
 from offchain.core.values import Host, Task
 
 
@@ -201,7 +200,7 @@ class Planner:
                     full[same] = fitting
                 blocked.append(Blocked(failed.id, want, fitting, failed.least))
                 order.blocked(failed)
-        return Round(Placements(made, self.fleet.cluster.names), tuple(blocked))
+        return Round(Placements(made, self.fleet), tuple(blocked))
 
     def closed(self, task: Task, want: Want, where: Sequence[board.Place], gates: Sequence[Gate]) -> bool:
         """Whether one of these places is closed to it, by a gate or to all."""
@@ -242,8 +241,7 @@ class Planner:
         """Whether the host takes such a pod on these devices, by the chain's own rules."""
         if not allowed(want, self.fleet.facts.at(np.array([host])))[0]:
             return False
-        record = self.fleet.records[self.fleet.cluster.names[host]]
-        rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
+        rate = self.fleet.rate_per_hour(want, host, devices)
         return rate <= want.max_rate_per_hour and self.fleet.cluster.fits_on(host, want.shape, devices)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
@@ -335,11 +333,10 @@ class Planner:
 
     def _within(self, want: Want, host: int, devices: int) -> bool:
         """Whether the price there is within the limit, by the chain's own rule; where it is not, nothing goes there."""
-        record = self.fleet.records[self.fleet.cluster.names[host]]
-        rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
-        if rate > want.max_rate_per_hour:
+        if self.fleet.rate_per_hour(want, host, devices) > want.max_rate_per_hour:
             self._rows.exclude(want, host)
             return False
+        record = self.fleet.records[self.fleet.cluster.names[host]]
         if len({device.spec.model for device in record.devices}) <= 1:
             self._rows.afford(want, host)
         return True

@@ -14,7 +14,7 @@ from offchain.core.placing.free import Bools, Ints
 from offchain.core.values import Task, TaskState
 
 GRACE_MS: Final = 60_000
-"""Room is kept for so long after the notice: until then it was left, and who it is for was placed."""
+"""Room is kept for so long after the notice: until then who it is for was assigned there, or the notice is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Room:
 
 
 class Rooms:
-    """Follows the records of tasks. A victim's room is remembered after it has left."""
+    """Follows the records of tasks. The room of a victim that ends within the notice is remembered."""
 
     def __init__(self) -> None:
         self._kept: dict[int, Room] = {}
 
     def put(self, task: Task) -> None:
         """Take in a record."""
-        if task.state is not TaskState.QUEUED:
+        if task.notice_ends_at is None:
             self._kept.pop(task.id, None)
         told = task.preemption
         if told is not None and task.state is TaskState.RUNNING:

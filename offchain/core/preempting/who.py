@@ -15,9 +15,11 @@ _HELD = frozenset({LeaseState.PENDING, LeaseState.ACTIVE})
 def may_ask(task: Task) -> bool:
     """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself.
 
-    None does that asks for a share: who shares the devices that others leave is not known in advance.
+    None does that asks for a share: who shares the devices that others leave is not known in advance. None does for
+    which others leave already.
     """
-    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None and not sharer(task)
+    waits = task.state is TaskState.QUEUED and task.preemption is None and task.notice_ends_at is None
+    return waits and task.priority > 0 and not sharer(task)
 
 
 def may_leave(task: Task) -> bool:

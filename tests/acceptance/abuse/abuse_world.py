@@ -22,7 +22,7 @@ from offchain.schema._generated_chain import (
     calls,
 )
 from offchain.schema.ids import lease_id
-from tests.chain_records import NO_GPU, ask, hardware, task_spec
+from tests.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
 from tests.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
 
 MANIFEST = b"services: {}"
@@ -75,7 +75,7 @@ FAILED = HostFailure.DRIVER_ERROR
 
 
 def on(host: str, pod: int = 0, devices: bytes = b"") -> PodPlacement:
-    return PodPlacement(pod, SIGNERS[host].address, devices)
+    return PodPlacement(pod, SIGNERS[host].address, devices, ANY_RATE)
 
 
 @dataclass

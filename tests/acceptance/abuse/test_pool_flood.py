@@ -17,6 +17,7 @@ from offchain.link.keys import from_uri
 from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import PodPlacement, ReportCheckpoint, calls
 from offchain.schema.ids import lease_id
+from tests.chain_records import ANY_RATE
 from tests.real_chain import GTY, Chain, chain_of
 
 HOSTS: Final = tuple(from_uri(f"//flood{number}", "ed25519") for number in range(50))
@@ -75,7 +76,7 @@ async def built(chain: Chain) -> Flood:
         await chain.do(tenant, *(calls.tasks_submit(spec=JOB, manifest=MANIFEST) for _ in some))
     await asyncio.gather(*(chain.do(host, calls.hosts_heartbeat()) for host in HOSTS))
     placed = [
-        calls.tasks_assign(task=first + number, pods=[PodPlacement(0, host.address, b"")])
+        calls.tasks_assign(task=first + number, pods=[PodPlacement(0, host.address, b"", ANY_RATE)])
         for number, host in enumerate(HOSTS)
     ]
     for at in range(0, len(placed), 10):

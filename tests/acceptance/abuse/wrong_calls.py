@@ -37,6 +37,7 @@ from offchain.schema._generated_chain import (
     calls,
 )
 from offchain.schema.ids import lease_id
+from tests.chain_records import ANY_RATE
 from tests.real_chain import by_sudo
 
 U128 = 2**128 - 1
@@ -237,9 +238,12 @@ def of_moves() -> Iterator[Case]:
     makers: dict[str, tuple[str, Callable[[int], Call]]] = {
         "name_standby": (
             "NoStandbyWanted",
-            lambda lease: calls.tasks_name_standby(lease=lease, host=there, devices=b""),
+            lambda lease: calls.tasks_name_standby(lease=lease, host=there, devices=b"", rate_per_hour=ANY_RATE),
         ),
-        "move_pod": ("NotMovable", lambda lease: calls.tasks_move_pod(lease=lease, host=there, devices=b"")),
+        "move_pod": (
+            "NotMovable",
+            lambda lease: calls.tasks_move_pod(lease=lease, host=there, devices=b"", rate_per_hour=ANY_RATE),
+        ),
     }
     for name, (refusal, make) in makers.items():
         for state in (*WITH_LEASE, "Service", "Rental", "Retained"):

@@ -37,6 +37,7 @@ from offchain.schema.ids import lease_id
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import to_task_spec
 from offchain.schema.manifest_variables import resolve
+from tests.chain_records import ANY_RATE
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
 from tests.gpu_stub.build import compiler, eight
@@ -143,7 +144,7 @@ async def run_job(chain: Chain, host: str, image: str) -> int:
     spec = to_task_spec(parse_manifest(manifest), sha256(manifest).digest())
     events = await chain.do(TENANT, gen.calls.tasks_submit(spec=spec, manifest=manifest))
     (first,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-    placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00")
+    placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00", rate_per_hour=ANY_RATE)
     await chain.do(TENANT, gen.calls.tasks_assign(task=first, pods=(placement,)))
     lease = lease_id(first, 0, 0)
     await until_task(chain, lease, "Running")

@@ -29,6 +29,7 @@ from offchain.schema._generated_chain import PodPlacement, calls
 from offchain.schema.ids import lease_id
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.chain_records import ANY_RATE
 from tests.real_chain import PATIENCE, Chain, connect
 from tests.support.fast_chain import fast
 
@@ -234,7 +235,7 @@ class Sky:
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         async with self.turn:
             task = int(await self.chain.link.query("Tasks", "NextTaskId") or 0)
-            placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)])
+            placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices, ANY_RATE)])
             await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text), placement)
         return task
 
@@ -244,7 +245,7 @@ class Sky:
         return await self.submit(host, f"services: {{main: {{image: IMAGE, command: {line}, LIMITS}}}}\n", **more)
 
     async def assign(self, task: int, host: HostOfNet, devices: bytes = b"") -> None:
-        await self.do(calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)]))
+        await self.do(calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices, ANY_RATE)]))
 
     async def state(self, task: int) -> str:
         found = await GantryChain(self.chain.link).task(task)

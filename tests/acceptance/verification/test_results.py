@@ -36,6 +36,7 @@ from offchain.schema._generated_events import (
     VerificationResultsClosed,
     VerificationResultsOpened,
 )
+from tests.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 RIGHT, WRONG, ODD = result(1), result(2), result(3)
@@ -75,7 +76,7 @@ async def a_third_is_asked(world: World, cast: Cast, job: Job, wanted: int) -> J
     """The third host takes the pod that is wanted, and starts it."""
     asked = await world.client.event(VerificationExtraPodWanted, task=job.task)
     assert asked.event.wanted == wanted
-    pod = PodPlacement(2, cast.hosts[2].address, b"\0")
+    pod = PodPlacement(2, cast.hosts[2].address, b"\0", ANY_RATE)
     placed = await world.client.do(cast.tenant, calls.tasks_assign(task=job.task, pods=[pod]))
     ((lease, *_),) = placed.one(TasksAssigned).leases
     await world.started(cast, 2, lease)

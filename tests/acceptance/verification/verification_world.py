@@ -34,7 +34,7 @@ from offchain.schema._generated_chain import (
 )
 from offchain.schema._generated_events import TasksSubmitted
 from offchain.schema.ids import lease_id, task_key
-from tests.chain_records import task_spec
+from tests.chain_records import ANY_RATE, task_spec
 from tests.real_chain import by_sudo, plain
 
 MANIFEST = b"services: {}"
@@ -129,7 +129,7 @@ class World:
         spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
         submitted = await self.client.do(cast.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
         task = submitted.one(TasksSubmitted).first
-        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0") for pod in range(replicas)]
+        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
         await self.client.do(cast.tenant, calls.tasks_assign(task=task, pods=pods))
         leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
         await asyncio.gather(*(self.started(cast, pod, lease) for pod, lease in enumerate(leases)))

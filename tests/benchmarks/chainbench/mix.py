@@ -47,6 +47,7 @@ from offchain.schema._generated_chain import (
     calls,
 )
 from offchain.schema.ids import lease_id
+from tests.chain_records import ANY_RATE
 
 TENANTS = PROVIDERS = 50
 # A stage takes two blocks and each group is at one stage, so that blocks are full with as many groups as this makes.
@@ -110,7 +111,10 @@ class Fleet(Scene):
         placed = placements(tasks)
         assign = calls.tasks_assign_batch(
             assignments=[
-                (task, tuple(PodPlacement(pod, self.address(hosts[at]), bytes([gpu])) for pod, at, gpu in pods))
+                (
+                    task,
+                    tuple(PodPlacement(pod, self.address(hosts[at]), bytes([gpu]), ANY_RATE) for pod, at, gpu in pods),
+                )
                 for task, pods in placed.items()
             ]
         )

@@ -28,7 +28,7 @@ from offchain.schema._generated_chain import (
     calls,
 )
 from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, NO_GPU, ask, placement, task_spec
+from tests.chain_records import ANY_RATE, DOCKER, NO_GPU, ask, placement, task_spec
 
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY
@@ -219,7 +219,7 @@ class Scene:
 
     def assign(self, number: int, tasks: Sequence[int]) -> bytes:
         """By a scheduler: the tasks go to this host."""
-        pods = (PodPlacement(pod=0, host=self.address(number), devices=b""),)
+        pods = (PodPlacement(pod=0, host=self.address(number), devices=b"", rate_per_hour=ANY_RATE),)
         return self.node.runtime.encode_call(calls.tasks_assign_batch(assignments=[(task, pods) for task in tasks]))
 
     def started(self, tasks: Sequence[int]) -> bytes:

@@ -32,6 +32,7 @@ from chainbench.scene import (
 from chainbench.signing import Account
 from offchain.local.release import Binaries
 from offchain.schema._generated_chain import PodPlacement, calls
+from tests.chain_records import ANY_RATE
 
 EVENTS = {
     "submit": "Tasks.Submitted",
@@ -107,7 +108,7 @@ class _Load:
 
     def _step(self, number: int) -> Iterator[tuple[Account, bytes]]:
         yield tenant(number % TENANTS), self._submit
-        pods = (PodPlacement(pod=0, host=self.scene.address(number % HOSTS), devices=b""),)
+        pods = (PodPlacement(pod=0, host=self.scene.address(number % HOSTS), devices=b"", rate_per_hour=ANY_RATE),)
         assign = calls.tasks_assign(task=self._to_assign + number, pods=pods)
         yield scheduler(number % SCHEDULERS), self.runtime.encode_call(assign)
         start = calls.tasks_report_started(lease=lease_of(self._to_run + number))
@@ -141,7 +142,7 @@ def _lives(scene: Scene) -> list[Stage]:
     tasks = range(first, first + _TRACED)
 
     def placed(task: int) -> tuple[PodPlacement]:
-        return (PodPlacement(pod=0, host=scene.address(task % HOSTS), devices=b""),)
+        return (PodPlacement(pod=0, host=scene.address(task % HOSTS), devices=b"", rate_per_hour=ANY_RATE),)
 
     submit = [(tenant(number), encode(calls.tasks_submit(spec=SPEC, manifest=MANIFEST))) for number in range(_TRACED)]
     assign = [

@@ -99,7 +99,7 @@ class Chain:
         task, lease = self.lease(naming.lease)
         if lease is None:
             return
-        named = replace(lease, standby=StandbyPlace(naming.host, naming.devices))
+        named = replace(lease, standby=StandbyPlace(naming.host, naming.devices, naming.rate_per_hour))
         self.tasks[task.id] = replace(task, leases=tuple(named if one is lease else one for one in task.leases))
 
     def _take(self, name: str, devices: Iterable[int], free: int) -> None:

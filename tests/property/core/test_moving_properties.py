@@ -20,7 +20,7 @@ from offchain.core.values import (
     TaskState,
 )
 from offchain.schema.ids import lease_id
-from tests.chain_records import escrow
+from tests.chain_records import ANY_RATE, escrow
 from tests.desk_world import gpu_host, job
 
 NOW = 1_000_000
@@ -68,7 +68,7 @@ def running(draw: st.DrawFn, number: int, there: list[Host]) -> Task:
                 created_at=0,
                 escrow=escrow(rate_per_hour=0),
                 reclaim_at=draw(st.sampled_from([None, None, NOW + 1000])),
-                standby=None if other is None else StandbyPlace(other.id, bytes([draw(st.integers(0, 3))])),
+                standby=None if other is None else StandbyPlace(other.id, bytes([draw(st.integers(0, 3))]), ANY_RATE),
             )
         )
     return job(

@@ -256,7 +256,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "PreemptionWithdrawn", {"task": 1, "wanting": 2}),
             None,
-            "May stay: task 2 waits no longer.",
+            "May stay: task 2 waits no longer, or does not fit in its place.",
         ),
         (
             ("Tasks", "Preempted", {"task": 1, "wanting": 2, "bills": [], "state": "Queued"}),
@@ -307,7 +307,7 @@ def test_every_event_about_tasks_has_a_sentence():
 
 
 UNTOLD = {
-    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerUnbonded",
+    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from offchain.link import keys
 from offchain.link.ports import Call
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import Tasks, lease, placement, task_spec
+from tests.chain_records import GTY, Tasks, lease, placement, task_spec
 
 WHO = ("--account", "//Charlie")
 HERE = keys.from_uri("//Here").address
@@ -24,7 +24,7 @@ def running(world: World, survival: gen.Survival = gen.Survival.STANDBY, pods: i
     world.put("Hosts", "Hosts", HERE, the_host())
     tasks = Tasks(world.chain)
     tasks.submit(CHARLIE, task_spec(kind=gen.TaskKind.SERVICE, survival=survival, pods_max=pods), now=AT)
-    standby = gen.StandbyPlace(HOST, b"\0") if survival is gen.Survival.STANDBY else None
+    standby = gen.StandbyPlace(HOST, b"\0", GTY) if survival is gen.Survival.STANDBY else None
     leases = tuple(
         lease(HERE, pod=pod, state=gen.LeaseStateActive(), started_at=1, standby=None if pod else standby)
         for pod in range(pods)
@@ -43,7 +43,8 @@ def running(world: World, survival: gen.Survival = gen.Survival.STANDBY, pods: i
 def test_a_pod_is_moved_by_one_call_with_devices_that_are_free_there(world: World) -> None:
     calls = running(world, gen.Survival.MOVE)
     assert world.json("task", "move", "0", "--host", HOST, *WHO)["task"] == 0
-    assert calls == [Call("Tasks", "move_pod", {"lease": lease_id(0, 0, 0), "host": HOST, "devices": b"\0"})]
+    place = {"host": HOST, "devices": b"\0", "rate_per_hour": 1105 * GTY // 1000}
+    assert calls == [Call("Tasks", "move_pod", {"lease": lease_id(0, 0, 0), **place})]
 
 
 def test_of_several_pods_one_is_named(world: World) -> None:

@@ -68,7 +68,7 @@ def decisions(tmp_path: Path) -> Path:
     best = Candidate(HOST, (0,), 142.5, {"worth lost": 100.0, "price": 42.5}, closed=False)
     seen = Seen(3, 1, 0, {Misfit.DEVICE_BUSY: 2}, (best,))
     with contextlib.closing(Recorder(tmp_path, "scheduler-x", b"seed")) as record:
-        record.placed(1_700_000_000_000, [(0, Placed(7, (PodPlacement(0, HOST, b"\0"),), 1, 1, seen, None))])
+        record.placed(1_700_000_000_000, [(0, Placed(7, (PodPlacement(0, HOST, b"\0", 1),), 1, 1, seen, None))])
         record.answered(1_700_000_004_000, 7, 0, (0,), Answer("assigned", None, 12))
         record.waits(1_700_000_000_000, 0, Waiting(0, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1))
     return tmp_path

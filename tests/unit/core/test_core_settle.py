@@ -45,17 +45,12 @@ def test_a_limit_is_due_strictly_after_it(record, limit, command):
 TOLD = Preemption(wanting=2, ends_at=500)
 
 
-def test_a_spot_task_leaves_when_its_notice_is_over_and_not_before():
-    spot, wanting = task(state=TaskState.RUNNING, spot=True, preemption=TOLD), task(2)
-    early = due(snapshot(spot, wanting), 499)
+@pytest.mark.parametrize("others", [(), (task(state=TaskState.RUNNING, spot=True, preemption=TOLD),)])
+def test_a_waiting_task_takes_the_place_of_others_when_their_notice_is_over_and_not_before(others):
+    wanting = task(2, notice_ends_at=500)
+    early = due(snapshot(wanting, *others), 499)
     assert (early.commands, early.wake_at) == ((), 500)
-    assert due(snapshot(spot, wanting), 500).commands == (FinishPreemption(1, 500),)
-
-
-@pytest.mark.parametrize("others", [(), (task(2, state=TaskState.RUNNING),)])
-def test_a_notice_is_ended_at_once_where_nobody_waits_for_the_room(others):
-    spot = task(state=TaskState.RUNNING, spot=True, preemption=TOLD)
-    assert due(snapshot(spot, *others), 1).commands == (FinishPreemption(1, 500),)
+    assert due(snapshot(wanting, *others), 500).commands == (FinishPreemption(2, 500),)
 
 
 def test_who_has_left_and_waits_is_not_made_to_leave_again():

@@ -96,9 +96,9 @@ def test_devices_are_chosen_that_the_task_accepts_and_that_are_in_order():
     devices = (gpu(model=b"T4"), gpu(healthy=False), gpu(milli_free=400, shared_by="t"), gpu())
     found = planner(host(devices=devices))
     made = assigned(found, task(1, resources=pod(gpus=wants(models=(b"A100",)))))
-    assert made[1] == (PodPlacement(0, "h1", bytes([3])),)
+    assert made[1] == (PodPlacement(0, "h1", bytes([3]), 1111 * GTY // 1000),)
     shared = task(2, resources=pod(gpus=wants(milli=400, models=(b"A100",))))
-    assert assigned(found, shared)[2] == (PodPlacement(0, "h1", bytes([2])),)
+    assert assigned(found, shared)[2] == (PodPlacement(0, "h1", bytes([2]), 511 * GTY // 1000),)
 
 
 def test_where_the_chosen_devices_are_too_dear_the_next_host_is_asked():

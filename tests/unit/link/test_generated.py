@@ -93,6 +93,8 @@ def plain_values(number, depth=0):  # noqa: C901, PLR0911 - one line for each ki
         case md.Primitive(name):
             bits, signed = int(name[1:]), name[0] == "i"
             return st.integers(-(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1)
+        case md.Compact(item):
+            return plain_values(item, depth + 1)
         case md.Array(length, item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):
             return st.binary(min_size=length, max_size=length)
         case md.Sequence(item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):
@@ -173,7 +175,7 @@ def test_every_call_can_be_encoded():
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     for call in (
         calls.tasks_submit(spec=spec, manifest=b"name: x"),
-        calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0")]),
+        calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0", 10**12)]),
         calls.tasks_submit_array(spec=spec, manifest=b"name: x", count=4096),
         calls.tasks_report_result(lease=1, result=result),
         calls.tasks_report(lease=1, report=gen.ReportPurged(receipt=bytes(32))),
@@ -187,7 +189,7 @@ def test_every_call_can_be_encoded():
 
 
 def test_batches_say_the_same_as_the_calls_they_are_made_of():
-    pods = [gen.PodPlacement(0, ALICE, b"\0")]
+    pods = [gen.PodPlacement(0, ALICE, b"\0", 10**12)]
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     reports = [
         calls.tasks_report_started(lease=1),

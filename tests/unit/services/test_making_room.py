@@ -6,6 +6,7 @@ from toy_network import HOST, OTHER_HOST, TENANT, Toy
 
 from offchain.link import keys
 from offchain.link.ports import DispatchFailure, Signer
+from tests.chain_records import GTY
 
 NOTICE_MS = 120_000
 OTHER = keys.from_uri("//Ferdie")
@@ -13,10 +14,15 @@ OTHER = keys.from_uri("//Ferdie")
 THIRD = keys.from_uri("//Eve")
 
 
+def placed(host: str) -> dict[str, object]:
+    """A pod on the only GPU of a host."""
+    return {"pod": 0, "host": host, "devices": b"\0", "rate_per_hour": GTY}
+
+
 async def running(toy: Toy, host: str = HOST, who: Signer = TENANT, **changes) -> int:
     """A spot task that runs on the only GPU of a host."""
     task = await toy.submit(who=who, **{"spot": True, **changes})
-    await toy.call("assign", who=who, task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
+    await toy.call("assign", who=who, task=task, pods=[placed(host)])
     await toy.block()
     toy.start(task)
     await toy.block()
@@ -36,7 +42,7 @@ async def test_a_spot_task_is_told_to_leave_for_one_of_higher_priority_that_has_
     async with toy.working("scheduler") as quiet:
         wanting = await urgent(toy)
         await quiet()
-        assert toy.waiting("preempt") == [{"wanting": wanting, "victims": [spot]}]
+        assert toy.waiting("preempt") == [{"wanting": wanting, "victims": [spot], "pods": [placed(HOST)]}]
         for _ in range(10):
             await toy.block()
             await quiet()
@@ -72,8 +78,9 @@ async def test_the_room_is_for_who_wanted_it_though_others_ask_for_the_same():
         for _ in range(4):
             await toy.block()
             await quiet()
-        assert toy.done("finish_preemption") == [{"task": spot}]
-        assert [call["task"] for call in toy.done("assign")] == [wanting]
+        assert toy.done("finish_preemption") == [{"wanting": wanting}]
+        assert toy.state(wanting) == "Assigned"
+        assert not toy.tried("assign")
         assert toy.state(spot) == "Queued"
         toy.start(wanting)
         for _ in range(40):
@@ -141,12 +148,12 @@ async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_l
         for _ in range(2):
             await quiet()
             await toy.block()
-        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot]}]
+        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot], "pods": [placed(HOST)]}]
         await toy.block(after_ms=NOTICE_MS)
         for _ in range(5):
             await quiet()
             await toy.block()
-        assert [call["task"] for call in toy.done("assign")] == [wanting]
+        assert toy.state(wanting) == "Assigned"
         assert toy.state(behind) == "Queued"
 
 
@@ -196,4 +203,28 @@ async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
         for _ in range(3):
             await quiet()
             await toy.block()
-        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot]}]
+        (told,) = toy.done("preempt")
+        assert (told["wanting"], told["victims"]) == (wanting, [spot])
+
+
+async def test_a_task_that_did_not_fit_when_the_notice_was_over_asks_again_later():
+    toy = Toy()
+    toy.host()
+    spot = await running(toy)
+    toy._finish_preemption = lambda _account, wanting: toy.withdraw(wanting, toy.now + NOTICE_MS)  # type: ignore[method-assign]
+    async with toy.working("scheduler", "settler") as quiet:
+        await urgent(toy)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        await toy.block(after_ms=NOTICE_MS)
+        for _ in range(6):
+            await quiet()
+            await toy.block()
+        assert (toy.state(spot), len(toy.done("finish_preemption"))) == ("Running", 1)
+        assert len(toy.tried("preempt")) == 1
+        await toy.block(after_ms=NOTICE_MS)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        assert len(toy.done("preempt")) == 2

@@ -47,6 +47,23 @@ async def blocks(toy: Toy, quiet, count: int) -> None:
         await quiet()
 
 
+async def test_a_standby_that_has_become_dearer_is_replaced():
+    toy = two_hosts()
+    third = keys.from_uri("//ThirdHost").address
+    await running(toy, gen.Survival.STANDBY)
+    async with toy.working("scheduler") as quiet:
+        await blocks(toy, quiet, 6)
+        toy.host(third, provider=OTHER_PROVIDER)
+        record = toy.get("Hosts", "Hosts", OTHER_HOST)
+        dear = {**record["ask"], "gpu_per_hour": 2 * GTY}
+        toy.put("Hosts", "Hosts", OTHER_HOST, value={**record, "ask": dear})
+        toy._set_ask = lambda _account, host: [("Hosts", "AskChanged", {"host": host})]
+        for host in (OTHER_HOST, third):
+            await toy.call("set_ask", "Hosts", host=host)
+        await blocks(toy, quiet, 12)
+        assert [call["host"] for call in toy.done("name_standby")] == [OTHER_HOST, third]
+
+
 @pytest.mark.parametrize("survival", [gen.Survival.MOVE, gen.Survival.STANDBY])
 async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobody_else(survival: gen.Survival):
     toy = two_hosts()
@@ -57,7 +74,7 @@ async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobo
         assert not toy.tried("move_pod"), "it has time to save its work"
         await toy.submit()
         await blocks(toy, quiet, 1)
-        assert toy.waiting("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+        assert toy.waiting("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0", "rate_per_hour": GTY}]
         await blocks(toy, quiet, 6)
         assert len(toy.done("move_pod")) == 1
         assert not toy.tried("assign"), "there is no room for another"
@@ -85,7 +102,7 @@ async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
         await toy.block(after_ms=FIRST_MS)
         await quiet()
         await blocks(toy, quiet, 3)
-        assert toy.done("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+        assert toy.done("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0", "rate_per_hour": GTY}]
 
 
 async def test_a_standby_is_named_once_at_another_provider_and_another_where_it_does_not_stand_any_more():
@@ -94,7 +111,7 @@ async def test_a_standby_is_named_once_at_another_provider_and_another_where_it_
     await running(toy, gen.Survival.STANDBY)
     async with toy.working("scheduler") as quiet:
         await blocks(toy, quiet, 12)
-        assert toy.done("name_standby") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+        assert toy.done("name_standby") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0", "rate_per_hour": GTY}]
         toy.host(third, provider=OTHER_PROVIDER)
         await toy.call("drain", "Hosts", host=OTHER_HOST)
         toy._online = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]

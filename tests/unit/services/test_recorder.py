@@ -49,7 +49,7 @@ async def recorded(toy: Toy, folder):
 
 
 def placed(task: int, *pods: int, like: int | None = None) -> Placed:
-    return Placed(task, tuple(PodPlacement(pod, HOST, b"\0") for pod in pods or (0,)), 1, 1, None, like)
+    return Placed(task, tuple(PodPlacement(pod, HOST, b"\0", 1) for pod in pods or (0,)), 1, 1, None, like)
 
 
 async def test_a_placement_is_kept_with_its_candidates_and_the_chains_answer(tmp_path):

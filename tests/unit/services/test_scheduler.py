@@ -4,6 +4,7 @@ from toy_network import HOST, NOT_QUEUED, OTHER_HOST, Toy
 
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
+from tests.chain_records import GTY
 
 
 async def test_a_task_is_assigned_in_the_block_after_its_submission():
@@ -14,7 +15,9 @@ async def test_a_task_is_assigned_in_the_block_after_its_submission():
         task = await toy.submit()
         await toy.block(finalize=False)
         await quiet()
-        assert toy.waiting("assign") == [{"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0"}]}]
+        assert toy.waiting("assign") == [
+            {"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0", "rate_per_hour": GTY}]}
+        ]
         await toy.block(finalize=False)
         assert toy.state(task) == "Assigned"
 
@@ -259,7 +262,8 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
         service = await toy.submit(kind=gen.TaskKind.SERVICE, pods_min=1, pods_max=2)
         await toy.block()
         await quiet()
-        assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 0, "host": HOST, "devices": b"\1"}]}]
+        pod = {"pod": 0, "host": HOST, "devices": b"\1", "rate_per_hour": GTY}
+        assert toy.waiting("assign") == [{"task": service, "pods": [pod]}]
         toy.tasks.change(service, pods_wanted=2)
         await toy.block()
         await quiet()
@@ -267,7 +271,9 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
         await toy.call("report", lease=lease_id(job, 0, 0))
         await toy.block()
         await quiet()
-        assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 1, "host": HOST, "devices": b"\0"}]}]
+        assert toy.waiting("assign") == [
+            {"task": service, "pods": [{"pod": 1, "host": HOST, "devices": b"\0", "rate_per_hour": GTY}]}
+        ]
         for _ in range(2):
             await toy.block()
             await quiet()

@@ -149,7 +149,7 @@ async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(
         toy.verdict = lambda _: None
         # It is alone from now on, so that it waits for no shift.
         toy.chain.storage["Tasks", "Schedulers"].pop((other,), None)
-        toy._leave = lambda _account: [("Tasks", "SchedulerUnbonded", {"who": other})]
+        toy._leave = lambda _account: [("Tasks", "SchedulerLeaving", {"who": other, "until": toy.now})]
         await toy.call("leave")
         for _ in range(FIRST_MS // BLOCK_MS - 4):
             await toy.block()

@@ -58,6 +58,8 @@ class Toy:
         self.record: Record | None = None
         self.scheduler: Scheduler | None = None
         self.events: list[dict[str, Any]] = []
+        self.notices: dict[int, tuple[str, list[int], list[dict[str, Any]]]] = {}
+        """[waiting task]: who decided it, who leaves, and where the task is placed then."""
         self.put("Tasks", "Params", value=tasks_params())
         self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
         self.put("Tasks", "Schedulers", WORKER.address, value=GTY)
@@ -163,17 +165,22 @@ class Toy:
         self.go(task, gen.TaskStateQueued(), generation=generation + 1, leases=())
         return [("Tasks", "Requeued", {"task": task, "lease": lease, "reason": reason, "state": "Queued"})]
 
-    def _preempt(self, _account: str, wanting: int, victims: list[int]) -> Events:
+    def _preempt(self, account: str, wanting: int, victims: list[int], pods: list[dict[str, Any]]) -> Events:
         told = gen.Preemption(wanting=wanting, ends_at=self.now + tasks_params()["preemption_notice_ms"])
         for victim in victims:
             self.tasks.change(victim, preemption=told)
+        self.tasks.change(wanting, notice=gen.NoticeStateStanding(told.ends_at))
+        self.notices[wanting] = account, victims, pods
         return [("Tasks", "PreemptionNoticed", {"task": victim, "wanting": wanting}) for victim in victims]
 
-    def _name_standby(self, _account: str, lease: int, host: str, devices: bytes) -> Events:
-        self.tasks.change_lease(lease, standby=gen.StandbyPlace(host, devices))
+    def _name_standby(self, _account: str, lease: int, host: str, devices: bytes, rate_per_hour: int) -> Events:
+        self.tasks.change_lease(lease, standby=gen.StandbyPlace(host, devices, rate_per_hour))
         return [("Tasks", "StandbyNamed", {"lease": lease, "host": host})]
 
-    def _move_pod(self, _account: str, lease: int, host: str, devices: bytes, reason: str = "Moved") -> Events:
+    def _move_pod(
+        self, _account: str, lease: int, host: str, devices: bytes, rate_per_hour: int, reason: str = "Moved"
+    ) -> Events:
+        del rate_per_hour
         task, pod, generation = lease_parts(lease)
         self._end(lease, gen.EndReasonMoved())
         opened = lease_record(host, pod=pod, generation=generation + 1, devices=devices, created_at=self.now)
@@ -187,14 +194,26 @@ class Toy:
         self.put("Hosts", "Hosts", host, value={**self.get("Hosts", "Hosts", host), "status": "Draining"})
         return [("Hosts", "StatusChanged", {"host": host, "from": "Online", "to": "Draining"})]
 
-    def _finish_preemption(self, _account: str, task: int) -> Events:
-        record = self.tasks.get(task)
-        told = record.preemption
-        assert told is not None
-        for one in record.leases:
-            self._end(lease_id(task, one.pod, one.generation), gen.EndReasonPreempted())
-        self.go(task, gen.TaskStateQueued(), generation=record.generation + 1, leases=())
-        return [("Tasks", "Preempted", {"task": task, "wanting": told.wanting, "bills": [], "state": "Queued"})]
+    def _finish_preemption(self, _account: str, wanting: int) -> Events:
+        scheduler, victims, pods = self.notices.pop(wanting)
+        events: Events = []
+        for task in victims:
+            record = self.tasks.get(task)
+            for one in record.leases:
+                self._end(lease_id(task, one.pod, one.generation), gen.EndReasonPreempted())
+            self.go(task, gen.TaskStateQueued(), generation=record.generation + 1, leases=())
+            events.append(("Tasks", "Preempted", {"task": task, "wanting": wanting, "bills": [], "state": "Queued"}))
+        self.tasks.change(wanting, notice=gen.NoticeStateAbsent())
+        return events + self._assign(scheduler, wanting, pods)
+
+    def withdraw(self, wanting: int, until: int) -> Events:
+        """What the chain does where the pods do not fit when the notice is over."""
+        _, victims, _ = self.notices.pop(wanting)
+        for task in victims:
+            self.tasks.change(task, preemption=None)
+        self.tasks.change(wanting, notice=gen.NoticeStateWithdrawn(until))
+        told = [("Tasks", "PreemptionWithdrawn", {"task": task, "wanting": wanting}) for task in victims]
+        return [*told, ("Tasks", "PreemptionFailed", {"task": wanting, "error": None})]
 
     def start(self, task: int) -> None:
         """All pods of a task run."""

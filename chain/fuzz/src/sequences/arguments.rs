@@ -7,7 +7,7 @@ use gantry_primitives::{
     LeaseId, LeaseState, Manifest, Matter, Moment, Placement, PodPlacement, PodResult, Report, Resources, Survival,
     TaskId, TaskKind, TaskSpec, TaskState, Tier, Usage, VerificationPolicy, Vote,
 };
-use gantry_runtime::{AccountId, Hosts, Leases, Runtime, Tasks, GTY};
+use gantry_runtime::{AccountId, Balance, Hosts, Leases, Runtime, Tasks, GTY};
 use pallet_gantry_verification::{Challenges, Disputes};
 
 use super::{choices::Choices, subjects::*, world::*};
@@ -72,9 +72,10 @@ pub fn spec(choices: &mut Choices) -> TaskSpec {
 /// A place for each pod that a task misses, where it fits, as a rule, beginning with a host.
 pub fn pods(choices: &mut Choices, task: TaskId) -> Vec<PodPlacement> {
     let mut number = any_host(choices);
-    let [packed, fewer, unfit, ..] = choices.flags();
+    let [packed, fewer, unfit, low, ..] = choices.flags();
+    let rate_per_hour = if low { GTY } else { Balance::MAX };
     let Some((record, spec)) = Tasks::task(task) else {
-        return vec![PodPlacement { pod: 0, host: host(number), devices: Default::default() }];
+        return vec![PodPlacement { pod: 0, host: host(number), devices: Default::default(), rate_per_hour }];
     };
     let wanted = match record.state {
         TaskState::Queued if fewer => spec.pods_min as u8,
@@ -100,9 +101,27 @@ pub fn pods(choices: &mut Choices, task: TaskId) -> Vec<PodPlacement> {
                 // Hosts that follow one another belong to different providers.
                 number = if number + 3 < HOSTS.end { number + 1 } else { HOSTS.start };
             }
-            PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
+            PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices), rate_per_hour }
         })
         .collect()
+}
+
+/// Places the pods that a waiting task needs where the pods of others are.
+pub fn pods_instead(choices: &mut Choices, wanting: TaskId, victims: &[TaskId]) -> Vec<PodPlacement> {
+    let mut pods = pods(choices, wanting);
+    let taken = victims.iter().filter_map(|task| Tasks::task(*task)).flat_map(|(record, _)| record.leases);
+    for (pod, lease) in pods.iter_mut().zip(taken) {
+        if lease.devices.len() == pod.devices.len() {
+            pod.devices = lease.devices;
+        }
+        pod.host = lease.host;
+    }
+    pods
+}
+
+/// The rate with which a scheduler plans: high enough, as a rule.
+pub fn rate(choices: &mut Choices) -> Balance {
+    choices.usually(Balance::MAX, |number| Balance::from(number) * GTY / 64)
 }
 
 /// A host where the pod of a lease fits, as a rule, and devices of it.

@@ -1,12 +1,13 @@
 //! Records of release 3 as release 4 stores them.
 
+use frame_support::BoundedVec;
 use gantry_primitives as now;
-use gantry_primitives::{LeaseId, Moment, UpTo};
+use gantry_primitives::{Balance, LeaseId, Moment, UpTo};
 use pallet_gantry_verification as verification;
 
 use crate::v3::{
     hosts::{Capabilities, HostRecord},
-    tasks::{Placement, SpecRecord, TaskRecord, TaskSpec},
+    tasks::{Lease, Placement, SpecRecord, StandbyPlace, TaskRecord, TaskSpec},
     verification::{DisputeRecord, HostChallenges, Params},
 };
 
@@ -97,7 +98,35 @@ pub(super) fn spec_record(old: SpecRecord) -> now::SpecRecord {
     }
 }
 
+/// A standby. Release 3 did not store a rate: only the price limit of the task applies.
+fn standby(old: StandbyPlace) -> now::StandbyPlace {
+    now::StandbyPlace { host: old.host, devices: old.devices, rate_per_hour: Balance::MAX }
+}
+
+/// A lease. Release 3 did not store who opened it.
+fn lease(old: Lease) -> now::Lease {
+    now::Lease {
+        pod: old.pod,
+        generation: old.generation,
+        host: old.host,
+        devices: old.devices,
+        state: old.state,
+        created_at: old.created_at,
+        started_at: old.started_at,
+        ended_at: old.ended_at,
+        escrow: old.escrow,
+        resume_rate: old.resume_rate,
+        reclaim_at: old.reclaim_at,
+        due_at: old.due_at,
+        result: old.result,
+        rated: old.rated,
+        standby: old.standby.map(standby),
+        assigned_by: None,
+    }
+}
+
 /// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
+/// Notices of preemption are void, because release 3 did not store where the waiting task was to be placed.
 pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
     now::TaskRecord {
         first: old.first,
@@ -108,8 +137,9 @@ pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
         pods_wanted: old.pods_wanted,
         submitted_at: old.submitted_at,
         changed_at: old.changed_at,
-        preemption: old.preemption,
-        leases: old.leases,
+        preemption: old.preemption.filter(|_| old.state != now::TaskState::Running),
+        notice: Default::default(),
+        leases: BoundedVec::truncate_from(old.leases.into_iter().map(lease).collect()),
         checkpoints: old.checkpoints,
     }
 }

@@ -2,8 +2,9 @@
 
 use codec::{Decode, Encode};
 use gantry_primitives::{
-    AccountId, Balance, BillingUnit, Bytes, Digest, HostId, Layout, Lease, LeaseId, Moment, PodCheckpoint, Preemption,
-    RegionName, Resources, Survival, TaskId, TaskKind, TaskState, Tier, UpTo, VerificationPolicy, MAX_PODS,
+    AccountId, Balance, BillingUnit, Bytes, DeviceIndices, Digest, Escrow, HostId, Layout, LeaseId, LeaseState, Moment,
+    PodCheckpoint, PodResult, Preemption, RegionName, Resources, Survival, TaskId, TaskKind, TaskState, Tier, UpTo,
+    VerificationPolicy, MAX_PODS,
 };
 
 use super::hosts::Capabilities;
@@ -89,6 +90,50 @@ pub struct SpecRecord {
     pub manifest_deposit: Balance,
     /// Coins held for each task.
     pub task_deposit: Balance,
+}
+
+/// See `gantry_primitives::StandbyPlace`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StandbyPlace {
+    /// The host.
+    pub host: HostId,
+    /// Which devices of the host.
+    pub devices: DeviceIndices,
+}
+
+/// See `gantry_primitives::Lease`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Lease {
+    /// Which pod of the task.
+    pub pod: u8,
+    /// Which generation of leases of the task.
+    pub generation: u16,
+    /// The host.
+    pub host: HostId,
+    /// Which devices of the host.
+    pub devices: DeviceIndices,
+    /// The state.
+    pub state: LeaseState,
+    /// When it was opened.
+    pub created_at: Moment,
+    /// When the pod started.
+    pub started_at: Option<Moment>,
+    /// When it ended.
+    pub ended_at: Option<Moment>,
+    /// The coins deposited for it.
+    pub escrow: Escrow,
+    /// The rate to which it returns.
+    pub resume_rate: Option<Balance>,
+    /// When its provider wants its resources back.
+    pub reclaim_at: Option<Moment>,
+    /// When the agenda looks at it next.
+    pub due_at: Option<Moment>,
+    /// What the pod ended with.
+    pub result: Option<PodResult>,
+    /// Whether it was rated.
+    pub rated: bool,
+    /// Where its pod goes on if the host fails.
+    pub standby: Option<StandbyPlace>,
 }
 
 /// See `gantry_primitives::TaskRecord`.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use frame_support::{dispatch::WithPostDispatchInfo, pallet_prelude::*};
 use gantry_primitives::{
     lease_id, lease_parts, rate, AccountId, Balance, EndReason, Escrow, HostId, Lease, LeaseId, LeaseState,
-    PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS,
+    NoticeState, PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
 };
 
 use crate::{
@@ -16,9 +16,19 @@ use crate::{
 /// Who may assign what.
 pub(crate) enum Assigner<'a> {
     /// A bonded scheduler: any task.
-    Scheduler,
+    Scheduler(&'a AccountId),
     /// Anyone else: its own tasks.
     Tenant(&'a AccountId),
+}
+
+impl Assigner<'_> {
+    /// The scheduler that a lease of `tenant` names. None where the tenant assigns its own task.
+    fn scheduler_for(&self, tenant: &AccountId) -> Option<AccountId> {
+        match self {
+            Self::Scheduler(who) => Some(*who).filter(|who| *who != tenant).cloned(),
+            Self::Tenant(_) => None,
+        }
+    }
 }
 
 /// A pod for which room was taken.
@@ -45,7 +55,7 @@ impl<T: Config> Pallet<T> {
         pods: UpTo<PodPlacement, MAX_PODS>,
     ) -> DispatchResultWithPostInfo {
         let assigner = match Schedulers::<T>::contains_key(&who) {
-            true => Assigner::Scheduler,
+            true => Assigner::Scheduler(&who),
             false => Assigner::Tenant(&who),
         };
         let mut desk = Desk::<T>::new();
@@ -72,7 +82,8 @@ impl<T: Config> Desk<T> {
             let deadline = case.deadline();
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
-        self.touch((pods.len() as u32).saturating_add(case.looked_up()))?;
+        let told = if matches!(case.record.notice, NoticeState::Standing(_)) { MAX_VICTIMS } else { 0 };
+        self.touch((pods.len() as u32).saturating_add(case.looked_up()).saturating_add(told))?;
         self.ensure_apart(&case, None, pods.iter().map(|pod| &pod.host))?;
         if case.spec().is_redundant() {
             self.ensure_same_models(&case, &pods)?;
@@ -98,8 +109,10 @@ impl<T: Config> Desk<T> {
             return Err(error);
         }
 
-        let opened = self.open_leases(&mut case, placed);
+        let assigned_by = assigner.scheduler_for(&case.record.tenant);
+        let opened = self.open_leases(&mut case, placed, assigned_by);
         if is_first {
+            self.withdraw_notice(&mut case, NoticeState::Absent);
             self.go(&mut case, TaskState::Assigned);
         }
         if let Some(source) = source {
@@ -115,11 +128,11 @@ impl<T: Config> Desk<T> {
     fn take_all(&mut self, case: &Case, pods: Vec<PodPlacement>, placed: &mut Vec<Placed>) -> DispatchResult {
         let spec = case.spec();
         let mut sum: Balance = 0;
-        for PodPlacement { pod, host, devices } in pods {
+        for PodPlacement { pod, host, devices, rate_per_hour: planned } in pods {
             ensure!(!case.record.excludes(&host), Error::<T>::HostRefusedTask);
             let id = lease_id(case.task, pod, case.record.generation);
             self.take(id, &host, &case.shared, &devices)?;
-            let rate_per_hour = self.rate_at(spec, &host, &devices);
+            let rate_per_hour = self.rate_at(spec, &host, &devices, planned);
             placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
             let rate_per_hour = rate_per_hour?;
             let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
@@ -131,16 +144,29 @@ impl<T: Config> Desk<T> {
         self.ledger.hold(&case.record.tenant, sum)
     }
 
-    /// What a pod costs an hour at a place, which is no more than its task allows.
-    pub(crate) fn rate_at(&mut self, spec: &TaskSpec, host: &HostId, devices: &[u8]) -> Result<Balance, DispatchError> {
+    /// What a pod costs an hour at a place: no more than its task allows, and no more than the rate with which the place
+    /// was planned, so that a provider cannot raise its price in between.
+    pub(crate) fn rate_at(
+        &mut self,
+        spec: &TaskSpec,
+        host: &HostId,
+        devices: &[u8],
+        planned: Balance,
+    ) -> Result<Balance, DispatchError> {
         let record = &self.host(host)?.record;
         let rate = rate::rate_per_hour(&spec.resources, &record.devices, devices, &record.ask, spec.unit);
         let rate_per_hour = rate.map_err(Error::<T>::from)?;
         ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+        ensure!(rate_per_hour <= planned, Error::<T>::RateAbovePlan);
         Ok(rate_per_hour)
     }
 
-    fn open_leases(&mut self, case: &mut Case, placed: Vec<Placed>) -> Vec<OpenedLease> {
+    fn open_leases(
+        &mut self,
+        case: &mut Case,
+        placed: Vec<Placed>,
+        assigned_by: Option<AccountId>,
+    ) -> Vec<OpenedLease> {
         let generation = case.record.generation;
         let unit = case.spec().unit;
         let mut leases = core::mem::take(&mut case.record.leases).into_inner();
@@ -148,7 +174,8 @@ impl<T: Config> Desk<T> {
         for Placed { pod, host, devices, rate_per_hour, deposit } in placed {
             opened.push((lease_id(case.task, pod, generation), host.clone(), rate_per_hour, deposit));
             let escrow = Escrow::new(deposit, rate_per_hour, unit);
-            leases.push(Lease::new(pod, generation, host, devices, self.now, escrow));
+            let lease = Lease::new(pod, generation, host, devices, self.now, escrow);
+            leases.push(Lease { assigned_by: assigned_by.clone(), ..lease });
         }
         leases.sort_by_key(|lease| lease.pod);
         // As many as the pods that are wanted, at most.

@@ -93,7 +93,7 @@ impl<T: Config> Pallet<T> {
         let mut desk = Desk::<T>::for_leases(leases_paid_for(pods_of(&assignments)));
         let mut outcome = Outcome::default();
         for (task, pods) in assignments {
-            outcome.note::<T>(task, desk.assign(&Assigner::Scheduler, task, pods));
+            outcome.note::<T>(task, desk.assign(&Assigner::Scheduler(&who), task, pods));
         }
         let done = Done::of(&desk, &outcome);
         desk.commit()?;

@@ -8,11 +8,11 @@ use frame_system::RawOrigin;
 use gantry_primitives::{
     AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
     HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult,
-    Report, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
-    VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
+    Report, Resources, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage,
+    Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
-use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
+use crate::{hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, Schedulers};
 
 /// More than anything here costs.
 const COINS: Balance = 1 << 100;
@@ -139,6 +139,10 @@ fn all_devices() -> DeviceIndices {
     (0..MAX_DEVICES as u8).collect::<Vec<_>>().try_into().expect("there are as many as may be")
 }
 
+fn place(pod: u8, host: HostId, devices: DeviceIndices) -> PodPlacement {
+    PodPlacement { pod, host, devices, rate_per_hour: Balance::MAX }
+}
+
 fn drain<T: Config>(host: HostId) {
     hosts::Hosts::<T>::mutate(host, |record| {
         record.as_mut().expect("it exists").status = HostStatus::Draining;
@@ -152,7 +156,7 @@ fn placements<T: Config>(pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
 
 /// The same, on hosts from this number on.
 fn placements_from<T: Config>(first: u32, pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
-    let place = |pod: u32| PodPlacement { pod: pod as u8, host: online_host::<T>(first + pod), devices: all_devices() };
+    let place = |pod: u32| place(pod as u8, online_host::<T>(first + pod), all_devices());
     (0..pods).rev().map(place).collect::<Vec<_>>().try_into().expect("there are not too many")
 }
 
@@ -227,7 +231,8 @@ fn never_away<T: Config>() {
 /// Each of these pods gets a standby and a checkpoint, so that the record of its task is as long as it may be.
 fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     for (lease, host) in leases {
-        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, standby.clone(), all_devices()).expect("it fits");
+        let place = StandbyPlace { host: standby.clone(), devices: all_devices(), rate_per_hour: Balance::MAX };
+        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, place).expect("it fits");
         let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
         Pallet::<T>::do_report(host.clone(), *lease, report).expect("it runs there");
     }
@@ -262,22 +267,56 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     wanted.deadline = None;
     let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
     let host = online_host::<T>(number);
-    let place = PodPlacement { pod: 0, host: host.clone(), devices: all_devices() };
+    let place = place(0, host.clone(), all_devices());
     Pallet::<T>::do_assign(tenant, task, vec![place].try_into().expect("one fits")).expect("it fits");
     let (lease, _) = leases::<T>(task).remove(0);
     report::<T>(lease, host, Report::Started);
     lease
 }
 
-/// A waiting task of a priority above all others here, and a scheduler.
-fn urgent<T: Config>() -> (TaskId, AccountId) {
-    let scheduler = with_coins::<T>("scheduler", 0);
-    Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
-    let manifest = manifest(1);
-    let mut wanted = spec(TaskKind::Job, 1, 1, MAX_DEVICES as u8, &manifest);
-    wanted.priority = 1;
-    let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
-    (task, scheduler)
+/// A waiting task of a priority above all others here, and as many running tasks of one pod as it has pods, each on a
+/// host of its own that has no room beside it.
+struct Preempting {
+    wanting: TaskId,
+    victims: Vec<TaskId>,
+    pods: UpTo<PodPlacement, MAX_PODS>,
+    scheduler: AccountId,
+}
+
+impl Preempting {
+    fn begin<T: Config>(victims: u32) -> Self {
+        let scheduler = with_coins::<T>("scheduler", 0);
+        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        let standby = online_host::<T>(MAX_PODS);
+        let run = |number: u32| {
+            let task = submitted::<T>(TaskKind::Job, 1);
+            let pods = placements_from::<T>(number, 1);
+            Pallet::<T>::do_assign(tenant::<T>(), task, pods).expect("it fits");
+            let leases = leases::<T>(task);
+            for (lease, host) in &leases {
+                report::<T>(*lease, host.clone(), Report::Started);
+                hosts::Hosts::<T>::mutate(host, |record| {
+                    record.as_mut().expect("it exists").free.cpu_milli = 0;
+                });
+            }
+            guard::<T>(&leases, &standby);
+            task
+        };
+        let running: Vec<TaskId> = (0..victims).map(run).collect();
+        let manifest = manifest(1);
+        let mut wanted = spec(TaskKind::Job, victims, victims, MAX_DEVICES as u8, &manifest);
+        wanted.priority = 1;
+        let wanting = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
+        let pods: Vec<_> = (0..victims).map(|pod| place(pod as u8, host_id(pod), all_devices())).collect();
+        Self { wanting, victims: running, pods: pods.try_into().expect("there are not too many"), scheduler }
+    }
+
+    /// Tells the running tasks to leave. Returns the waiting task.
+    fn tell<T: Config>(self) -> TaskId {
+        let victims = self.victims.try_into().expect("there are not too many");
+        Pallet::<T>::do_preempt(self.scheduler, self.wanting, victims, self.pods).expect("they may be made to leave");
+        self.wanting
+    }
 }
 
 /// A host that waits to be verified, with devices that may be challenged, and its provider. For pallets above.
@@ -354,13 +393,13 @@ impl Items {
     }
 
     fn assignments(&self) -> Vec<(TaskId, UpTo<PodPlacement, MAX_PODS>)> {
-        let place = |(task, host): (TaskId, HostId)| {
+        let placed = |(task, host): (TaskId, HostId)| {
             // Not all on one device, which has room for a thousand.
             let device = (task % u64::from(MAX_DEVICES)) as u8;
             let devices = vec![device].try_into().expect("one fits");
-            (task, vec![PodPlacement { pod: 0, host, devices }].try_into().expect("one fits"))
+            (task, vec![place(0, host, devices)].try_into().expect("one fits"))
         };
-        self.all().into_iter().map(place).collect()
+        self.all().into_iter().map(placed).collect()
     }
 
     fn start<T: Config>(&self) {
@@ -475,10 +514,7 @@ mod benchmarks {
         for number in 0..h {
             let task = first + u64::from(number);
             let device = || vec![0u8].try_into().expect("one fits");
-            let pods = vec![
-                PodPlacement { pod: 0, host: host_id(SHARED), devices: device() },
-                PodPlacement { pod: 1, host: online_host::<T>(number), devices: device() },
-            ];
+            let pods = vec![place(0, host_id(SHARED), device()), place(1, online_host::<T>(number), device())];
             Pallet::<T>::do_assign(tenant::<T>(), task, pods.try_into().expect("two fit")).expect("they fit");
             let pair = leases::<T>(task);
             for (lease, host) in &pair {
@@ -538,9 +574,9 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn expire() {
+    fn expire(v: Linear<1, MAX_VICTIMS>) {
         prepare::<T>();
-        let task = submitted::<T>(TaskKind::Job, 1);
+        let task = Preempting::begin::<T>(v).tell::<T>();
         set_time::<T>(BEGIN + HOUR + 1);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
@@ -615,33 +651,24 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn preempt(v: Linear<1, MAX_VICTIMS>) {
+    fn preempt(l: Linear<2, 32>) {
         prepare::<T>();
-        let mut victims = Vec::new();
-        for _ in 0..v {
-            let (task, leases) = running::<T>(TaskKind::Job, MAX_PODS);
-            guard::<T>(&leases, &online_host::<T>(MAX_PODS));
-            victims.push(task);
-        }
-        let (wanting, scheduler) = urgent::<T>();
+        let Preempting { wanting, victims, pods, scheduler } = Preempting::begin::<T>(l / 2);
         let told = victims.clone().try_into().expect("there are not too many");
         #[extrinsic_call]
-        _(RawOrigin::Signed(scheduler), wanting, told);
+        _(RawOrigin::Signed(scheduler), wanting, told, pods);
         let is_told = |task: &TaskId| Pallet::<T>::record(*task).expect("it exists").preemption.is_some();
         assert!(victims.iter().all(is_told));
     }
 
     #[benchmark]
-    fn finish_preemption(p: Linear<1, MAX_PODS>) {
+    fn finish_preemption(l: Linear<2, 32>) {
         prepare::<T>();
-        let (task, leases) = running::<T>(TaskKind::Job, p);
-        guard::<T>(&leases, &online_host::<T>(MAX_PODS));
-        let (wanting, scheduler) = urgent::<T>();
-        Pallet::<T>::do_preempt(&scheduler, wanting, &[task]).expect("it may be made to leave");
+        let wanting = Preempting::begin::<T>(l / 2).tell::<T>();
         set_time::<T>(BEGIN + HOUR / 2);
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("anyone", 0, 0)), task);
-        assert_eq!(state::<T>(task), TaskStateTag::Queued);
+        _(RawOrigin::Signed(account("anyone", 0, 0)), wanting);
+        assert_eq!(state::<T>(wanting), TaskStateTag::Assigned);
     }
 
     #[benchmark]
@@ -654,7 +681,7 @@ mod benchmarks {
         // What is looked at last speaks against the one that is named.
         hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
+        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices(), Balance::MAX);
         let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;
         assert_eq!(standby.map(|standby| standby.host), Some(host));
     }
@@ -672,7 +699,7 @@ mod benchmarks {
         let scheduler = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
         #[extrinsic_call]
-        _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices());
+        _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices(), Balance::MAX);
         assert_eq!(leases::<T>(task)[0].1, host);
     }
 
@@ -736,9 +763,12 @@ mod benchmarks {
         prepare::<T>();
         let who = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(who.clone()).expect("it has coins");
+        // Its release costs more than the beginning of its unbonding period.
+        Pallet::<T>::do_unbond_scheduler(who.clone()).expect("it is one");
+        set_time::<T>(BEGIN + CurrentParams::<T>::get().scheduler_unbonding_ms);
         #[extrinsic_call]
         _(RawOrigin::Signed(who.clone()));
-        assert!(!Schedulers::<T>::contains_key(who));
+        assert!(!LeavingSchedulers::<T>::contains_key(who));
     }
 
     #[benchmark]

@@ -95,6 +95,11 @@ impl Case {
         self.record.state == TaskState::Running && self.record.preemption.is_some()
     }
 
+    /// Whether it runs and was told to leave for this task.
+    pub fn leaves_for(&self, wanting: TaskId) -> bool {
+        self.is_told_to_leave() && self.record.preemption.is_some_and(|told| told.wanting == wanting)
+    }
+
     pub fn places(&self) -> core::ops::Range<usize> {
         0..self.record.leases.len()
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     faults::Fault, rate, AccountId, Attempt, Balance, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState,
-    RequeueReason, TaskId, TaskKind, TaskState, TaskStateTag, TenantConduct,
+    NoticeState, RequeueReason, TaskId, TaskKind, TaskState, TaskStateTag, TenantConduct,
 };
 
 use crate::{
@@ -69,13 +69,14 @@ impl<T: Config> Pallet<T> {
         Ok(pods)
     }
 
-    /// Returns how many leases the task had.
+    /// Returns how many leases the task had, or how many had been told to leave for it.
     pub(crate) fn do_cancel(tenant: AccountId, task: TaskId) -> Result<u32, DispatchError> {
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.tenant == tenant, Error::<T>::NotTenant);
         case.go::<T>(TaskState::Cancelled, desk.now)?;
-        let pods = case.record.leases.len() as u32;
+        let told = desk.withdraw_notice(&mut case, NoticeState::Absent);
+        let pods = (case.record.leases.len() as u32).max(told);
         let has_started = case.record.leases.iter().any(|lease| lease.started_at.is_some());
         desk.end_live(&mut case, EndReason::Cancelled);
         let bills = desk.close_all(&mut case);
@@ -90,17 +91,19 @@ impl<T: Config> Pallet<T> {
         Ok(pods)
     }
 
-    pub(crate) fn do_expire(task: TaskId) -> DispatchResult {
+    /// Returns how many had been told to leave for the task.
+    pub(crate) fn do_expire(task: TaskId) -> Result<u32, DispatchError> {
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Queued, Error::<T>::NotQueued);
         let passed = case.deadline().is_some_and(|deadline| desk.now > deadline);
         ensure!(passed, Error::<T>::DeadlineNotPassed);
         case.go::<T>(TaskState::Expired, desk.now)?;
+        let told = desk.withdraw_notice(&mut case, NoticeState::Absent);
         desk.put(case);
         desk.commit()?;
         Self::deposit_event(Event::Expired { task });
-        Ok(())
+        Ok(told)
     }
 
     /// Returns how many leases the task had.

@@ -3,7 +3,7 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
+//! This file declares. `submitting.rs`, `schedulers.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
 //! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
@@ -25,6 +25,7 @@ mod judging;
 mod keeping;
 mod preempting;
 mod reporting;
+mod schedulers;
 mod settling;
 mod submitting;
 mod surviving;
@@ -40,7 +41,7 @@ mod tests;
 
 pub use index::Page;
 pub use pallet::*;
-pub use types::{ArchivePage, Params};
+pub use types::{ArchivePage, LeavingScheduler, Params};
 pub use views::MAX_LISTED;
 pub use weights::WeightInfo;
 
@@ -61,8 +62,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
         AccountId, Balance, DeviceIndices, Digest, EndReason, HostFailure, HostId, IndexTag, Lease, LeaseBill, LeaseId,
-        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId,
-        TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS, MAX_VICTIMS,
+        Manifest, Moment, PageKey, PodPlacement, PodResult, PreemptionNotice, Report, RequeueReason, Resources,
+        SpecRecord, StandbyPlace, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS,
+        MAX_BATCH, MAX_PODS, MAX_VICTIMS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -126,6 +128,14 @@ pub mod pallet {
     /// Who may assign tasks of others, each with the bond that is held for it.
     #[pallet::storage]
     pub type Schedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Balance>;
+
+    /// Schedulers that have left, each with the bond that is still held and the time of its release.
+    #[pallet::storage]
+    pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
+
+    /// Which spot tasks were told to leave, by the waiting task for which. While that task waits.
+    #[pallet::storage]
+    pub type PreemptionNotices<T: Config> = StorageMap<_, Identity, TaskKey, PreemptionNotice>;
 
     /// The periods and amounts in force.
     #[pallet::storage]
@@ -277,15 +287,23 @@ pub mod pallet {
             /// Until then it may run on.
             ends_at: Moment,
         },
-        /// The notice of a spot task is void, because the task for which it was to leave waits no longer.
+        /// The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
+        /// when the notice was over.
         PreemptionWithdrawn {
             /// The spot task.
             task: TaskId,
             /// The task that waited.
             wanting: TaskId,
         },
-        /// A spot task left for a waiting task of higher priority. A rental is over, and its data is retained; others
-        /// wait again.
+        /// The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves.
+        PreemptionFailed {
+            /// The waiting task.
+            task: TaskId,
+            /// Why it could not be assigned.
+            error: DispatchError,
+        },
+        /// A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
+        /// its data is retained; others wait again.
         Preempted {
             /// The spot task.
             task: TaskId,
@@ -454,7 +472,14 @@ pub mod pallet {
             /// The account.
             who: AccountId,
         },
-        /// An account may no longer assign tasks of others and has its bond back.
+        /// An account may no longer assign tasks of others. Its bond is still held.
+        SchedulerLeaving {
+            /// The account.
+            who: AccountId,
+            /// From then on its bond can be released.
+            until: Moment,
+        },
+        /// An account that has left the schedulers has its bond back.
         SchedulerUnbonded {
             /// The account.
             who: AccountId,
@@ -610,9 +635,9 @@ pub mod pallet {
         AlreadyNoticed,
         /// The task was told to leave itself, and makes nobody leave until it runs again.
         WasPreempted,
-        /// The task was not told to leave.
+        /// Nobody was told to leave for the task.
         NotNoticed,
-        /// The notice of the task is not over.
+        /// The notice is not over.
         NoticeNotOver,
         /// The task does not allow that its pods are moved.
         NotMovable,
@@ -666,6 +691,20 @@ pub mod pallet {
         TooManyAttempts,
         /// This host has refused a pod of the task, or has not started it in time.
         HostRefusedTask,
+        /// The host asks for more than the rate with which the pod was to be placed there.
+        RateAbovePlan,
+        /// The account has left the schedulers, and its bond is held until the unbonding period is over.
+        StillUnbonding,
+        /// Others were told to leave for the task already.
+        NoticeStands,
+        /// The pods of the task did not fit when the notice of others was over: it may make others leave later.
+        NoticeTooSoon,
+        /// A task that is to leave has no pod on the hosts where the waiting task is to be placed.
+        VictimElsewhere,
+        /// The waiting task fits there without anybody leaving.
+        FitsWithoutVictims,
+        /// The unbonding period of schedulers is longer than a year.
+        SchedulerUnbondingTooLong,
     }
 
     #[pallet::hooks]
@@ -689,9 +728,9 @@ pub mod pallet {
         }
 
         /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        /// none. By a bonded scheduler, or by the tenant.
+        /// none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(1)]
-        #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS))]
+        #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS + MAX_VICTIMS))]
         pub fn assign(
             origin: OriginFor<T>,
             task: TaskId,
@@ -767,10 +806,11 @@ pub mod pallet {
 
         /// End a task that still waits after its deadline. By anyone.
         #[pallet::call_index(8)]
-        #[pallet::weight(<T as Config>::WeightInfo::expire())]
-        pub fn expire(origin: OriginFor<T>, task: TaskId) -> DispatchResult {
+        #[pallet::weight(<T as Config>::WeightInfo::expire(MAX_VICTIMS))]
+        pub fn expire(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
             ensure_signed(origin)?;
-            Self::do_expire(task)
+            let victims = Self::do_expire(task)?;
+            Ok(Some(<T as Config>::WeightInfo::expire(victims)).into())
         }
 
         /// Accept the result of a task of the caller before the dispute window passes.
@@ -790,7 +830,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::settle(pods)).into())
         }
 
-        /// Become a scheduler: the bond is held, and the caller may assign tasks of others.
+        /// Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays.
         #[pallet::call_index(11)]
         #[pallet::weight(<T as Config>::WeightInfo::bond_scheduler())]
         pub fn bond_scheduler(origin: OriginFor<T>) -> DispatchResult {
@@ -798,7 +838,7 @@ pub mod pallet {
             Self::do_bond_scheduler(who)
         }
 
-        /// Cease to be a scheduler and get the bond back.
+        /// Cease to be a scheduler. The bond stays held for the unbonding period; the same call releases it afterwards.
         #[pallet::call_index(12)]
         #[pallet::weight(<T as Config>::WeightInfo::unbond_scheduler())]
         pub fn unbond_scheduler(origin: OriginFor<T>) -> DispatchResult {
@@ -910,27 +950,31 @@ pub mod pallet {
             Ok(Some(reporting::report_weight::<T>(&report, pods)).into())
         }
 
-        /// Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
-        /// By a bonded scheduler.
+        /// Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
+        /// on until the notice is over. By a bonded scheduler.
         #[pallet::call_index(23)]
-        #[pallet::weight(<T as Config>::WeightInfo::preempt(victims.len() as u32))]
-        pub fn preempt(origin: OriginFor<T>, wanting: TaskId, victims: UpTo<TaskId, MAX_VICTIMS>) -> DispatchResult {
+        #[pallet::weight(<T as Config>::WeightInfo::preempt(preempting::most_leases(victims.len())))]
+        pub fn preempt(
+            origin: OriginFor<T>,
+            wanting: TaskId,
+            victims: UpTo<TaskId, MAX_VICTIMS>,
+            pods: UpTo<PodPlacement, MAX_PODS>,
+        ) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
-            Self::do_preempt(&who, wanting, &victims)
+            Self::do_preempt(who, wanting, victims, pods)
         }
 
-        /// End a spot task whose notice is over: it is paid until now and waits again. Where the task for which it was
-        /// to leave waits no longer, the notice is void. By anyone.
+        /// Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
+        /// their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
         #[pallet::call_index(24)]
-        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(MAX_PODS))]
-        pub fn finish_preemption(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
+        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(preempting::most_leases(MAX_VICTIMS as usize)))]
+        pub fn finish_preemption(origin: OriginFor<T>, wanting: TaskId) -> DispatchResultWithPostInfo {
             ensure_signed(origin)?;
-            let pods = Self::do_finish_preemption(task)?;
-            Ok(Some(<T as Config>::WeightInfo::finish_preemption(pods)).into())
+            Self::do_finish_preemption(wanting)
         }
 
         /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        /// now. By a bonded scheduler, or by the tenant.
+        /// now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(25)]
         #[pallet::weight(<T as Config>::WeightInfo::name_standby())]
         pub fn name_standby(
@@ -938,18 +982,26 @@ pub mod pallet {
             lease: LeaseId,
             host: HostId,
             devices: DeviceIndices,
+            #[pallet::compact] rate_per_hour: Balance,
         ) -> DispatchResult {
             let who = ensure_signed(origin)?;
-            Self::do_name_standby(&who, lease, host, devices)
+            Self::do_name_standby(&who, lease, StandbyPlace { host, devices, rate_per_hour })
         }
 
         /// Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates.
+        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
+        /// higher rate than is named.
         #[pallet::call_index(26)]
         #[pallet::weight(<T as Config>::WeightInfo::move_pod())]
-        pub fn move_pod(origin: OriginFor<T>, lease: LeaseId, host: HostId, devices: DeviceIndices) -> DispatchResult {
+        pub fn move_pod(
+            origin: OriginFor<T>,
+            lease: LeaseId,
+            host: HostId,
+            devices: DeviceIndices,
+            #[pallet::compact] rate_per_hour: Balance,
+        ) -> DispatchResult {
             let who = ensure_signed(origin)?;
-            Self::do_move_pod(&who, lease, host, devices)
+            Self::do_move_pod(&who, lease, StandbyPlace { host, devices, rate_per_hour })
         }
     }
 

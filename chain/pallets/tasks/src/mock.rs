@@ -54,6 +54,7 @@ pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
+pub const SCHEDULER_UNBONDING: u64 = 2 * HOUR;
 pub const HOST_BOND: Balance = 5 * GTY;
 
 /// Everyone who has coins at genesis.
@@ -260,8 +261,10 @@ pub fn submit_wide(spec: TaskSpec) -> TaskId {
     task
 }
 
+/// A placement at whatever rate the task allows.
 pub fn place(pod: u8, number: u8, devices: &[u8]) -> PodPlacement {
-    PodPlacement { pod, host: host(number), devices: devices.to_vec().try_into().expect("few devices") }
+    let devices = devices.to_vec().try_into().expect("few devices");
+    PodPlacement { pod, host: host(number), devices, rate_per_hour: Balance::MAX }
 }
 
 pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {
@@ -457,6 +460,7 @@ impl Default for ExtBuilder {
                 report_grace_ms: REPORT_GRACE,
                 max_refusals: 2,
                 refusal_fee: REFUSAL_FEE,
+                scheduler_unbonding_ms: SCHEDULER_UNBONDING,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -1,11 +1,8 @@
-//! Submitting tasks, and becoming a scheduler.
+//! Submitting tasks.
 
 use frame_support::{
     pallet_prelude::*,
-    traits::{
-        fungible::{InspectHold, MutateHold},
-        tokens::Precision,
-    },
+    traits::fungible::{InspectHold, MutateHold},
 };
 use gantry_primitives::{
     ids::TASK_IDS_END, rate, AccountId, Balance, IndexTag, Manifest, Moment, SpecRecord, TaskId, TaskKey, TaskKind,
@@ -14,7 +11,7 @@ use gantry_primitives::{
 
 use crate::{
     billing, hosts, index::Index, types::MAX_REPLICAS, ByTenant, Config, CurrentParams, Error, Event, HoldReason,
-    Manifests, NextTaskId, Pallet, Params, Schedulers, Specs, Tasks,
+    Manifests, NextTaskId, Pallet, Params, Specs, Tasks,
 };
 
 impl<T: Config> Pallet<T> {
@@ -70,6 +67,7 @@ impl<T: Config> Pallet<T> {
             submitted_at: now,
             changed_at: now,
             preemption: None,
+            notice: Default::default(),
             leases: BoundedVec::new(),
             checkpoints: BoundedVec::new(),
         };
@@ -126,34 +124,8 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    pub(crate) fn do_bond_scheduler(who: AccountId) -> DispatchResult {
-        ensure!(!Schedulers::<T>::contains_key(&who), Error::<T>::AlreadyScheduler);
-        let bond = CurrentParams::<T>::get().scheduler_bond;
-        if bond > 0 {
-            <T as Config>::Currency::hold(&HoldReason::SchedulerBond.into(), &who, bond)
-                .map_err(|_| Error::<T>::SchedulerCannotPay)?;
-        }
-        Schedulers::<T>::insert(&who, bond);
-        Self::deposit_event(Event::SchedulerBonded { who });
-        Ok(())
-    }
-
-    pub(crate) fn do_unbond_scheduler(who: AccountId) -> DispatchResult {
-        let bond = Schedulers::<T>::take(&who).ok_or(Error::<T>::NotScheduler)?;
-        if bond > 0 {
-            <T as Config>::Currency::release(&HoldReason::SchedulerBond.into(), &who, bond, Precision::Exact)?;
-        }
-        Self::deposit_event(Event::SchedulerUnbonded { who });
-        Ok(())
-    }
-
     /// What is held of `who` for manifests and tasks that the chain keeps.
     pub(crate) fn deposit_held(who: &AccountId) -> Balance {
         <T as Config>::Currency::balance_on_hold(&HoldReason::Deposit.into(), who)
-    }
-
-    /// What is held of `who` as the bond of a scheduler.
-    pub(crate) fn scheduler_bond_held(who: &AccountId) -> Balance {
-        <T as Config>::Currency::balance_on_hold(&HoldReason::SchedulerBond.into(), who)
     }
 }

@@ -2,8 +2,8 @@
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    lease_id, AccountId, Balance, Billing, DeviceIndices, Digest, EndReason, Escrow, HostId, Lease, LeaseId,
-    LeaseState, PodCheckpoint, StandbyPlace, Survival, TaskRecord,
+    lease_id, AccountId, Balance, Billing, Digest, EndReason, Escrow, Lease, LeaseId, LeaseState, PodCheckpoint,
+    StandbyPlace, Survival, TaskRecord,
 };
 
 use crate::{
@@ -16,15 +16,11 @@ pub(crate) struct Room {
     at: StandbyPlace,
     generation: u16,
     rate_per_hour: Balance,
+    assigned_by: Option<AccountId>,
 }
 
 impl<T: Config> Pallet<T> {
-    pub(crate) fn do_name_standby(
-        who: &AccountId,
-        lease: LeaseId,
-        host: HostId,
-        devices: DeviceIndices,
-    ) -> DispatchResult {
+    pub(crate) fn do_name_standby(who: &AccountId, lease: LeaseId, named: StandbyPlace) -> DispatchResult {
         let mut desk = Desk::<T>::new();
         let (mut case, place) = desk.open_lease(lease)?;
         Self::ensure_may_place(who, &case)?;
@@ -33,10 +29,10 @@ impl<T: Config> Pallet<T> {
         if let Some(named) = &case.record.leases[place].standby {
             ensure!(desk.ensure_suits(&case, place, named).is_err(), Error::<T>::StandbyStands);
         }
+        let host = named.host.clone();
         let providers = [&host, &case.record.leases[place].host].map(hosts::Pallet::<T>::provider_of);
         let [there, here] = providers;
         ensure!(there? != here?, Error::<T>::StandbyOfSameProvider);
-        let named = StandbyPlace { host: host.clone(), devices };
         desk.ensure_suits(&case, place, &named)?;
         case.record.leases[place].standby = Some(named);
         desk.put(case);
@@ -45,7 +41,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    pub(crate) fn do_move_pod(who: &AccountId, lease: LeaseId, host: HostId, devices: DeviceIndices) -> DispatchResult {
+    pub(crate) fn do_move_pod(who: &AccountId, lease: LeaseId, to: StandbyPlace) -> DispatchResult {
         let mut desk = Desk::<T>::new();
         let (case, place) = desk.open_lease(lease)?;
         Self::ensure_may_place(who, &case)?;
@@ -53,12 +49,13 @@ impl<T: Config> Pallet<T> {
         ensure!(of.state.is_live(), Error::<T>::LeaseEnded);
         ensure!(case.spec().moves_pods(), Error::<T>::NotMovable);
         ensure!(!case.is_told_to_leave(), Error::<T>::AlreadyNoticed);
-        ensure!(of.host != host, Error::<T>::SameHost);
+        ensure!(of.host != to.host, Error::<T>::SameHost);
         let in_order = desk.serves_well(of)?;
         ensure!(!in_order || *who == case.record.tenant, Error::<T>::HostInOrder);
         // A host from which a pod is moved for its own sake sells no more than the time that was used.
         let billing = if in_order { EndReason::Moved.billing(case.spec().kind) } else { Billing::ProRata };
-        let room = desk.room_at(&case, place, StandbyPlace { host, devices }, EndReason::Moved, billing)?;
+        let mut room = desk.room_at(&case, place, to, EndReason::Moved, billing)?;
+        room.assigned_by = Some(who.clone()).filter(|who| *who != case.record.tenant);
         desk.go_on(case, place, room, EndReason::Moved, billing);
         desk.commit()
     }
@@ -114,7 +111,7 @@ impl<T: Config> Desk<T> {
         ensure!(self.is_in_order(&at.host)?, Error::<T>::HostDeteriorates);
         self.ensure_apart(case, Some(place), [&at.host])?;
         self.ensure_fits(case.id(place), &at.host, &case.shared, &at.devices)?;
-        self.rate_at(case.spec(), &at.host, &at.devices)?;
+        self.rate_at(case.spec(), &at.host, &at.devices, at.rate_per_hour)?;
         Ok(())
     }
 
@@ -133,12 +130,12 @@ impl<T: Config> Desk<T> {
         let away = self.downtime_of(&after.host)?;
         after.end_billed(reason, billing, case.spec().kind, self.now, away, self.forfeited_ms);
         self.ensure_suits(case, place, &at)?;
-        let rate_per_hour = self.rate_at(case.spec(), &at.host, &at.devices)?;
+        let rate_per_hour = self.rate_at(case.spec(), &at.host, &at.devices, at.rate_per_hour)?;
         let is_covered = after.escrow.accrued < after.escrow.deposit || rate_per_hour == 0;
         ensure!(is_covered, Error::<T>::DepositUsedUp);
         let id = lease_id(case.task, after.pod, generation);
         self.take(id, &at.host, &case.shared, &at.devices)?;
-        Ok(Room { at, generation, rate_per_hour })
+        Ok(Room { at, generation, rate_per_hour, assigned_by: after.assigned_by })
     }
 
     /// Takes room at the standby of a lease that is lost; none where it has none, or has been told to leave.
@@ -151,13 +148,14 @@ impl<T: Config> Desk<T> {
     /// deposit is that of the new one.
     pub fn go_on(&mut self, mut case: Case, place: usize, room: Room, reason: EndReason, billing: Billing) {
         let (task, from) = (case.task, case.id(place));
-        let Room { at: StandbyPlace { host, devices }, generation, rate_per_hour } = room;
+        let Room { at: StandbyPlace { host, devices, .. }, generation, rate_per_hour, assigned_by } = room;
         self.leave(&mut case, place, reason, billing);
         let (bill, deposit) = self.carry_on(&mut case, place);
         let pod = case.record.leases[place].pod;
         let escrow = Escrow::new(deposit, rate_per_hour, case.spec().unit);
         case.record.generation = generation;
-        case.record.leases[place] = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
+        let lease = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
+        case.record.leases[place] = Lease { assigned_by, ..lease };
         let to = case.id(place);
         self.put(case);
         Pallet::<T>::deposit_event(Event::LeaseMoved { task, from, to, host, rate_per_hour, deposit, bill, reason });

@@ -5,14 +5,15 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::ensure;
 use gantry_primitives::{
     layout::{are_apart, Apart},
-    lease_id, AccountId, Balance, Device, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources,
-    StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
+    lease_id, AccountId, Balance, Device, HostId, HostRecord, IndexTag, LeaseId, LeaseState, NoticeState, PageKey,
+    PreemptionNotice, Resources, StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
+    TaskStateTag, MILLI_PER_DEVICE,
 };
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, Manifests, NextTaskId,
-    Pallet, Schedulers, Specs, Tasks,
+    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
+    Manifests, NextTaskId, Pallet, PreemptionNotices, Schedulers, Specs, Tasks,
 };
 
 /// What a lease holds of a host.
@@ -45,8 +46,16 @@ impl<T: Config> Pallet<T> {
             "TASK-13: each task that was submitted is kept or archived"
         );
         Self::check_specs(&books)?;
+        Self::check_notices()?;
         for (who, bond) in Schedulers::<T>::iter() {
             ensure!(Self::scheduler_bond_held(&who) == bond, "TASK-9: what is held of a scheduler is its bond");
+            ensure!(!LeavingSchedulers::<T>::contains_key(&who), "TASK-9: a scheduler has left or has not");
+        }
+        for (who, leaving) in LeavingSchedulers::<T>::iter() {
+            ensure!(
+                Self::scheduler_bond_held(&who) == leaving.bond,
+                "TASK-9: what is held of a scheduler that has left is its bond"
+            );
         }
         Self::check_escrows(&books)?;
         Self::check_hosts(books.held)
@@ -153,6 +162,31 @@ impl<T: Config> Pallet<T> {
             Apart::ByProvider => hosts.map(|host| hosts::Pallet::<T>::provider_of(&host)).collect::<Result<_, _>>()?,
         };
         ensure!(are_apart(&[], &shared), "TASK-21: the pods of a task that live lie as its layout says");
+        Ok(())
+    }
+
+    /// Each notice is that of a waiting task, and each running task that was told to leave is named by one.
+    fn check_notices() -> Result<(), TryRuntimeError> {
+        for (key, notice) in PreemptionNotices::<T>::iter() {
+            let record = Tasks::<T>::get(key).ok_or("TASK-23: the task of a notice is kept")?;
+            let stands = record.notice == NoticeState::Standing(notice.ends_at);
+            ensure!(stands && record.state == TaskState::Queued, "TASK-23: the task of a notice waits");
+        }
+        for (key, record) in Tasks::<T>::iter() {
+            let stands = matches!(record.notice, NoticeState::Standing(_));
+            ensure!(
+                stands == PreemptionNotices::<T>::contains_key(key),
+                "TASK-23: a task has a notice exactly where it says so"
+            );
+            let Some(told) = record.preemption.filter(|_| record.state == TaskState::Running) else { continue };
+            let notice = PreemptionNotices::<T>::get(TaskKey::from(told.wanting));
+            let names =
+                |notice: PreemptionNotice| notice.ends_at == told.ends_at && notice.victims.contains(&key.task());
+            ensure!(
+                notice.is_some_and(names),
+                "TASK-24: a task that was told to leave is named by a notice that stands"
+            );
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
-use gantry_primitives::{Balance, Digest, MAX_ATTEMPTS};
+use gantry_primitives::{Balance, Digest, Moment, MAX_ATTEMPTS};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,8 @@ use crate::Error;
 
 /// No task has more replicas whose results are compared.
 pub const MAX_REPLICAS: u8 = 3;
+
+const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 
 /// The periods and amounts of the tasks pallet.
 #[derive(
@@ -59,6 +61,8 @@ pub struct Params {
     pub max_refusals: u8,
     /// What a refusal costs the bond of the host. Where the tenant is blamed, at most the minimum charge of the tenant.
     pub refusal_fee: Balance,
+    /// The bond of a scheduler stays held for so many milliseconds after it has left; at most a year.
+    pub scheduler_unbonding_ms: u64,
 }
 
 impl Default for Params {
@@ -82,6 +86,7 @@ impl Default for Params {
             report_grace_ms: 900_000,
             max_refusals: 3,
             refusal_fee: 10_000_000_000,
+            scheduler_unbonding_ms: 7 * 24 * 3_600_000,
         }
     }
 }
@@ -103,8 +108,18 @@ impl Params {
         ensure!(self.checkpoint_min_ms > 0, Error::CheckpointMinZero);
         ensure!(self.max_replicas <= MAX_REPLICAS, Error::MaxReplicasTooHigh);
         ensure!(self.report_grace_ms > 0, Error::ReportGraceZero);
+        ensure!(self.scheduler_unbonding_ms <= YEAR_MS, Error::SchedulerUnbondingTooLong);
         Ok(())
     }
+}
+
+/// A scheduler that has left, whose bond is still held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct LeavingScheduler {
+    /// What is held.
+    pub bond: Balance,
+    /// From then on it is released.
+    pub until: Moment,
 }
 
 /// What the chain keeps of 4,096 neighbouring tasks once they are pruned.

@@ -4,7 +4,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    Balance, Billing, DeviceIndices, Escrow, GpuRequest, HostFailure, HostId, Moment, PodResult, Resources, TaskKind,
+    AccountId, Balance, Billing, DeviceIndices, Escrow, GpuRequest, HostFailure, HostId, Moment, PodResult, Resources,
+    TaskKind,
 };
 
 /// Why a lease ended.
@@ -174,6 +175,9 @@ pub struct Lease {
     pub rated: bool,
     /// While it lives: where its pod goes on if the host fails.
     pub standby: Option<StandbyPlace>,
+    /// The bonded scheduler that opened it. None where the tenant did. A lease by which a pod goes on at its standby has
+    /// that of the lease before.
+    pub assigned_by: Option<AccountId>,
 }
 
 /// A place that was named in advance for the pod of a lease. It holds nothing of its host, and costs nothing: its room is
@@ -184,6 +188,10 @@ pub struct StandbyPlace {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
+    /// The rate of the pod there in base units an hour when the place was named. At a higher rate the pod does not go
+    /// there.
+    #[codec(compact)]
+    pub rate_per_hour: Balance,
 }
 
 impl Lease {
@@ -212,6 +220,7 @@ impl Lease {
             result: None,
             rated: false,
             standby: None,
+            assigned_by: None,
         }
     }
 

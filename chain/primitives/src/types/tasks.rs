@@ -5,7 +5,7 @@ use scale_info::TypeInfo;
 
 use super::{
     AccountId, Attempt, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment,
-    Placement, TaskId, UpTo, MAX_ATTEMPTS, MAX_PODS,
+    Placement, TaskId, UpTo, MAX_ATTEMPTS, MAX_PODS, MAX_VICTIMS,
 };
 
 /// What sort of work it is.
@@ -402,6 +402,33 @@ pub struct Preemption {
     pub ends_at: Moment,
 }
 
+/// Whether spot tasks were told to leave for a waiting task.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum NoticeState {
+    /// None were.
+    #[default]
+    Absent,
+    /// They were, and may run on until then. See [`PreemptionNotice`].
+    Standing(Moment),
+    /// They were, and did not leave, because the pods of the waiting task did not fit. Until then it makes nobody leave.
+    Withdrawn(Moment),
+}
+
+/// Which spot tasks leave for a waiting task, and where it is placed then.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct PreemptionNotice {
+    /// Who leaves.
+    pub victims: UpTo<TaskId, MAX_VICTIMS>,
+    /// Where the pods of the waiting task go.
+    pub pods: UpTo<PodPlacement, MAX_PODS>,
+    /// The scheduler that decided it.
+    pub scheduler: AccountId,
+    /// Until then the victims may run on.
+    pub ends_at: Moment,
+}
+
 /// The last state of a pod that its host has kept.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct PodCheckpoint {
@@ -439,6 +466,8 @@ pub struct TaskRecord {
     /// It was told to leave, and has not run anew since: while it runs its notice goes on, and while it waits it makes
     /// nobody leave.
     pub preemption: Option<Preemption>,
+    /// Whether others were told to leave for it.
+    pub notice: NoticeState,
     /// Its leases in the order of the pods: the live ones, and those that ended and were not given up for others.
     pub leases: UpTo<Lease, MAX_PODS>,
     /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: whatever runs the
@@ -504,4 +533,7 @@ pub struct PodPlacement {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
+    /// The rate of the pod there in base units an hour, as the scheduler saw it. At a higher rate it is not placed.
+    #[codec(compact)]
+    pub rate_per_hour: Balance,
 }

@@ -227,7 +227,8 @@ pub fn try_assign(tenant: u8, task: TaskId, hosts: &[u8]) -> Result<Vec<LeaseId>
             |device: &usize| of.devices[*device].milli_free == 1_000 && !taken.contains(&(*number, *device as u8));
         let device = (0..of.devices.len()).find(is_free).expect("a device is free") as u8;
         taken.push((*number, device));
-        pods.push(PodPlacement { pod, host: host(*number), devices: vec![device].try_into().expect("one fits") });
+        let devices = vec![device].try_into().expect("one fits");
+        pods.push(PodPlacement { pod, host: host(*number), devices, rate_per_hour: u128::MAX });
     }
     Tasks::assign(signed(tenant), task, pods.try_into().expect("they fit")).map_err(|refused| refused.error)?;
     Ok(record(task).leases.iter().map(|lease| lease_id(task, lease.pod, lease.generation)).collect())

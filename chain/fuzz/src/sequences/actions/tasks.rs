@@ -1,6 +1,6 @@
 //! The calls of the tasks pallet.
 
-use gantry_primitives::{HostFailure, IndexTag, LeaseState, Report, Survival, TaskKind, TaskState};
+use gantry_primitives::{HostFailure, IndexTag, LeaseState, NoticeState, Report, Survival, TaskKind, TaskState};
 use gantry_runtime::{Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_tasks::{Call, CurrentParams};
 
@@ -109,23 +109,27 @@ actions! {
             record.state == TaskState::Queued && spec.priority > 0
         });
         let victims = tasks_where(choices, 2, |record, spec| record.state == TaskState::Running && spec.spot);
-        call(TasksCall::preempt { wanting, victims: victims.try_into().expect("few") }, scheduler(choices))
+        let pods = pods_instead(choices, wanting, &victims).try_into().unwrap_or_default();
+        let victims = victims.try_into().expect("few");
+        call(TasksCall::preempt { wanting, victims, pods }, scheduler(choices))
     };
     "Tasks.finish_preemption" 30 |choices| {
-        let (task, _) = task_where(choices, |record, _| record.preemption.is_some());
-        call(TasksCall::finish_preemption { task }, anyone(choices))
+        let (wanting, _) = task_where(choices, |record, _| matches!(record.notice, NoticeState::Standing(_)));
+        call(TasksCall::finish_preemption { wanting }, anyone(choices))
     };
     "Tasks.name_standby" 50 |choices| {
         let found = lease_where(choices, |lease, _, spec| lease.state.is_live() && spec.survival == Survival::Standby);
         let (host, devices) = place(choices, found.id);
         let origin = if choices.byte() < 200 { signed(SCHEDULER) } else { signed_by(found.tenant) };
-        call(TasksCall::name_standby { lease: found.id, host, devices }, origin)
+        let rate_per_hour = rate(choices);
+        call(TasksCall::name_standby { lease: found.id, host, devices, rate_per_hour }, origin)
     };
     "Tasks.move_pod" 40 |choices| {
         let found = lease_where(choices, |lease, _, spec| lease.state.is_live() && spec.moves_pods());
         let (host, devices) = place(choices, found.id);
         let origin = if choices.byte() < 160 { signed_by(found.tenant) } else { signed(SCHEDULER) };
-        call(TasksCall::move_pod { lease: found.id, host, devices }, origin)
+        let rate_per_hour = rate(choices);
+        call(TasksCall::move_pod { lease: found.id, host, devices, rate_per_hour }, origin)
     };
     "Tasks.report_checkpoint" 30 |choices| {
         let found = any_lease(choices, is_active);
@@ -164,6 +168,7 @@ actions! {
         params.refusal_fee = choices.pick(&[GTY / 1_000, 0, 6 * GTY]);
         params.refused_item_fine = choices.pick(&[GTY / 1_000, 6 * GTY, 1]);
         params.scheduler_bond = choices.pick(&[100 * GTY, 0]);
+        params.scheduler_unbonding_ms = choices.pick(&[MINUTE, 0, HOUR]);
         params.min_charge_ms = choices.pick(&[10_000, 0, HOUR]);
         params.poor_ppm = choices.pick(&[300_000, 1_000_000, 1_000_001]);
         params.start_timeout_ms = choices.pick(&[MINUTE, 1, HOUR]);

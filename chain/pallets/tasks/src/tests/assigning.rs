@@ -1,5 +1,5 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{IndexTag, LeaseState, PodPlacement, TaskId, TaskSpec, TaskState};
+use gantry_primitives::{Ask, IndexTag, LeaseState, PodPlacement, TaskId, TaskSpec, TaskState};
 use pallet_gantry_hosts::Error as HostsError;
 use sp_runtime::DispatchError;
 
@@ -47,6 +47,27 @@ fn the_loser_of_a_race_is_told_so() {
         let (task, _) = assigned();
         refused(task, vec![place(0, 10, &[1])], Error::<Test>::NotQueued);
         refused(99, vec![place(0, 10, &[1])], Error::<Test>::NoSuchTask);
+    });
+}
+
+#[test]
+fn a_lease_names_the_scheduler_that_opened_it() {
+    on_chain(|| {
+        online_host(10);
+        let tasks: Vec<_> = (0..4).map(|_| submit(gang(1))).collect();
+        let pods = || placed(vec![place(0, 10, &[])]);
+        let assigned_by = |task| lease(leases_of(task)[0]).assigned_by;
+        assert_ok!(try_assign(signed(SCHEDULER), tasks[0], pods()));
+        assert_eq!(assigned_by(tasks[0]), Some(account(SCHEDULER)));
+        let batch = vec![(tasks[1], pods())].try_into().expect("one fits");
+        assert_ok!(Tasks::assign_batch(signed(SCHEDULER), batch));
+        assert_eq!(assigned_by(tasks[1]), Some(account(SCHEDULER)));
+        assert_ok!(try_assign(signed(TENANT), tasks[2], pods()));
+        assert_eq!(assigned_by(tasks[2]), None);
+        // A tenant that is a scheduler, too, places its own task as its tenant.
+        assert_ok!(Tasks::bond_scheduler(signed(TENANT)));
+        assert_ok!(try_assign(signed(TENANT), tasks[3], pods()));
+        assert_eq!(assigned_by(tasks[3]), None);
     });
 }
 
@@ -245,5 +266,42 @@ fn pods_are_numbered_without_gap_or_repeat() {
         refused(task, vec![place(0, 10, &[]), place(2, 10, &[])], Error::<Test>::PodOutOfRange);
         refused(task, vec![place(1, 10, &[]), place(1, 10, &[])], Error::<Test>::PodRepeated);
         assign(task, vec![place(0, 10, &[]), place(1, 10, &[])]);
+    });
+}
+
+#[test]
+fn a_pod_is_not_placed_at_a_higher_rate_than_the_scheduler_planned_with() {
+    on_chain(|| {
+        online_host(10);
+        let task = submit(spec());
+        let planned = |rate_per_hour| vec![PodPlacement { rate_per_hour, ..place(0, 10, &[0]) }];
+        refused(task, planned(RATE - 1), Error::<Test>::RateAbovePlan);
+        refused(task, planned(0), Error::<Test>::RateAbovePlan);
+        assign(task, planned(RATE));
+        assert_eq!(lease(leases_of(task)[0]).escrow.rate_per_hour, RATE);
+    });
+}
+
+#[test]
+fn a_provider_that_raises_its_price_after_the_plan_gets_neither_the_pod_nor_more_coins() {
+    on_chain(|| {
+        online_host(10);
+        let (single, of_batch) = (submit(spec()), submit(spec()));
+        let planned = || vec![PodPlacement { rate_per_hour: RATE, ..place(0, 10, &[0]) }];
+        // Still within the price limit of the tasks.
+        let raised = Ask { gpu_per_hour: 3 * GTY / 2, ..ask() };
+        assert_ok!(Hosts::set_ask(signed(PROVIDER), host(10), raised));
+        refused(single, planned(), Error::<Test>::RateAbovePlan);
+        let batch = vec![(of_batch, placed(planned()))].try_into().expect("one fits");
+        task_events();
+        assert_ok!(Tasks::assign_batch(signed(SCHEDULER), batch));
+        let error = Error::<Test>::RateAbovePlan.into();
+        let refused_item = Event::ItemRefused { index: 0, task: of_batch, error };
+        assert_eq!(task_events(), [refused_item, Event::BatchDone { accepted: 0, refused: 1 }]);
+        assert_eq!(host_record(10).free, host_record(10).total);
+        assert_eq!(Billing::held(&account(TENANT)), 0);
+        // A lower price is no reason to refuse.
+        assert_ok!(Hosts::set_ask(signed(PROVIDER), host(10), Ask { gpu_per_hour: 1, ..ask() }));
+        assign(single, planned());
     });
 }

@@ -42,6 +42,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "refusedItemFine",
             "reportGraceMs",
             "schedulerBond",
+            "schedulerUnbondingMs",
             "startTimeoutMs"
         ]
     );

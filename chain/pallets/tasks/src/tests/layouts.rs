@@ -1,7 +1,7 @@
 //! Pods of one task that lie as its layout says.
 
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{EndReason, HostFailure, Layout, LeaseState, Survival, TaskId, TaskSpec, TaskState};
+use gantry_primitives::{Balance, EndReason, HostFailure, Layout, LeaseState, Survival, TaskId, TaskSpec, TaskState};
 use sp_runtime::DispatchError;
 
 use crate::{mock::*, Error, Event, WeightInfo};
@@ -78,7 +78,8 @@ fn a_pod_is_not_moved_beside_another() {
         let task = running_on_two(Layout::Hosts, Survival::Move);
         let lease = leases_of(task)[0];
         let to = |number, device: u8| {
-            Tasks::move_pod(signed(TENANT), lease, host(number), vec![device].try_into().expect("one fits"))
+            let devices = vec![device].try_into().expect("one fits");
+            Tasks::move_pod(signed(TENANT), lease, host(number), devices, Balance::MAX)
         };
         assert_noop!(to(11, 1), Error::<Test>::HostRepeated);
         assert_ok!(to(12, 0));
@@ -91,7 +92,8 @@ fn a_pod_may_be_moved_to_another_host_of_the_provider_it_leaves() {
     on_chain(|| {
         let task = running_on_two(Layout::Providers, Survival::Move);
         let lease = leases_of(task)[0];
-        let to = |number| Tasks::move_pod(signed(TENANT), lease, host(number), vec![0].try_into().expect("one fits"));
+        let device = || vec![0].try_into().expect("one fits");
+        let to = |number| Tasks::move_pod(signed(TENANT), lease, host(number), device(), Balance::MAX);
         // 13 belongs to the provider of 11.
         assert_noop!(to(13), Error::<Test>::ProviderRepeated);
         assert_ok!(to(12));
@@ -105,7 +107,7 @@ fn no_standby_is_named_where_another_pod_is() {
         let leases = leases_of(task);
         let name = |number, device: u8| {
             let devices = vec![device].try_into().expect("one fits");
-            Tasks::name_standby(signed(SCHEDULER), leases[0], host(number), devices)
+            Tasks::name_standby(signed(SCHEDULER), leases[0], host(number), devices, Balance::MAX)
         };
         assert_noop!(name(11, 1), Error::<Test>::HostRepeated);
         assert_ok!(name(13, 0));
@@ -122,7 +124,7 @@ fn a_standby_where_another_pod_is_by_then_takes_nothing_over() {
         let task = running_on_two(Layout::Hosts, Survival::Standby);
         let leases = leases_of(task);
         let devices = vec![0].try_into().expect("one fits");
-        assert_ok!(Tasks::name_standby(signed(SCHEDULER), leases[0], host(13), devices));
+        assert_ok!(Tasks::name_standby(signed(SCHEDULER), leases[0], host(13), devices, Balance::MAX));
         assign(task, vec![place(2, 13, &[1])]);
         task_events();
         assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::DriverError));
@@ -145,7 +147,8 @@ fn what_has_ended_is_in_nobodys_way() {
         work(1_000);
         assert_ok!(Tasks::report_result(host_origin(11), leases[1], result(1_000)));
         assert_eq!(lease(leases[1]).state, LeaseState::Ended(EndReason::Completed));
-        assert_ok!(Tasks::move_pod(signed(TENANT), leases[0], host(11), vec![0].try_into().expect("one fits")));
+        let device = vec![0].try_into().expect("one fits");
+        assert_ok!(Tasks::move_pod(signed(TENANT), leases[0], host(11), device, Balance::MAX));
     });
 }
 

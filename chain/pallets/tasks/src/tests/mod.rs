@@ -17,6 +17,7 @@ mod random_calls;
 mod rating;
 mod rentals;
 mod reports;
+mod schedulers;
 mod services;
 mod submitting;
 mod surviving;

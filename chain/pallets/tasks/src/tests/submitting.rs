@@ -187,21 +187,6 @@ fn someone_without_coins_cannot_submit() {
 }
 
 #[test]
-fn a_scheduler_bonds_and_unbonds_once() {
-    on_chain(|| {
-        let before = worth(&account(ANYONE));
-        assert_noop!(Tasks::unbond_scheduler(signed(ANYONE)), Error::<Test>::NotScheduler);
-        assert_ok!(Tasks::bond_scheduler(signed(ANYONE)));
-        assert_eq!(Tasks::scheduler_bond_held(&account(ANYONE)), SCHEDULER_BOND);
-        assert_noop!(Tasks::bond_scheduler(signed(ANYONE)), Error::<Test>::AlreadyScheduler);
-        assert_ok!(Tasks::unbond_scheduler(signed(ANYONE)));
-        assert_eq!(Tasks::scheduler_bond_held(&account(ANYONE)), 0);
-        assert_eq!(worth(&account(ANYONE)), before);
-        assert_noop!(Tasks::bond_scheduler(signed(NOBODY)), Error::<Test>::SchedulerCannotPay);
-    });
-}
-
-#[test]
 fn only_root_changes_the_params() {
     on_chain(|| {
         let params = crate::Params { max_attempts: 9, ..Default::default() };
@@ -229,5 +214,6 @@ fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
         refused(|params| params.poor_ppm = 1_000_001, Error::PoorPpmTooHigh);
         refused(|params| params.checkpoint_min_ms = 0, Error::CheckpointMinZero);
         refused(|params| params.max_replicas = 4, Error::MaxReplicasTooHigh);
+        refused(|params| params.scheduler_unbonding_ms = 365 * 24 * HOUR + 1, Error::SchedulerUnbondingTooLong);
     });
 }

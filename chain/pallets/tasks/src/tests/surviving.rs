@@ -3,8 +3,9 @@ use frame_support::{
     dispatch::{CheckIfFeeless, DispatchResult},
 };
 use gantry_primitives::{
-    BillingUnit, Conduct, DeviceIndices, EndReason, FailReason, HostFailure, LeaseBill, LeaseId, LeaseState,
-    PodCheckpoint, Report, RequeueReason, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState, Vote,
+    Ask, Balance, BillingUnit, Conduct, DeviceIndices, EndReason, FailReason, HostFailure, LeaseBill, LeaseId,
+    LeaseState, PodCheckpoint, Report, RequeueReason, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState,
+    Vote,
 };
 
 use crate::{mock::*, Error, Event, WeightInfo};
@@ -31,11 +32,11 @@ fn devices(places: &[u8]) -> DeviceIndices {
 }
 
 fn name(lease: LeaseId, number: u8) -> DispatchResult {
-    Tasks::name_standby(signed(SCHEDULER), lease, host(number), devices(&[0]))
+    Tasks::name_standby(signed(SCHEDULER), lease, host(number), devices(&[0]), Balance::MAX)
 }
 
 fn move_to(who: u8, lease: LeaseId, number: u8) -> DispatchResult {
-    Tasks::move_pod(signed(who), lease, host(number), devices(&[0]))
+    Tasks::move_pod(signed(who), lease, host(number), devices(&[0]), Balance::MAX)
 }
 
 /// As [`running_on_10`], and host 11 is the standby.
@@ -64,7 +65,10 @@ fn held() -> u128 {
 fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_deposit() {
     on_chain(|| {
         let (task, from) = with_standby(with(Survival::Standby));
-        assert_eq!(lease(from).standby, Some(StandbyPlace { host: host(11), devices: devices(&[0]) }));
+        assert_eq!(
+            lease(from).standby,
+            Some(StandbyPlace { host: host(11), devices: devices(&[0]), rate_per_hour: Balance::MAX })
+        );
         assert_eq!(host_record(11).free, host_record(11).total, "a standby holds no room");
         lose_host_10();
         task_events();
@@ -94,6 +98,24 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!(bill(to), LeaseBill { lease: to, paid: RATE / 2, fee: RATE / 20, refunded: RATE / 2 });
         assert_eq!(held(), 0);
+    });
+}
+
+#[test]
+fn the_lease_at_a_standby_has_the_scheduler_of_the_lease_before_and_a_moved_one_its_own() {
+    on_chain(|| {
+        let (task, from) = with_standby(with(Survival::Standby));
+        assert_eq!(lease(from).assigned_by, Some(account(SCHEDULER)));
+        lose_host_10();
+        assert_ok!(Tasks::requeue(signed(ANYONE), from));
+        let at_standby = leases_of(task)[0];
+        assert_eq!(lease(at_standby).assigned_by, Some(account(SCHEDULER)));
+        assert_ok!(move_to(TENANT, at_standby, 12));
+        let moved = leases_of(task)[0];
+        assert_eq!(lease(moved).assigned_by, None, "its tenant placed it");
+        assert_ok!(Hosts::drain(signed(PROVIDER), host(12)));
+        assert_ok!(move_to(SCHEDULER, moved, 13));
+        assert_eq!(lease(leases_of(task)[0]).assigned_by, Some(account(SCHEDULER)));
     });
 }
 
@@ -146,7 +168,7 @@ fn a_job_of_several_pods_keeps_the_others() {
         (10..14).for_each(online_host);
         let task = submit(TaskSpec { survival: Survival::Standby, ..gang(3) });
         let leases = start_on(task, &[10, 11, 12]);
-        assert_ok!(Tasks::name_standby(signed(TENANT), leases[0], host(13), devices(&[])));
+        assert_ok!(Tasks::name_standby(signed(TENANT), leases[0], host(13), devices(&[]), Balance::MAX));
         lose_host_10();
         assert_ok!(Tasks::requeue(signed(ANYONE), leases[0]));
         let now = leases_of(task);
@@ -279,9 +301,9 @@ fn a_standby_belongs_to_another_provider_is_in_order_and_fits() {
         assert_noop!(name(lease, 10), Error::<Test>::StandbyOfSameProvider);
         assert_noop!(name(lease, 12), Error::<Test>::StandbyOfSameProvider);
         assert_noop!(name(lease, 99), pallet_gantry_hosts::Error::<Test>::NoSuchHost);
-        let by_anyone = Tasks::name_standby(signed(ANYONE), lease, host(11), devices(&[0]));
+        let by_anyone = Tasks::name_standby(signed(ANYONE), lease, host(11), devices(&[0]), Balance::MAX);
         assert_noop!(by_anyone, Error::<Test>::NotSchedulerOrTenant);
-        let too_many = Tasks::name_standby(signed(TENANT), lease, host(11), devices(&[0, 1]));
+        let too_many = Tasks::name_standby(signed(TENANT), lease, host(11), devices(&[0, 1]), Balance::MAX);
         assert_noop!(too_many, pallet_gantry_hosts::Error::<Test>::WrongDeviceCount);
         assert_ok!(Hosts::drain(signed(OTHER_PROVIDER), host(11)));
         assert_noop!(name(lease, 11), Error::<Test>::HostDeteriorates);
@@ -299,7 +321,7 @@ fn a_standby_stands_until_it_is_out_of_order_or_has_no_room() {
         assign(submit(spec()), vec![place(0, 11, &[0])]);
         assert_ok!(name(lease_id, 13));
         assert_ok!(Hosts::drain(signed(OTHER_PROVIDER), host(13)));
-        let other = Tasks::name_standby(signed(TENANT), lease_id, host(11), devices(&[1]));
+        let other = Tasks::name_standby(signed(TENANT), lease_id, host(11), devices(&[1]), Balance::MAX);
         assert_ok!(other);
         assert_eq!(lease(lease_id).standby.map(|standby| standby.host), Some(host(11)));
     });
@@ -353,7 +375,7 @@ fn a_pod_of_a_service_goes_on_when_its_provider_takes_the_host_back() {
         (10..14).for_each(online_host);
         let task = submit_wide(TaskSpec { survival: Survival::Standby, max_duration_ms: 10 * HOUR, ..service(2) });
         let leases = start_on(task, &[10, 12]);
-        assert_ok!(Tasks::name_standby(signed(SCHEDULER), leases[0], host(11), devices(&[])));
+        assert_ok!(Tasks::name_standby(signed(SCHEDULER), leases[0], host(11), devices(&[]), Balance::MAX));
         assert_ok!(Leases::reclaim(signed(PROVIDER), leases[0]));
         work(NOTICE);
         assert_ok!(Leases::finish_reclaim(signed(ANYONE), leases[0]));
@@ -373,7 +395,7 @@ fn failures_that_a_host_reports_in_a_batch_are_taken_over_each() {
         let tasks = [submit(spec.clone()), submit(spec.clone()), submit(spec)];
         let leases = tasks.map(|task| start_on(task, &[10])[0]);
         for lease in &leases[..2] {
-            assert_ok!(Tasks::name_standby(signed(SCHEDULER), *lease, host(11), devices(&[])));
+            assert_ok!(Tasks::name_standby(signed(SCHEDULER), *lease, host(11), devices(&[]), Balance::MAX));
         }
         let reports: Vec<_> = leases.iter().map(|lease| (*lease, Report::Failed(HostFailure::ImageInvalid))).collect();
         assert_ok!(Tasks::report_batch(host_origin(10), reports.try_into().expect("few")));
@@ -388,7 +410,8 @@ fn a_spot_task_that_was_told_to_leave_is_neither_moved_nor_taken_over() {
     on_chain(|| {
         let (task, from) = with_standby(TaskSpec { survival: Survival::Standby, ..spot() });
         let wanting = submit(TaskSpec { priority: 1, ..spec() });
-        assert_ok!(Tasks::preempt(signed(SCHEDULER), wanting, vec![task].try_into().expect("one")));
+        let (victims, pods) = (vec![task].try_into().expect("one"), placed(vec![place(0, 10, &[0])]));
+        assert_ok!(Tasks::preempt(signed(SCHEDULER), wanting, victims, pods));
         assert_noop!(move_to(TENANT, from, 12), Error::<Test>::AlreadyNoticed);
         assert_ok!(Tasks::report_failed(host_origin(10), from, HostFailure::ImageInvalid));
         assert_eq!(record(task).state, TaskState::Queued);
@@ -511,4 +534,52 @@ fn a_pod_that_moves_often_costs_its_deposit_at_most_and_each_coin_is_accounted_f
             assert_eq!((paid + last.paid + last.refunded, held()), (deposit, 0));
         });
     }
+}
+
+/// The provider of host 11 raises its price, which stays within the limit of [`spec`].
+fn raise_price_of_host_11() {
+    let raised = Ask { gpu_per_hour: 3 * GTY / 2, ..ask() };
+    assert_ok!(Hosts::set_ask(signed(OTHER_PROVIDER), host(11), raised));
+}
+
+#[test]
+fn a_pod_does_not_go_to_a_standby_that_has_become_dearer_and_another_may_be_named() {
+    on_chain(|| {
+        let (task, lease_id) = running_on_10(with(Survival::Standby));
+        let named = |number, rate| Tasks::name_standby(signed(SCHEDULER), lease_id, host(number), devices(&[0]), rate);
+        assert_noop!(named(11, RATE - 1), Error::<Test>::RateAbovePlan);
+        assert_ok!(named(11, RATE));
+        assert_noop!(named(13, RATE), Error::<Test>::StandbyStands);
+        raise_price_of_host_11();
+        assert_ok!(named(13, RATE));
+        assert_noop!(named(11, 2 * RATE), Error::<Test>::StandbyStands);
+        assert_eq!(lease(lease_id).standby.map(|standby| standby.host), Some(host(13)));
+        lose_host_10();
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!(lease(leases_of(task)[0]).host, host(13));
+    });
+}
+
+#[test]
+fn a_pod_whose_standby_has_become_dearer_waits_again() {
+    on_chain(|| {
+        let (task, lease_id) = running_on_10(with(Survival::Standby));
+        assert_ok!(Tasks::name_standby(signed(SCHEDULER), lease_id, host(11), devices(&[0]), RATE));
+        raise_price_of_host_11();
+        lose_host_10();
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!((record(task).state, record(task).leases.len()), (TaskState::Queued, 0));
+    });
+}
+
+#[test]
+fn a_pod_is_not_moved_to_a_host_that_asks_for_more_than_planned() {
+    on_chain(|| {
+        let (task, lease_id) = running_on_10(with(Survival::Move));
+        raise_price_of_host_11();
+        let moved = |rate| Tasks::move_pod(signed(TENANT), lease_id, host(11), devices(&[0]), rate);
+        assert_noop!(moved(RATE), Error::<Test>::RateAbovePlan);
+        assert_ok!(moved(RATE + GTY / 2));
+        assert_eq!(lease(leases_of(task)[0]).escrow.rate_per_hour, RATE + GTY / 2);
+    });
 }

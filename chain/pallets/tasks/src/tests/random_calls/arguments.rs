@@ -1,8 +1,9 @@
 //! Arguments that make sense, as a rule.
 
 use gantry_primitives::{
-    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId, LeaseState,
-    Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+    fit::first_devices, Ask, Balance, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId,
+    LeaseState, Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState,
+    VerificationPolicy,
 };
 
 use super::subjects::*;
@@ -85,9 +86,33 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
                 }
                 _ => any(),
             };
-            PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
+            let devices = DeviceIndices::truncate_from(devices);
+            PodPlacement { pod, host: on, devices, rate_per_hour: random_rate(dice) }
         })
         .collect()
+}
+
+/// Places the pods that a waiting task needs where the pods of others are, as a rule.
+pub fn pods_instead(dice: &mut Dice, wanting: TaskId, victims: &[TaskId]) -> Vec<PodPlacement> {
+    let mut pods = random_pods(dice, wanting);
+    let taken: Vec<Lease> =
+        victims.iter().filter_map(|task| Tasks::record(*task).ok()).flat_map(|of| of.leases).collect();
+    for (pod, lease) in pods.iter_mut().zip(taken) {
+        if !dice.one_in(8) {
+            let count = pod.devices.len();
+            pod.host = lease.host;
+            if lease.devices.len() == count {
+                pod.devices = lease.devices;
+            }
+            pod.rate_per_hour = Balance::MAX;
+        }
+    }
+    pods
+}
+
+/// The rate with which a scheduler plans: high enough, as a rule.
+pub fn random_rate(dice: &mut Dice) -> Balance {
+    dice.pick(&[Balance::MAX, Balance::MAX, Balance::MAX, GTY, 0])
 }
 
 /// A host where the pod of a lease fits, as a rule, and devices of it.

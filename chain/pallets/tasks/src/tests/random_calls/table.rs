@@ -3,7 +3,7 @@
 
 use gantry_primitives::{
     registration::hardware_message, DeviceIndices, HostFailure, HostRecord, HostStatus, IndexTag, Lease, LeaseState,
-    Survival, TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
+    NoticeState, Survival, TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;
@@ -114,23 +114,24 @@ actions! {
         let runs_spot = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Running && spec.spot;
         let victims: Vec<_> = (0..dice.below(3)).map(|_| task_where(dice, runs_spot).0).collect();
         let origin = if dice.one_in(8) { anyone(dice) } else { signed(SCHEDULER) };
-        call(Call::preempt { wanting, victims: victims.try_into().expect("few") }, origin)
+        let pods = placed(pods_instead(dice, wanting, &victims));
+        call(Call::preempt { wanting, victims: victims.try_into().expect("few"), pods }, origin)
     };
     "Tasks.finish_preemption" 30 |dice| {
-        let (task, _) = task_where(dice, |record, _| record.preemption.is_some());
-        call(Call::finish_preemption { task }, anyone(dice))
+        let (wanting, _) = task_where(dice, |record, _| matches!(record.notice, NoticeState::Standing(_)));
+        call(Call::finish_preemption { wanting }, anyone(dice))
     };
     "Tasks.name_standby" 80 |dice| {
         let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.survival == Survival::Standby);
         let (host, devices) = random_place(dice, found.id);
         let origin = if dice.one_in(4) { found.tenant } else { signed(SCHEDULER) };
-        call(Call::name_standby { lease: found.id, host, devices }, origin)
+        call(Call::name_standby { lease: found.id, host, devices, rate_per_hour: random_rate(dice) }, origin)
     };
     "Tasks.move_pod" 40 |dice| {
         let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.moves_pods());
         let (host, devices) = random_place(dice, found.id);
         let origin = if dice.one_in(2) { found.tenant } else { signed(SCHEDULER) };
-        call(Call::move_pod { lease: found.id, host, devices }, origin)
+        call(Call::move_pod { lease: found.id, host, devices, rate_per_hour: random_rate(dice) }, origin)
     };
     "Tasks.accept_result" 15 |dice| {
         let (task, tenant) = task_where(dice, |record, _| record.state == TaskState::Reported);

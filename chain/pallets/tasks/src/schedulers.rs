@@ -1,0 +1,53 @@
+//! Becoming a scheduler, and ceasing to be one.
+
+use frame_support::{
+    pallet_prelude::*,
+    traits::{
+        fungible::{InspectHold, MutateHold},
+        tokens::Precision,
+    },
+};
+use gantry_primitives::{AccountId, Balance};
+
+use crate::{
+    hosts, Config, CurrentParams, Error, Event, HoldReason, LeavingScheduler, LeavingSchedulers, Pallet, Schedulers,
+};
+
+impl<T: Config> Pallet<T> {
+    /// One that leaves stays; what its bond lacks by now is held besides.
+    pub(crate) fn do_bond_scheduler(who: AccountId) -> DispatchResult {
+        ensure!(!Schedulers::<T>::contains_key(&who), Error::<T>::AlreadyScheduler);
+        let held = LeavingSchedulers::<T>::take(&who).map_or(0, |leaving| leaving.bond);
+        let missing = CurrentParams::<T>::get().scheduler_bond.saturating_sub(held);
+        if missing > 0 {
+            <T as Config>::Currency::hold(&HoldReason::SchedulerBond.into(), &who, missing)
+                .map_err(|_| Error::<T>::SchedulerCannotPay)?;
+        }
+        Schedulers::<T>::insert(&who, held.saturating_add(missing));
+        Self::deposit_event(Event::SchedulerBonded { who });
+        Ok(())
+    }
+
+    /// The first call begins the unbonding period, one after it releases the bond.
+    pub(crate) fn do_unbond_scheduler(who: AccountId) -> DispatchResult {
+        let now = hosts::Pallet::<T>::now();
+        if let Some(bond) = Schedulers::<T>::take(&who) {
+            let until = now.saturating_add(CurrentParams::<T>::get().scheduler_unbonding_ms);
+            LeavingSchedulers::<T>::insert(&who, LeavingScheduler { bond, until });
+            Self::deposit_event(Event::SchedulerLeaving { who, until });
+            return Ok(());
+        }
+        let LeavingScheduler { bond, until } = LeavingSchedulers::<T>::take(&who).ok_or(Error::<T>::NotScheduler)?;
+        ensure!(now >= until, Error::<T>::StillUnbonding);
+        if bond > 0 {
+            <T as Config>::Currency::release(&HoldReason::SchedulerBond.into(), &who, bond, Precision::Exact)?;
+        }
+        Self::deposit_event(Event::SchedulerUnbonded { who });
+        Ok(())
+    }
+
+    /// What is held of `who` as the bond of a scheduler.
+    pub(crate) fn scheduler_bond_held(who: &AccountId) -> Balance {
+        <T as Config>::Currency::balance_on_hold(&HoldReason::SchedulerBond.into(), who)
+    }
+}

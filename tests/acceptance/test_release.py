@@ -28,6 +28,7 @@ PARTS = (
     "primitives",
     "pallets",
     "migrations",
+    "metadata-hash",
     "Cargo.toml",
     "Cargo.lock",
 )

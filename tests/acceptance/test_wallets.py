@@ -27,6 +27,7 @@ from wallet_world import (
     price,
     purse,
     register,
+    treasury_share,
 )
 
 from offchain.core.rate import HOUR_MS
@@ -128,7 +129,7 @@ async def deposits(world: World) -> tuple[int, int]:
 
 
 async def rent(world: World, kind: str) -> int:
-    """A rental from submission until nothing is left of it, each coin checked; gives the protocol's fee."""
+    """A rental from submission until nothing is left of it, each coin checked; gives what the treasury gets."""
     wallet, chain, (manifest, of_task) = world.wallets[kind], world.chain, await deposits(world)
     provider, host = OFFERS[kind]
     before = {who: await world.purse(who) for who in (wallet.account, provider.address)}
@@ -183,7 +184,7 @@ async def rent(world: World, kind: str) -> int:
     }
     assert after[wallet.account].held == others, "nothing more is held than before"
     assert (fees(events, wallet.account) > 0) is (kind == "plain"), "who signs pays for the extrinsics"
-    return fee
+    return fee + treasury_share(events + settlement)
 
 
 async def test_a_rental_costs_what_the_time_costs_whether_a_key_or_two_of_three_or_a_proxy_signs(world: World) -> None:

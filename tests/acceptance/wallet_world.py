@@ -218,6 +218,15 @@ def fees(events: Iterable[ChainEvent], account: str) -> int:
     )
 
 
+def treasury_share(events: Iterable[ChainEvent]) -> int:
+    """What the treasury got of the fees of these extrinsics: a fifth of each without its tip."""
+    return sum(
+        (event.fields["actual_fee"] - event.fields["tip"]) // 5
+        for event in events
+        if (event.pallet, event.name) == ("TransactionPayment", "TransactionFeePaid")
+    )
+
+
 def price(ms: int) -> int:
     """What so much time holds: rounded up."""
     return -(-RATE * ms // HOUR_MS)

@@ -57,6 +57,8 @@ pub type TxExtension = (
     charging::ChargeOrFree,
     // After those that give weight back.
     frame_system::CheckWeight<Runtime>,
+    // Signing devices that show a call need proof of what its bytes mean.
+    frame_metadata_hash_extension::CheckMetadataHash<Runtime>,
 );
 
 /// Migrations that run in the first block after an upgrade.

@@ -3,7 +3,7 @@
 mod common;
 
 use codec::Encode;
-use common::started;
+use common::{signed, started};
 use frame_support::{
     assert_ok,
     dispatch::GetDispatchInfo,
@@ -13,39 +13,16 @@ use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, T
 use gantry_runtime::{
     charging::{FREE_LONGEVITY, FREE_PRIORITY, FREE_SHARE},
     genesis, AccountId, Balances, Executive, Hosts, Runtime, RuntimeCall, RuntimeOrigin, Session, System, Timestamp,
-    TxExtension, UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY, VERSION,
+    UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY,
 };
 use sp_core::{ed25519, Pair};
 use sp_keyring::Sr25519Keyring;
 use sp_runtime::{
-    generic::{Era, ExtrinsicFormat},
+    generic::ExtrinsicFormat,
     traits::Zero,
     transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError, ValidTransaction},
     MultiAddress, MultiSignature,
 };
-
-fn signed(
-    pair_account: AccountId,
-    sign: impl Fn(&[u8]) -> MultiSignature,
-    nonce: u32,
-    call: RuntimeCall,
-) -> UncheckedExtrinsic {
-    let extension: TxExtension = (
-        frame_system::CheckNonZeroSender::new(),
-        frame_system::CheckSpecVersion::new(),
-        frame_system::CheckTxVersion::new(),
-        frame_system::CheckGenesis::new(),
-        frame_system::CheckMortality::from(Era::Immortal),
-        nonce.into(),
-        pallet_transaction_payment::ChargeTransactionPayment::from(0).into(),
-        frame_system::CheckWeight::new(),
-    );
-    let genesis_hash = System::block_hash(0);
-    let implicit = ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());
-    let payload = sp_runtime::generic::SignedPayload::from_raw(call.clone(), extension.clone(), implicit);
-    let signature = payload.using_encoded(sign);
-    UncheckedExtrinsic::new_signed(call, MultiAddress::Id(pair_account), signature, extension)
-}
 
 fn registered_host() -> (ed25519::Pair, AccountId) {
     let pair = ed25519::Pair::from_seed(&[7; 32]);

@@ -24,7 +24,7 @@ async def test_the_events_explain_every_coin_of_every_account(world: World) -> N
     residual = {SUDO.address, treasury}
     expected = {who: gain for who, gain in ledger.gained.items() if gain and who not in residual}
     assert {who: gain for who, gain in changed.items() if who not in residual} == expected
-    assert changed[SUDO.address] == ledger.fees + ledger.gained[SUDO.address], "the author has the fees"
+    assert changed[SUDO.address] == ledger.fees + ledger.gained[SUDO.address], "the author has its part of the fees"
     assert sum(changed.values()) == 0, "the treasury has the rest, and no coin was made or lost"
     assert changed[treasury] > 0
 

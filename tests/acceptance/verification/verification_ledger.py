@@ -33,8 +33,9 @@ from offchain.schema._generated_events import (
 
 @dataclass
 class Ledger:
-    """`gained`: what each account has more than in the beginning, held coins included. Who makes the blocks gets the
-    fees, and the treasury what nobody else does: these two follow from the rest, because no coin is made or lost."""
+    """`gained`: what each account has more than in the beginning, held coins included. `fees`: what the author of the
+    blocks gets of the fees of extrinsics, which is all but a fifth of those without their tips. The treasury gets what
+    nobody else does: that follows from the rest, because no coin is made or lost."""
 
     jury_fee: int
     gained: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -53,8 +54,9 @@ class Ledger:
         """The next block."""
         for raw in block.events:
             if (raw.pallet, raw.name) == ("TransactionPayment", "TransactionFeePaid"):
-                self.gained[raw.fields["who"]] -= raw.fields["actual_fee"]
-                self.fees += raw.fields["actual_fee"]
+                fee, tip = raw.fields["actual_fee"], raw.fields["tip"]
+                self.gained[raw.fields["who"]] -= fee
+                self.fees += fee - (fee - tip) // 5
             elif (event := decode_event(raw.pallet, raw.name, raw.fields)) is not None:
                 self._note(event)
                 self._move(event)

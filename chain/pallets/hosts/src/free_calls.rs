@@ -52,11 +52,9 @@ impl<T: Config> Pallet<T> {
     pub fn use_free_call(who: &HostId, call: FreeCall, ref_time: u64, share: u64) -> DispatchResult {
         match call {
             FreeCall::Allowance => {
-                let number = frame_system::Pallet::<T>::block_number();
-                let (block, used) = FreeWeightOfBlock::<T>::get();
-                let used = if block == number { used } else { 0 }.saturating_add(ref_time);
+                let used = Self::free_weight_of_block().saturating_add(ref_time);
                 ensure!(used <= share, Error::<T>::NoRoomForFreeCalls);
-                FreeWeightOfBlock::<T>::put((number, used));
+                FreeWeightOfBlock::<T>::put((frame_system::Pallet::<T>::block_number(), used));
                 if Hosts::<T>::contains_key(who) {
                     let ref_time = Self::used_weight(who).saturating_add(ref_time);
                     FreeWeightUsed::<T>::insert(who, UsedWeight { period: Self::free_period(), ref_time });
@@ -69,6 +67,16 @@ impl<T: Config> Pallet<T> {
             }
         }
         Ok(())
+    }
+
+    /// What free calls within their allowances have used of this block, as `ref_time` in picoseconds.
+    pub fn free_weight_of_block() -> u64 {
+        let (block, used) = FreeWeightOfBlock::<T>::get();
+        if block == frame_system::Pallet::<T>::block_number() {
+            used
+        } else {
+            0
+        }
     }
 
     /// Gives back the part of a free call's weight that the call declared and did not use: to the block, and to the

@@ -5,11 +5,15 @@
 use codec::Encode;
 use frame_support::{assert_ok, genesis_builder_helper::get_preset};
 use gantry_runtime::{
-    genesis, Executive, Header, Runtime, RuntimeCall, RuntimeGenesisConfig, System, UncheckedExtrinsic,
-    SLOT_DURATION_MS,
+    genesis, AccountId, Balance, Executive, Header, Runtime, RuntimeCall, RuntimeGenesisConfig, System, TxExtension,
+    UncheckedExtrinsic, SLOT_DURATION_MS, VERSION,
 };
 use serde_json::{json, Value};
-use sp_runtime::{traits::Header as _, Digest, DigestItem};
+use sp_runtime::{
+    generic::{Era, SignedPayload},
+    traits::Header as _,
+    Digest, DigestItem, MultiAddress, MultiSignature,
+};
 
 /// The slot of the first block.
 pub const FIRST_SLOT: u64 = 10;
@@ -99,4 +103,54 @@ pub fn open_in(slot: u64, now: u64, number: u32, parent: Header, author: u32) {
     Executive::initialize_block(&Header::new(number, Default::default(), Default::default(), parent, digest));
     let clock = UncheckedExtrinsic::new_bare(RuntimeCall::Timestamp(pallet_timestamp::Call::set { now }));
     assert_ok!(Executive::apply_extrinsic(clock).expect("the clock is set"));
+}
+
+/// What surrounds a call, besides its sender.
+#[derive(Clone, Copy, Default)]
+pub struct Terms {
+    pub nonce: u32,
+    pub tip: Balance,
+    /// The metadata hash that the runtime is taken to contain, and the one that is signed.
+    pub metadata_hashes: Option<([u8; 32], [u8; 32])>,
+}
+
+/// An extrinsic of an account.
+pub fn signed(
+    account: AccountId,
+    sign: impl Fn(&[u8]) -> MultiSignature,
+    nonce: u32,
+    call: RuntimeCall,
+) -> UncheckedExtrinsic {
+    signed_with(account, sign, Terms { nonce, ..Default::default() }, call)
+}
+
+/// An extrinsic of an account by these terms.
+pub fn signed_with(
+    account: AccountId,
+    sign: impl Fn(&[u8]) -> MultiSignature,
+    terms: Terms,
+    call: RuntimeCall,
+) -> UncheckedExtrinsic {
+    let check_metadata = match terms.metadata_hashes {
+        Some((of_runtime, _)) => frame_metadata_hash_extension::CheckMetadataHash::new_with_custom_hash(of_runtime),
+        None => frame_metadata_hash_extension::CheckMetadataHash::new(false),
+    };
+    let extension: TxExtension = (
+        frame_system::CheckNonZeroSender::new(),
+        frame_system::CheckSpecVersion::new(),
+        frame_system::CheckTxVersion::new(),
+        frame_system::CheckGenesis::new(),
+        frame_system::CheckMortality::from(Era::Immortal),
+        terms.nonce.into(),
+        pallet_transaction_payment::ChargeTransactionPayment::from(terms.tip).into(),
+        frame_system::CheckWeight::new(),
+        check_metadata,
+    );
+    let genesis = System::block_hash(0);
+    let versions = (VERSION.spec_version, VERSION.transaction_version);
+    let signed_hash = terms.metadata_hashes.map(|(_, signed)| signed);
+    let implicit = ((), versions.0, versions.1, genesis, genesis, (), (), (), signed_hash);
+    let payload = SignedPayload::from_raw(call.clone(), extension.clone(), implicit);
+    let signature = payload.using_encoded(sign);
+    UncheckedExtrinsic::new_signed(call, MultiAddress::Id(account), signature, extension)
 }

@@ -218,7 +218,13 @@ fn billing(pace: Pace) -> pallet_gantry_billing::Params {
         Pace::Staging => 10 * MINUTE,
         Pace::Production => DAY,
     };
-    pallet_gantry_billing::Params { fee_ppm: 20_000, held_back_ms, depletion_bounty: GTY / 100 }
+    pallet_gantry_billing::Params {
+        fee_ppm: 20_000,
+        held_back_ms,
+        depletion_bounty: GTY / 100,
+        scheduler_share_ppm: 200_000,
+        settler_share_ppm: 100_000,
+    }
 }
 
 fn verification(pace: Pace) -> pallet_gantry_verification::Params {

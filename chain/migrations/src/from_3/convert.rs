@@ -6,8 +6,9 @@ use gantry_primitives::{LeaseId, Moment, UpTo};
 use pallet_gantry_verification as verification;
 
 use crate::v3::{
+    billing,
     hosts::{Capabilities, HostRecord},
-    tasks::{Lease, Placement, SpecRecord, TaskRecord, TaskSpec},
+    tasks::{Escrow, Lease, Placement, SpecRecord, TaskRecord, TaskSpec},
     verification::{DisputeRecord, HostChallenges, Params},
 };
 
@@ -98,8 +99,36 @@ pub(super) fn spec_record(old: SpecRecord) -> now::SpecRecord {
     }
 }
 
+/// An escrow. The fee of release 3 was the one in force when it was paid: from now on it is the one in force at the upgrade,
+/// all of which goes to the treasury for leases whose scheduler is not known.
+fn escrow(old: Escrow, fee_ppm: u32) -> now::Escrow {
+    now::Escrow {
+        deposit: old.deposit,
+        rate_per_hour: old.rate_per_hour,
+        unit: old.unit,
+        accrued: old.accrued,
+        since: old.since,
+        downtime_mark: old.downtime_mark,
+        until: old.until,
+        paid: old.paid,
+        fee: old.fee,
+        open: old.open,
+        fee_ppm,
+        scheduler_ppm: 0,
+        scheduler_fee: 0,
+        settler_fee: 0,
+    }
+}
+
+/// The parameters of billing. A fee above the bound of this release is reduced to the bound.
+pub(super) fn billing_params(old: billing::Params) -> pallet_gantry_billing::Params {
+    let billing::Params { fee_ppm, held_back_ms, depletion_bounty } = old;
+    let fee_ppm = fee_ppm.min(now::fees::MAX_FEE_PPM);
+    pallet_gantry_billing::Params { fee_ppm, held_back_ms, depletion_bounty, ..Default::default() }
+}
+
 /// A lease. Release 3 did not store who opened it.
-fn lease(old: Lease) -> now::Lease {
+fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
     now::Lease {
         pod: old.pod,
         generation: old.generation,
@@ -109,7 +138,7 @@ fn lease(old: Lease) -> now::Lease {
         created_at: old.created_at,
         started_at: old.started_at,
         ended_at: old.ended_at,
-        escrow: old.escrow,
+        escrow: escrow(old.escrow, fee_ppm),
         resume_rate: old.resume_rate,
         reclaim_at: old.reclaim_at,
         due_at: old.due_at,
@@ -121,7 +150,7 @@ fn lease(old: Lease) -> now::Lease {
 }
 
 /// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
-pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
+pub(super) fn task(old: TaskRecord, fee_ppm: u32) -> now::TaskRecord {
     now::TaskRecord {
         first: old.first,
         tenant: old.tenant,
@@ -132,7 +161,7 @@ pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
         submitted_at: old.submitted_at,
         changed_at: old.changed_at,
         preemption: old.preemption,
-        leases: BoundedVec::truncate_from(old.leases.into_iter().map(lease).collect()),
+        leases: BoundedVec::truncate_from(old.leases.into_iter().map(|old| lease(old, fee_ppm)).collect()),
         checkpoints: old.checkpoints,
     }
 }

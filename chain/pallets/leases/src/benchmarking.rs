@@ -49,7 +49,7 @@ fn anyone() -> AccountId {
 /// A rental that has ended just now.
 fn ended<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> LeaseId {
     let id = T::Keeper::a_rental(0);
-    T::Keeper::end(id, EndReason::Expired).expect("it runs");
+    T::Keeper::end(id, EndReason::Expired, None).expect("it runs");
     assert!(matches!(kept::<T>(id).lease.state, LeaseState::Retained(_)));
     id
 }

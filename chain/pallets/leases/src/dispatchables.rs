@@ -8,7 +8,7 @@ use gantry_primitives::{
 use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
 
 use crate::{
-    billing::{self, Ledger},
+    billing::{self, Ledger, Payees},
     Config, CurrentParams, Error, Event, Keeper, Kept, Pallet, Params,
 };
 
@@ -69,29 +69,27 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    pub(crate) fn do_finish_reclaim(id: LeaseId) -> DispatchResult {
+    pub(crate) fn do_finish_reclaim(who: AccountId, id: LeaseId) -> DispatchResult {
         let kept = Self::running(id)?;
         let reclaim_at = kept.lease.reclaim_at.ok_or(Error::<T>::ReclaimNotNoticed)?;
         ensure!(reclaim_at <= Self::now(), Error::<T>::NoticeNotOver);
-        T::Keeper::end(id, EndReason::Reclaimed)
+        T::Keeper::end(id, EndReason::Reclaimed, Some(who))
     }
 
-    pub(crate) fn do_settle(id: LeaseId) -> DispatchResult {
+    pub(crate) fn do_settle(who: AccountId, id: LeaseId) -> DispatchResult {
         let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
-        let params = billing::Pallet::<T>::params();
-        let until = lease.billed_to(Self::now()).saturating_sub(params.held_back_ms);
+        let until = lease.billed_to(Self::now()).saturating_sub(billing::Pallet::<T>::params().held_back_ms);
         ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
         let due = lease.escrow.due(until, downtime_ms);
-        let fee_due = rate::fee(due, params.fee_ppm);
-        let share_due = due.saturating_sub(fee_due);
+        let settler = billing::Pallet::<T>::settler(who);
+        let payees = Payees::of(&lease, &tenant, &host.provider, Some(&settler));
         let mut ledger = Ledger::<T>::default();
         // All of it or nothing: what cannot be paid yet is not divided anew with what is due later.
-        let payable = (share_due == 0 || ledger.can_credit(&host.provider, share_due))
-            && (fee_due == 0 || ledger.can_credit(&billing::Pallet::<T>::treasury(), fee_due));
-        ensure!(due > 0 && payable, Error::<T>::NothingDue);
-        let (paid, fee) = ledger.pay_due(&tenant, &host.provider, &mut lease.escrow, due, params.fee_ppm);
+        ensure!(due > 0 && ledger.can_pay_due(&payees, &lease.escrow, due), Error::<T>::NothingDue);
+        let (share, fee) = ledger.pay_due(&tenant, &payees, &mut lease.escrow, due);
         T::Keeper::write(id, lease, ledger)?;
-        Self::deposit_event(Event::Paid { lease: id, until, share: paid.saturating_sub(fee), fee });
+        let (scheduler_fee, settler_fee) = (fee.scheduler, fee.settler);
+        Self::deposit_event(Event::Paid { lease: id, until, share, fee: fee.total(), scheduler_fee, settler_fee });
         Ok(())
     }
 
@@ -102,21 +100,26 @@ impl<T: Config> Pallet<T> {
         ensure!(ends_at <= now, Error::<T>::LeaseNotDepleted);
         let is_party = who == tenant || who == host.provider || who == lease.host;
         if !is_party && ends_at.saturating_add(BOUNTY_AFTER_MS) <= now {
-            let params = billing::Pallet::<T>::params();
+            let settler = billing::Pallet::<T>::settler(who.clone());
+            let payees = Payees::of(&lease, &tenant, &host.provider, Some(&settler));
             let due = lease.escrow.due(lease.billed_to(now), downtime_ms);
-            let fee_due = rate::fee(due, params.fee_ppm);
-            let share_due = due.saturating_sub(fee_due);
+            let (share_due, fee_due) = lease.escrow.divide(due, payees.settler_ppm());
             let mut ledger = Ledger::<T>::default();
-            let bounty = ledger.pay(&tenant, &who, params.depletion_bounty.min(share_due));
+            let depletion_bounty = billing::Pallet::<T>::params().depletion_bounty;
+            let bounty = ledger.pay(&tenant, &who, depletion_bounty.min(share_due));
             // With the fee for it, so that it is the provider alone who has less.
-            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due, bounty, share_due.max(1), Rounding::Down)
+            let rounding = Rounding::Down;
+            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due.total(), bounty, share_due.max(1), rounding)
                 .ok_or(Error::<T>::CostTooHigh)?;
-            let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_of_bounty);
+            let fee_of_bounty = lease.escrow.divide_fee(fee_of_bounty, payees.settler_ppm());
+            let fee = ledger.pay_fee(&tenant, &payees, fee_of_bounty);
             lease.escrow.pay(bounty, fee);
             T::Keeper::write(id, lease, ledger)?;
-            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee });
+            let (scheduler_fee, settler_fee, who) = (fee.scheduler, fee.settler, who.clone());
+            let fee = fee.total();
+            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee, scheduler_fee, settler_fee });
         }
-        T::Keeper::end(id, EndReason::Depleted)
+        T::Keeper::end(id, EndReason::Depleted, Some(who))
     }
 
     pub(crate) fn do_keep(tenant: AccountId, id: LeaseId, ms: u64) -> DispatchResult {
@@ -133,16 +136,16 @@ impl<T: Config> Pallet<T> {
         let Kept { mut lease, host, .. } = kept;
         let mut ledger = Ledger::<T>::default();
         ledger.hold(&tenant, amount)?;
-        let fee_due = rate::fee(amount, billing::Pallet::<T>::params().fee_ppm);
-        let share_due = amount.saturating_sub(fee_due);
+        let payees = Payees::of(&lease, &tenant, &host.provider, None);
+        let (share_due, fee_due) = lease.escrow.divide(amount, 0);
         ensure!(share_due == 0 || ledger.can_credit(&host.provider, share_due), Error::<T>::AmountTooSmall);
         let share = ledger.pay(&tenant, &host.provider, share_due);
-        let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_due);
-        ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee));
+        let fee = ledger.pay_fee(&tenant, &payees, fee_due);
+        ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee.total()));
         lease.escrow.prepay(share, fee).ok_or(Error::<T>::CostTooHigh)?;
         lease.state = LeaseState::Retained(until);
         T::Keeper::write(id, lease, ledger)?;
-        Self::deposit_event(Event::DataKept { lease: id, until, share, fee });
+        Self::deposit_event(Event::DataKept { lease: id, until, share, fee: fee.total() });
         Ok(())
     }
 

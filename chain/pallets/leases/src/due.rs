@@ -97,7 +97,7 @@ impl<T: Config> Pallet<T> {
 
     fn look_at_running(id: LeaseId, mut kept: Kept, now: Moment) -> DispatchResult {
         if kept.lease.reclaim_at.is_some_and(|at| at <= now) {
-            return T::Keeper::end(id, EndReason::Reclaimed);
+            return T::Keeper::end(id, EndReason::Reclaimed, None);
         }
         // The host's downtime since the last look gives the tenant that much more time.
         kept.lease.escrow.follow_deposit(kept.downtime_ms);
@@ -107,7 +107,7 @@ impl<T: Config> Pallet<T> {
                 let soonest = if is_away { now.saturating_add(WHILE_AWAY_MS) } else { now };
                 Self::look_again(id, kept, ends_at.max(soonest))
             }
-            _ => T::Keeper::end(id, EndReason::Expired),
+            _ => T::Keeper::end(id, EndReason::Expired, None),
         }
     }
 

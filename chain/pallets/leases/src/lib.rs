@@ -181,8 +181,12 @@ pub mod pallet {
             until: Moment,
             /// What the provider got.
             share: Balance,
-            /// What the treasury got.
+            /// The protocol fee, the shares of scheduler and settler included.
             fee: Balance,
+            /// The part of the fee that the scheduler got.
+            scheduler_fee: Balance,
+            /// The part of the fee that the settler got.
+            settler_fee: Balance,
         },
         /// A lease whose deposit is used up was closed by someone who is none of its parties.
         BountyPaid {
@@ -192,8 +196,12 @@ pub mod pallet {
             who: AccountId,
             /// What it got of the provider's share.
             bounty: Balance,
-            /// What the treasury got for it.
+            /// The protocol fee for it, the shares of scheduler and settler included.
             fee: Balance,
+            /// The part of the fee that the scheduler got.
+            scheduler_fee: Balance,
+            /// The part of the fee that the closer got as the settler.
+            settler_fee: Balance,
         },
         /// A tenant paid for keeping the data of a rental.
         DataKept {
@@ -362,16 +370,16 @@ pub mod pallet {
         #[pallet::call_index(5)]
         #[pallet::weight(<T as Config>::WeightInfo::finish_reclaim())]
         pub fn finish_reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
-            ensure_signed(origin)?;
-            Self::do_finish_reclaim(lease)
+            let who = ensure_signed(origin)?;
+            Self::do_finish_reclaim(who, lease)
         }
 
         /// Pay what a running service or rental owes, but for the last period that is held back. By anyone.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::settle())]
         pub fn settle(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
-            ensure_signed(origin)?;
-            Self::do_settle(lease)
+            let who = ensure_signed(origin)?;
+            Self::do_settle(who, lease)
         }
 
         /// End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the

@@ -368,6 +368,11 @@ pub fn run_hooks() {
     Leases::on_idle(block, Weight::MAX);
 }
 
+/// The bill of a lease whose fee went to the treasury alone.
+pub fn bill_of(lease: LeaseId, paid: Balance, fee: Balance, refunded: Balance) -> LeaseBill {
+    LeaseBill { lease, paid, fee, scheduler_fee: 0, settler_fee: 0, refunded }
+}
+
 /// How the escrow of a lease was closed, as the last event that tells of it says.
 pub fn bill(lease: LeaseId) -> LeaseBill {
     use crate::Event::*;
@@ -431,6 +436,8 @@ impl Default for ExtBuilder {
                 fee_ppm: 100_000,
                 held_back_ms: HELD_BACK,
                 depletion_bounty: GTY / 100,
+                scheduler_share_ppm: 0,
+                settler_share_ppm: 0,
             },
             leases: pallet_gantry_leases::Params {
                 reclaim_notice_ms: NOTICE,

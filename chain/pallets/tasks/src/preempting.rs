@@ -43,8 +43,8 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Returns how many leases the task had.
-    pub(crate) fn do_finish_preemption(task: TaskId) -> Result<u32, DispatchError> {
-        let mut desk = Desk::<T>::new();
+    pub(crate) fn do_finish_preemption(who: AccountId, task: TaskId) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new().settled_by(who);
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
         let Preemption { wanting, ends_at } = case.record.preemption.ok_or(Error::<T>::NotNoticed)?;

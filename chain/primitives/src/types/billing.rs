@@ -25,10 +25,30 @@ pub struct Escrow {
     pub until: Option<Moment>,
     /// What left the tenant, the fee included.
     pub paid: Balance,
-    /// The part of it that went to the treasury.
+    /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
-    /// Whether coins are still held.
+    /// Whether coins are still held for the time of the pod.
     pub open: bool,
+    /// The protocol fee in parts per million of what is paid, fixed when the lease was opened.
+    pub fee_ppm: u32,
+    /// The scheduler's share in parts per million of the fee, fixed when the lease was opened; 0 where its tenant
+    /// opened it.
+    pub scheduler_ppm: u32,
+    /// The part of the fee that went to the scheduler.
+    pub scheduler_fee: Balance,
+    /// The part of the fee that went to those whose calls settled or ended the lease.
+    pub settler_fee: Balance,
+}
+
+/// A protocol fee, by whom it goes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fee {
+    /// The treasury: the only part that cannot come back to a party of the lease.
+    pub treasury: Balance,
+    /// The scheduler that opened the lease.
+    pub scheduler: Balance,
+    /// The account whose call settled or ended the lease.
+    pub settler: Balance,
 }
 
 /// How what is owed for the running segment is reckoned when it ends.
@@ -49,8 +69,12 @@ pub enum Billing {
 pub struct Settlement {
     /// What left the tenant over the whole time, the fee included.
     pub paid: Balance,
-    /// The part of it that went to the treasury.
+    /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
+    /// The part of the fee that went to the scheduler.
+    pub scheduler_fee: Balance,
+    /// The part of the fee that went to those whose calls settled or ended the lease.
+    pub settler_fee: Balance,
     /// What went back to the tenant now.
     pub refunded: Balance,
 }

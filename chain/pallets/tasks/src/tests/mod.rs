@@ -18,5 +18,6 @@ mod rating;
 mod rentals;
 mod reports;
 mod services;
+mod shares;
 mod submitting;
 mod surviving;

@@ -1,6 +1,6 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
-    EndReason, HostFailure, IndexTag, LeaseBill, LeaseState, Preemption, TaskId, TaskSpec, TaskState, UpTo, MAX_VICTIMS,
+    EndReason, HostFailure, IndexTag, LeaseState, Preemption, TaskId, TaskSpec, TaskState, UpTo, MAX_VICTIMS,
 };
 
 use crate::{mock::*, Error, Event};
@@ -47,7 +47,7 @@ fn a_spot_job_leaves_after_its_notice_is_paid_until_then_and_runs_again() {
         work(1);
         task_events();
         assert_ok!(Tasks::finish_preemption(signed(ANYONE), task));
-        let bill = LeaseBill { lease: lease_id, paid: RATE / 4, fee: RATE / 40, refunded: RATE - RATE / 4 };
+        let bill = bill_of(lease_id, RATE / 4, RATE / 40, RATE - RATE / 4);
         let state = TaskState::Queued;
         assert_eq!(task_events(), [Event::Preempted { task, wanting, bills: vec![bill], state }]);
         assert!(is_listed(IndexTag::Queued, task));

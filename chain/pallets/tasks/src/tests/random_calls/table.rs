@@ -364,8 +364,10 @@ actions! {
     };
 
     "Billing.set_params" 4 |dice| {
-        let fee_ppm = dice.pick(&[0, 1, 20_000, 999_999, 1_000_000, 1_000_001]);
-        let params = pallet_gantry_billing::Params { fee_ppm, ..pallet_gantry_billing::CurrentParams::<Test>::get() };
+        let mut params = pallet_gantry_billing::CurrentParams::<Test>::get();
+        params.fee_ppm = dice.pick(&[0, 1, 20_000, 99_999, 100_000, 100_001]);
+        params.scheduler_share_ppm = dice.pick(&[0, 1, 200_000, 400_000]);
+        params.settler_share_ppm = dice.pick(&[0, 1, 100_000, 100_001]);
         call(BillingCall::set_params { params }, RuntimeOrigin::root())
     };
     "Balances.transfer_allow_death" 6 |dice| {

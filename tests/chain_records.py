@@ -115,6 +115,11 @@ def escrow(**changes: Any) -> gen.Escrow:
         paid=0,
         fee=0,
         open=True,
+        fee_ppm=20_000,
+        scheduler_ppm=0,
+        scheduler_fee=0,
+        settler_fee=0,
+        storage=None,
     )
     return replace(fresh, **changes)
 

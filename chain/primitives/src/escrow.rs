@@ -27,11 +27,17 @@ impl Escrow {
             scheduler_ppm: 0,
             scheduler_fee: 0,
             settler_fee: 0,
+            storage: None,
         }
     }
 
     /// What is held of the tenant for it.
-    pub const fn held(&self) -> Balance {
+    pub fn held(&self) -> Balance {
+        self.held_for_time().saturating_add(self.storage.map_or(0, |storage| storage.held))
+    }
+
+    /// What is held of the tenant for the time of the pod.
+    pub const fn held_for_time(&self) -> Balance {
         if self.open {
             self.deposit.saturating_sub(self.paid)
         } else {
@@ -137,14 +143,15 @@ impl Escrow {
         debug_assert!(self.paid <= self.deposit, "no more is paid than was deposited");
     }
 
-    /// Coins are deposited and leave the tenant at once, for something else than the time of a segment. None where
-    /// there are more than any number of coins.
-    pub fn prepay(&mut self, share: Balance, fee: Fee) -> Option<()> {
-        let amount = share.checked_add(fee.total())?;
-        self.top_up(amount)?;
-        self.accrued = self.accrued.checked_add(amount)?;
+    /// So many of the coins held for storage left the tenant. They count as deposited, owed and paid.
+    pub fn pay_storage(&mut self, share: Balance, fee: Fee) {
+        let amount = share.saturating_add(fee.total());
+        if let Some(storage) = &mut self.storage {
+            storage.held = storage.held.saturating_sub(amount);
+        }
+        self.deposit = self.deposit.saturating_add(amount);
+        self.accrued = self.accrued.saturating_add(amount);
         self.pay(share, fee);
-        Some(())
     }
 
     /// So many coins of the deposit left the tenant as a charge that goes to the treasury alone, for something else than
@@ -154,9 +161,9 @@ impl Escrow {
         self.pay(0, Fee::of_treasury(amount));
     }
 
-    /// Nothing is held any more. Returns what goes back to the tenant.
+    /// Nothing is held for the time of the pod any more. Returns what goes back to the tenant.
     pub fn close(&mut self) -> Balance {
-        let refunded = self.held();
+        let refunded = self.held_for_time();
         self.open = false;
         refunded
     }
@@ -199,6 +206,7 @@ mod tests {
     use crate::{
         fees::{MAX_FEE_PPM, MAX_SHARES_PPM},
         rate::MS_PER_DAY,
+        StorageDeposit,
     };
     use BillingUnit::{Day, Hour, Second};
 
@@ -304,13 +312,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_prepaid_is_not_owed_again() {
+    fn what_is_paid_for_storage_is_not_owed_for_the_time_of_the_pod() {
         let mut escrow = begun(Second);
         escrow.stop(Billing::ByUnit, BEGIN + HOUR, 0);
-        assert_eq!(escrow.prepay(9, Fee::of_treasury(1)), Some(()));
+        escrow.storage = Some(StorageDeposit { held: 30, since: BEGIN });
+        assert_eq!((escrow.held(), escrow.held_for_time()), (24 * 24 + 30, 24 * 24));
+        escrow.pay_storage(9, Fee::of_treasury(1));
         assert_eq!((escrow.deposit, escrow.accrued, escrow.paid, escrow.fee), (24 * 24 + 10, 34, 10, 1));
-        assert_eq!((escrow.held(), escrow.due(BEGIN, 0)), (24 * 24, 24));
-        assert_eq!(escrow.prepay(Balance::MAX, Fee::of_treasury(1)), None);
+        assert_eq!((escrow.held(), escrow.due(BEGIN, 0)), (24 * 24 + 20, 24));
+        assert_eq!(escrow.close(), 24 * 24, "storage is held on");
+        assert_eq!(escrow.held(), 20);
     }
 
     #[test]

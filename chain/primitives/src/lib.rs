@@ -21,6 +21,7 @@ pub mod layout;
 pub mod rate;
 pub mod registration;
 pub mod score;
+pub mod storage;
 pub mod transitions;
 pub mod types;
 pub mod verification_tables;

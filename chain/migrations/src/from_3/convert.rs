@@ -117,6 +117,7 @@ fn escrow(old: Escrow, fee_ppm: u32) -> now::Escrow {
         scheduler_ppm: 0,
         scheduler_fee: 0,
         settler_fee: 0,
+        storage: None,
     }
 }
 

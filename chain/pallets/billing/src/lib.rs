@@ -13,6 +13,7 @@ mod benchmarking;
 mod impls;
 mod ledger;
 mod payees;
+mod storage;
 mod try_state;
 mod types;
 pub mod weights;

@@ -3,7 +3,7 @@
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     rate::{self, storage_rate_per_hour, RateError},
-    AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
+    AccountId, Balance, EndReason, LeaseId, LeaseState, Moment, TaskKind,
 };
 use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
 
@@ -77,6 +77,10 @@ impl<T: Config> Pallet<T> {
     }
 
     pub(crate) fn do_settle(who: AccountId, id: LeaseId) -> DispatchResult {
+        let kept = T::Keeper::read(id)?;
+        if let LeaseState::Retained(until) = kept.lease.state {
+            return Self::settle_storage(who, id, kept, until);
+        }
         let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
         let until = lease.billed_to(Self::now()).saturating_sub(billing::Pallet::<T>::params().held_back_ms);
         ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
@@ -122,43 +126,6 @@ impl<T: Config> Pallet<T> {
         T::Keeper::end(id, EndReason::Depleted, Some(who))
     }
 
-    pub(crate) fn do_keep(tenant: AccountId, id: LeaseId, ms: u64) -> DispatchResult {
-        let kept = Self::retained(&tenant, id)?;
-        ensure!(ms > 0, Error::<T>::DurationIsZero);
-        let LeaseState::Retained(kept_until) = kept.lease.state else {
-            return Err(Error::<T>::LeaseNotRetained.into());
-        };
-        let (now, params) = (Self::now(), CurrentParams::<T>::get());
-        ensure!(now <= kept_until, Error::<T>::LeaseNotRetained);
-        let until = kept_until.saturating_add(ms);
-        ensure!(until <= now.saturating_add(params.max_kept_ms), Error::<T>::KeptTooLong);
-        let amount = rate::deposit(Self::storage_rate(&kept)?, ms).ok_or(Error::<T>::CostTooHigh)?;
-        let Kept { mut lease, host, .. } = kept;
-        let mut ledger = Ledger::<T>::default();
-        ledger.hold(&tenant, amount)?;
-        let payees = Payees::of(&lease, &tenant, &host.provider, None);
-        let (share_due, fee_due) = lease.escrow.divide(amount, 0);
-        ensure!(share_due == 0 || ledger.can_credit(&host.provider, share_due), Error::<T>::AmountTooSmall);
-        let share = ledger.pay(&tenant, &host.provider, share_due);
-        let fee = ledger.pay_fee(&tenant, &payees, fee_due);
-        ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee.total()));
-        lease.escrow.prepay(share, fee).ok_or(Error::<T>::CostTooHigh)?;
-        lease.state = LeaseState::Retained(until);
-        T::Keeper::write(id, lease, ledger)?;
-        Self::deposit_event(Event::DataKept { lease: id, until, share, fee: fee.total() });
-        Ok(())
-    }
-
-    pub(crate) fn do_release_data(tenant: AccountId, id: LeaseId) -> DispatchResult {
-        let Kept { mut lease, .. } = Self::retained(&tenant, id)?;
-        let now = Self::now();
-        ensure!(matches!(lease.state, LeaseState::Retained(until) if now < until), Error::<T>::LeaseNotRetained);
-        Self::retain_until(id, &mut lease, now);
-        T::Keeper::write(id, lease, Ledger::default())?;
-        Self::deposit_event(Event::DataReleased { lease: id });
-        Ok(())
-    }
-
     pub(crate) fn do_set_params(params: Params) -> DispatchResult {
         Self::ensure_sound(&params)?;
         CurrentParams::<T>::put(params);
@@ -172,29 +139,6 @@ impl<T: Config> Pallet<T> {
         ensure!(params.purge_grace_ms > 0, Error::<T>::PurgeGraceIsZero);
         ensure!(params.retention_ms <= params.max_kept_ms, Error::<T>::RetentionTooLong);
         Ok(())
-    }
-
-    /// The data of an ended rental is kept from `now` on for `retention_ms`, but for no longer than what the tenant owes
-    /// for the lease would pay for its disk: else a rental of seconds would hold a disk for days. Where the host
-    /// failed, it is kept for the whole time. The caller stores the lease.
-    ///
-    /// `storage_rate`: the price of the disk in base units an hour; None where the host does not offer storage. A host
-    /// cannot shorten the time below that of the lease by a higher price.
-    pub fn retain(id: LeaseId, lease: &mut Lease, storage_rate: Option<Balance>, now: Moment) {
-        let retention_ms = CurrentParams::<T>::get().retention_ms;
-        let rate = storage_rate.map_or(lease.escrow.rate_per_hour, |rate| rate.min(lease.escrow.rate_per_hour));
-        let hosts_failure = matches!(lease.state, LeaseState::Ended(reason) if reason.is_hosts_failure());
-        let paid_ms = match rate {
-            _ if hosts_failure => u64::MAX,
-            0 => u64::MAX,
-            rate => rate::time_paid_ms(lease.escrow.accrued, rate),
-        };
-        Self::retain_until(id, lease, now.saturating_add(retention_ms.min(paid_ms)));
-    }
-
-    fn retain_until(id: LeaseId, lease: &mut Lease, until: Moment) {
-        lease.state = LeaseState::Retained(until);
-        Self::schedule(id, lease, until.saturating_add(CurrentParams::<T>::get().purge_grace_ms));
     }
 
     /// A running lease of a service or rental. The host's downtime has moved its end already.
@@ -215,17 +159,9 @@ impl<T: Config> Pallet<T> {
         Ok(kept)
     }
 
-    /// A lease of `tenant` whose data is kept.
-    fn retained(tenant: &AccountId, id: LeaseId) -> Result<Kept, DispatchError> {
-        let kept = T::Keeper::read(id)?;
-        ensure!(kept.tenant == *tenant, Error::<T>::NotTenant);
-        ensure!(matches!(kept.lease.state, LeaseState::Retained(_)), Error::<T>::LeaseNotRetained);
-        Ok(kept)
-    }
-
     /// What the disk of a lease costs an hour on its host now. A host that has raised its price above what the tenant
     /// pays at most for the whole machine gets nothing.
-    fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
+    pub(crate) fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
         let Kept { spec, host, .. } = kept;
         let rate = storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
             RateError::NotOffered => Error::StorageNotOffered,

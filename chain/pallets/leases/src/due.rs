@@ -87,7 +87,9 @@ impl<T: Config> Pallet<T> {
                 let mut lease = kept.lease;
                 lease.state = LeaseState::Purged;
                 lease.due_at = None;
-                T::Keeper::write(id, lease, Ledger::default())?;
+                let mut ledger = Ledger::default();
+                Self::refund_storage(id, &mut lease, &kept.tenant, &mut ledger);
+                T::Keeper::write(id, lease, ledger)?;
                 Self::deposit_event(Event::PurgedWithoutReceipt { lease: id });
                 Ok(())
             }

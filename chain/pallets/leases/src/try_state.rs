@@ -65,6 +65,10 @@ impl<T: Config> Pallet<T> {
             escrow.scheduler_ppm == 0 || lease.assigned_by.is_some(),
             "LEASE-18: the fee of a lease that its tenant opened has no share for a scheduler"
         );
+        ensure!(
+            escrow.storage.is_none_or(|held| matches!(state, LeaseState::Retained(until) if held.since <= *until)),
+            "LEASE-19: coins are held for storage only while data is kept"
+        );
         ensure!(escrow.since.is_some() == runs, "LEASE-8: a lease is billed exactly while it runs or is suspended");
         ensure!(escrow.open || !state.is_live(), "LEASE-9: the escrow of a live lease is open");
         ensure!(

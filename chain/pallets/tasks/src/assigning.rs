@@ -216,6 +216,7 @@ impl<T: Config> Desk<T> {
     fn move_data(&mut self, source: Source, to: Option<LeaseId>) {
         let Source { mut case, place, id } = source;
         debug_assert_eq!(Hold::of(&case.record.leases[place].state), Hold::Disk);
+        self.end_storage(&mut case, place);
         case.record.leases[place].state = LeaseState::Ended(EndReason::DataMoved);
         self.put(case);
         if let Some(to) = to {

@@ -23,7 +23,7 @@ pub struct Escrow {
     pub downtime_mark: u64,
     /// Nothing is billed past this.
     pub until: Option<Moment>,
-    /// What left the tenant, the fee included.
+    /// What left the tenant, the fee and what was paid for storage included.
     pub paid: Balance,
     /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
@@ -38,6 +38,17 @@ pub struct Escrow {
     pub scheduler_fee: Balance,
     /// The part of the fee that went to those whose calls settled or ended the lease.
     pub settler_fee: Balance,
+    /// While the data of the lease is kept: the coins held for the time that the tenant paid for besides.
+    pub storage: Option<StorageDeposit>,
+}
+
+/// Coins held for data that its tenant pays to have kept longer than the lease pays for. They are paid as the time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct StorageDeposit {
+    /// How many coins are held.
+    pub held: Balance,
+    /// They pay for the time from then on until the end of the retention.
+    pub since: Moment,
 }
 
 /// A protocol fee, by whom it goes to.

@@ -19,5 +19,6 @@ mod rentals;
 mod reports;
 mod services;
 mod shares;
+mod storage;
 mod submitting;
 mod surviving;

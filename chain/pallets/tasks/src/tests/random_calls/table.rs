@@ -259,7 +259,7 @@ actions! {
     };
     "Leases.keep" 30 |dice| {
         let found = rental_lease(dice, is_retained);
-        call(LeasesCall::keep { lease: found.id, ms: dice.pick(&[0, 1_000, HOUR, HOUR]) }, found.tenant)
+        call(LeasesCall::keep { lease: found.id, ms: dice.pick(&[0, 1_000, HOUR, HOUR]), max_rate_per_hour: dice.pick(&[0, GTY, GTY]) }, found.tenant)
     };
     "Leases.release_data" 10 |dice| {
         let found = rental_lease(dice, is_retained);

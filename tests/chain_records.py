@@ -281,6 +281,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         report_grace_ms=15_000,
         max_refusals=3,
         refusal_fee=0,
+        deposit_per_pod=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -124,7 +124,8 @@ def submit() -> Call:
 async def deposits(world: World) -> tuple[int, int]:
     """What is held for the manifest until the task is final, and for the task until it is pruned."""
     params = gen.TasksParams.decode(await world.chain.link.query("Tasks", "Params"))
-    return params.deposit_base + params.deposit_per_byte * len(MANIFEST), params.deposit_per_task
+    of_task = params.deposit_per_task + params.deposit_per_pod
+    return params.deposit_base + params.deposit_per_byte * len(MANIFEST), of_task
 
 
 async def rent(world: World, kind: str) -> int:

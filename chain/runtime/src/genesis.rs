@@ -181,7 +181,9 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         scheduler_bond: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
         deposit_base: GTY / 10,
         deposit_per_byte: GTY / 10_000,
-        deposit_per_task: GTY / 1_000,
+        // At the price of a byte of a manifest: a task has some 100 bytes, and a pod some 500 with its lease and checkpoint.
+        deposit_per_task: if pace == Pace::Production { GTY / 100 } else { GTY / 1_000 },
+        deposit_per_pod: if pace == Pace::Production { GTY / 20 } else { GTY / 1_000 },
         max_duration_ms: 30 * DAY,
         archive_after_ms: match pace {
             Pace::Test => 10 * MINUTE,

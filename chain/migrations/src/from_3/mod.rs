@@ -176,8 +176,9 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
             (halt_after_ms.min(absence_limit_ms), free_weight_us).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
-            let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
-            (max_replicas, report_grace_ms, max_refusals, refusal_fee).encode()
+            let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, deposit_per_pod, .. } =
+                Default::default();
+            (max_replicas, report_grace_ms, max_refusals, refusal_fee, deposit_per_pod).encode()
         });
         replace(billing::CurrentParams::<T>::hashed_key(), convert::billing_params);
         let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;

@@ -202,8 +202,9 @@ fn downgrade() {
     store_old_verification_params(verification::Params::default().answer_ms);
     let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
-    let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
-    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee).encoded_size();
+    let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, deposit_per_pod, .. } =
+        Default::default();
+    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee, deposit_per_pod).encoded_size();
     truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();

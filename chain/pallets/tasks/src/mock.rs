@@ -36,7 +36,9 @@ pub const START_TIMEOUT: u64 = 30_000;
 pub const DISPUTE_WINDOW: u64 = 60_000;
 pub const DEPOSIT_BASE: Balance = 2 * ED;
 pub const DEPOSIT_PER_BYTE: Balance = 1_000;
-pub const DEPOSIT_PER_TASK: Balance = ED / 2;
+pub const DEPOSIT_PER_POD: Balance = ED / 4;
+/// What is held for a task of one pod.
+pub const DEPOSIT_PER_TASK: Balance = ED / 4 + DEPOSIT_PER_POD;
 pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
 pub const FINE: Balance = GTY / 1_000;
 pub const NOTICE: u64 = HOUR;
@@ -452,7 +454,7 @@ impl Default for ExtBuilder {
                 scheduler_bond: SCHEDULER_BOND,
                 deposit_base: DEPOSIT_BASE,
                 deposit_per_byte: DEPOSIT_PER_BYTE,
-                deposit_per_task: DEPOSIT_PER_TASK,
+                deposit_per_task: DEPOSIT_PER_TASK - DEPOSIT_PER_POD,
                 max_duration_ms: 24 * HOUR,
                 archive_after_ms: ARCHIVE_AFTER,
                 refused_item_fine: FINE,
@@ -464,6 +466,7 @@ impl Default for ExtBuilder {
                 report_grace_ms: REPORT_GRACE,
                 max_refusals: 2,
                 refusal_fee: REFUSAL_FEE,
+                deposit_per_pod: DEPOSIT_PER_POD,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

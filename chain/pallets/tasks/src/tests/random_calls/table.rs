@@ -176,6 +176,7 @@ actions! {
         let mut params = crate::CurrentParams::<Test>::get();
         params.max_attempts = dice.below(4) as u8;
         params.deposit_per_task = dice.pick(&[0, 1, DEPOSIT_PER_TASK]);
+        params.deposit_per_pod = dice.pick(&[0, 1, DEPOSIT_PER_POD]);
         call(Call::set_params { params }, if dice.one_in(4) { anyone(dice) } else { RuntimeOrigin::root() })
     };
 

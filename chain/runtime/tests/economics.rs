@@ -119,6 +119,8 @@ const GAMES: &[Game] = &[
     game("verifier", "-", "trust every host", trust_every_host, Some(check_proofs)),
     game("verifier", "-", "stay away", stay_away, Some(check_proofs)),
     game("juror", "-", "trust every result", trust_every_result, Some(check_results)),
+    game("host", "10", "settle its own job", settle_its_own_job, Some(run_a_job)),
+    game("host", "11", "lose kept data", lose_kept_data, Some(keep_data)),
 ];
 
 /// The outcome of each strategy that a game names. Each has a chain of its own, and so they run side by side.

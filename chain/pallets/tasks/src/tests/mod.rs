@@ -19,5 +19,7 @@ mod rentals;
 mod reports;
 mod schedulers;
 mod services;
+mod shares;
+mod storage;
 mod submitting;
 mod surviving;

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
@@ -35,12 +38,14 @@ from offchain.link.errors import CallFailed
 from offchain.link.keys import from_uri
 from offchain.link.ports import Call
 from offchain.local.node import endow
-from offchain.local.release import binaries
+from offchain.local.places import ROOT
+from offchain.local.release import binaries, release_dir
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
 from tests.chain_records import ANY_RATE, ask
 from tests.real_chain import GTY, Chain, chain_of, plain
+from tests.support.local_network import run
 
 pytestmark = [pytest.mark.network, pytest.mark.asyncio(loop_scope="module")]
 
@@ -297,6 +302,9 @@ MAY = {
         calls.tasks_scale(task=NO_TASK, pods=1),
         calls.tasks_end(task=NO_TASK),
         calls.tasks_rate(lease=NO_LEASE, stars=5),
+        calls.tasks_name_standby(lease=NO_LEASE, host=PRINCIPAL.address, devices=b""),
+        calls.tasks_move_pod(lease=NO_LEASE, host=PRINCIPAL.address, devices=b""),
+        calls.verification_appeal(task=NO_TASK),
         calls.leases_extend(lease=NO_LEASE, ms=1),
         calls.leases_top_up(lease=NO_LEASE, amount=1),
         calls.leases_suspend(lease=NO_LEASE),
@@ -314,9 +322,9 @@ MAY = {
     ],
     "NonTransfer": [
         Call("Utility", "batch_all", {"calls": [plain(calls.tasks_cancel(task=NO_TASK))]}),
-        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.leases_suspend(lease=NO_LEASE),
         calls.hosts_withdraw_bond(host=PRINCIPAL.address),
-        calls.verification_appeal(task=NO_TASK),
+        calls.verification_add_evidence(task=NO_TASK, digest=bytes(32)),
     ],
 }
 """What each type may call, about a task and a host that are not there: the pallet refuses it, and not the filter."""
@@ -324,7 +332,14 @@ BATCHED = Call("Utility", "batch_all", {"calls": [plain(TRANSFER)]})
 MAY_NOT = {
     "Tenant": [Call("System", "remark", {"remark": b"here"})],
     "Provider": [submit(), TRANSFER, calls.hosts_withdraw_bond(host=PRINCIPAL.address)],
-    "NonTransfer": [TRANSFER, BATCHED, Call("Proxy", "add_proxy", WIDER)],
+    "NonTransfer": [
+        TRANSFER,
+        BATCHED,
+        Call("Proxy", "add_proxy", WIDER),
+        calls.tasks_assign(task=NO_TASK, pods=[]),
+        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.verification_appeal(task=NO_TASK),
+    ],
 }
 
 
@@ -359,3 +374,19 @@ async def test_a_proxy_that_was_removed_is_refused_and_its_deposit_is_back(world
     with pytest.raises(CallFailed) as refused:
         await world.proxy("Tenant").act(submit())
     assert (refused.value.pallet, refused.value.name) == ("Proxy", "NotProxy")
+
+
+NO_HASH, OTHER_HASH = "", "07" * 32
+
+
+async def test_a_hardware_wallet_signs_over_the_hash_of_the_metadata_by_which_it_shows_a_call(world: World) -> None:
+    released = json.loads((release_dir() / "MANIFEST.json").read_text(encoding="utf-8"))["runtime"]["metadata_hash"]
+    node = os.environ.get("GANTRY_TEST_NODE") or shutil.which("node")
+    assert node, "GANTRY_TEST_NODE is not set: scripts/test prepares Node.js with the packages of examples/package.json"
+    script = str(ROOT / "examples" / "sign_with_metadata_hash.mjs")
+    ended = []
+    for metadata_hash in (NO_HASH, released, OTHER_HASH):
+        done = await run(node, script, world.chain.url, metadata_hash, env={})
+        ended.append(done.out.strip() or done.err)
+    assert ended[:2] == ["included"] * 2
+    assert "bad signature" in ended[2]

@@ -68,7 +68,11 @@ LEVEL: Final = "GANTRY_TEST_LEVEL"
 
 
 def _cargo_command() -> tuple[str, ...]:
-    """Return cargo's command for all crates but the node, which only an SDK update changes, and the weights tool."""
+    """Return cargo's command for all crates but the node, which only an SDK update changes, and the weights tool.
+
+    Everything is compiled once, with benchmarks and the checks of upgrades: without them in the only build, their tests
+    would need a second build of the SDK.
+    """
     parts = ("--lib", "--bins", "--tests")
     # rustdoc takes minutes to find that no comment has an example.
     if any("```" in path.read_text(encoding="utf-8") for path in (ROOT / "chain").rglob("*.rs")):
@@ -76,7 +80,9 @@ def _cargo_command() -> tuple[str, ...]:
     return (
         *("cargo", "test", "--manifest-path", str(ROOT / "chain" / "Cargo.toml"), "--locked", "--no-fail-fast"),
         *("--target-dir", os.environ.get("GANTRY_TEST_TARGET_DIR", str(cache_dir() / "target-test"))),
-        *("--workspace", "--exclude", "gantry-node", "--exclude", "gantry-weights", *parts, "--", "--quiet"),
+        *("--workspace", "--exclude", "gantry-node", "--exclude", "gantry-weights"),
+        *("--features", "gantry-runtime/runtime-benchmarks,gantry-runtime/try-runtime"),
+        *(*parts, "--", "--quiet"),
     )
 
 

@@ -209,6 +209,63 @@ fn a_tenants_proxy_may_cancel_but_not_withdraw() {
 }
 
 #[test]
+fn a_proxy_that_may_not_transfer_can_neither_spend_nor_reach_another_account() {
+    use gantry_runtime::proxies::ProxyType;
+    let eve = Sr25519Keyring::Eve.to_account_id();
+    let remark = || RuntimeCall::System(frame_system::Call::remark { remark: vec![] });
+    let through_another = RuntimeCall::Proxy(pallet_proxy::Call::proxy {
+        real: MultiAddress::Id(eve.clone()),
+        force_proxy_type: None,
+        call: Box::new(remark()),
+    });
+    let with_others = RuntimeCall::Multisig(pallet_multisig::Call::as_multi_threshold_1 {
+        other_signatories: vec![eve.clone()],
+        call: Box::new(remark()),
+    });
+    // To an accomplice: as the rent of its host, as stakes that it wins, as a bond that it has slashed.
+    let rent = RuntimeCall::Tasks(pallet_gantry_tasks::Call::assign { task: 0, pods: Default::default() });
+    let longer = RuntimeCall::Leases(pallet_gantry_leases::Call::extend { lease: 0, ms: 1 });
+    let stake = RuntimeCall::Verification(pallet_gantry_verification::Call::appeal { task: 0 });
+    let bond = RuntimeCall::Verification(pallet_gantry_verification::Call::bond_verifier {});
+    for call in [through_another, with_others, rent, longer, stake, bond] {
+        assert!(!ProxyType::NonTransfer.filter(&call), "{call:?}");
+    }
+    let cancel = RuntimeCall::Tasks(pallet_gantry_tasks::Call::cancel { task: 0 });
+    let withdraw = RuntimeCall::Hosts(pallet_gantry_hosts::Call::withdraw_bond { host: eve });
+    for call in [cancel, withdraw, RuntimeCall::Utility(pallet_utility::Call::batch { calls: vec![] })] {
+        assert!(ProxyType::NonTransfer.filter(&call), "{call:?}");
+    }
+    assert!(ProxyType::Any.is_superset(&ProxyType::NonTransfer));
+    assert!(!ProxyType::NonTransfer.is_superset(&ProxyType::Tenant), "a tenant's proxy spends");
+}
+
+#[test]
+fn a_tenants_proxy_may_do_all_that_a_tenant_does_with_its_tasks() {
+    use gantry_runtime::proxies::ProxyType;
+    let host = Sr25519Keyring::Eve.to_account_id();
+    let devices = gantry_primitives::DeviceIndices::default();
+    let accused = Default::default();
+    let calls = [
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::move_pod {
+            lease: 0,
+            host: host.clone(),
+            devices: devices.clone(),
+        }),
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::name_standby { lease: 0, host, devices }),
+        RuntimeCall::Verification(pallet_gantry_verification::Call::open_dispute {
+            task: 0,
+            accused,
+            evidence: [1; 32],
+        }),
+        RuntimeCall::Verification(pallet_gantry_verification::Call::appeal { task: 0 }),
+    ];
+    for call in calls {
+        assert!(ProxyType::Tenant.filter(&call), "{call:?}");
+        assert!(!ProxyType::Provider.filter(&call), "{call:?}");
+    }
+}
+
+#[test]
 fn every_call_of_ours_fits_many_times_into_a_block() {
     let limit = <Runtime as frame_system::Config>::BlockWeights::get()
         .get(frame_support::dispatch::DispatchClass::Normal)

@@ -12,6 +12,8 @@ mod weights;
 use alloc::vec::Vec;
 use codec::{Decode, DecodeAll, Encode, MaxEncodedLen};
 use core::marker::PhantomData;
+#[cfg(feature = "try-runtime")]
+use frame_support::{ensure, sp_runtime::TryRuntimeError};
 use frame_support::{
     migrations::{MigrationId, SteppedMigration, SteppedMigrationError},
     pallet_prelude::{ConstU32, StorageVersion},
@@ -107,6 +109,39 @@ where
         }
         Ok(Some(Cursor { began_at, stage }))
     }
+
+    /// How many records there are in each map.
+    #[cfg(feature = "try-runtime")]
+    fn pre_upgrade() -> Result<Vec<u8>, TryRuntimeError> {
+        let prefixes = Self::migrating_prefixes().into_iter().flatten();
+        Ok(prefixes.map(|prefix| keys(&prefix).count() as u64).collect::<Vec<_>>().encode())
+    }
+
+    /// Each record is still there and can be read, and the invariants of the pallets hold.
+    #[cfg(feature = "try-runtime")]
+    fn post_upgrade(before: Vec<u8>) -> Result<(), TryRuntimeError> {
+        let before = Vec::<u64>::decode_all(&mut &before[..]).map_err(|_| "the counts before cannot be decoded")?;
+        // Iteration leaves out what cannot be decoded.
+        let readable = [
+            tasks::Specs::<T>::iter_values().count(),
+            tasks::Tasks::<T>::iter_values().count(),
+            D::iter_values().count(),
+            C::iter_values().count(),
+            hosts::Hosts::<T>::iter_values().count(),
+        ];
+        ensure!(before == readable.map(|count| count as u64), "each record is there and has the form of this release");
+        ensure!(StorageVersion::get::<hosts::Pallet<T>>() >= VERSION, "hosts have the storage version of this release");
+        ensure!(StorageVersion::get::<tasks::Pallet<T>>() >= VERSION, "tasks have the storage version of this release");
+        hosts::Pallet::<T>::do_try_state()?;
+        tasks::Pallet::<T>::do_try_state()
+    }
+}
+
+/// The keys of a map.
+#[cfg(feature = "try-runtime")]
+fn keys(prefix: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    core::iter::successors(sp_io::storage::next_key(prefix), |key| sp_io::storage::next_key(key))
+        .take_while(move |key| key.starts_with(prefix))
 }
 
 impl<T, D, C> From3<T, D, C>

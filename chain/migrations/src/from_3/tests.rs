@@ -388,3 +388,25 @@ fn open_leases_keep_the_fee_of_the_chain_that_is_upgraded_up_to_its_bound() {
         });
     }
 }
+
+/// What `pallet_migrations` does around a migration in a runtime with the feature try-runtime.
+#[cfg(feature = "try-runtime")]
+#[test]
+fn the_checks_of_try_runtime_hold_unless_a_record_cannot_be_read() {
+    type Migration = From3<Test, Disputes, Challenged>;
+    for broken in [false, true] {
+        chain().execute_with(|| {
+            history(&mut Dice(3), 200);
+            for number in 100..106 {
+                let _ = Hosts::heartbeat(by_host(number));
+            }
+            downgrade();
+            if broken {
+                sp_io::storage::set(&hosts::Hosts::<Test>::hashed_key_for(gantry_mock::host(100)), b"broken");
+            }
+            let before = Migration::pre_upgrade().expect("records can be counted");
+            migrate(weights::largest_item(), 0);
+            assert_eq!(Migration::post_upgrade(before).is_err(), broken);
+        });
+    }
+}

@@ -15,8 +15,8 @@ use gantry_primitives::{
 };
 
 use crate::{
-    deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, HoldReason,
-    NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers,
+    deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
+    NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers, WeightInfo,
 };
 
 /// Enough for every bond and stake here.
@@ -317,6 +317,23 @@ mod benchmarks {
             Pallet::<T>::draw_for_challenge(id).expect("there are enough verifiers");
         }
         assert_eq!(Challenges::<T>::get(id).expect("it is open").ballot.seats.len(), 7);
+    }
+
+    #[benchmark]
+    fn stale_entry() {
+        // The vote of a dispute, whose record is the largest, has ended before its time.
+        T::BenchmarkHelper::set_block(1, START, [1; 32]);
+        let (task, tenant) = disputed::<T>();
+        Disputes::<T>::mutate(task, |record| fill(&mut record.as_mut().expect("it is open").evidence, &tenant));
+        let before = Ends::<T>::get()[Queue::Appeal as usize];
+        Pallet::<T>::schedule(Queue::Appeal, Matter::Dispute(task), 0);
+        let limit = T::WeightInfo::stale_entry();
+        #[block]
+        {
+            let mut meter = frame_support::weights::WeightMeter::with_limit(limit);
+            Pallet::<T>::run_queue(Queue::Appeal, &mut meter).expect("the entry is out of date");
+        }
+        assert_eq!(Ends::<T>::get()[Queue::Appeal as usize].head, before.head + 1);
     }
 
     #[benchmark]

@@ -2,20 +2,24 @@
 //!
 //! Each queue holds what waits equally long, so its first entry is the first that is due, and a block that finds nothing
 //! due reads one value. What does not fit into a block waits for the next; nothing is lost. An entry may be out of date,
-//! because the matter went on before; then nothing happens. Seeds are drawn by the chain alone: whoever could choose the
-//! block could choose the seed.
+//! because the matter went on before; then nothing happens, and the entry costs no more than it takes to see that. What
+//! fails is tried again later, from a queue of its own, so that it delays nothing else. Seeds are drawn by the chain alone:
+//! whoever could choose the block could choose the seed.
 
 use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::Randomness, weights::WeightMeter};
 use gantry_primitives::{commitments::seed_subject, Matter, Moment, Queue, QueueEntry, Seed};
 use sp_core::H256;
 use sp_runtime::SaturatedConversion;
 
-use crate::{Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, SeenRandomness, WeightInfo};
+use crate::{
+    Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, Retries, RetryEnds, SeenRandomness,
+    WeightInfo,
+};
 
 /// So many blocks after the one that asked for it, a seed may be drawn at the earliest: then the block before, whose
 /// randomness it is of, came after the one that asked.
 pub const SEED_DELAY: u32 = 2;
-/// What failed is tried again after so many milliseconds; of a seed, after as many blocks as this has seconds.
+/// What failed is tried again after so many milliseconds.
 pub const RETRY_MS: u64 = 600_000;
 
 impl<T: Config> Pallet<T> {
@@ -26,22 +30,61 @@ impl<T: Config> Pallet<T> {
             return meter.consumed();
         }
         let fresh = Self::watch_randomness();
-        let step = T::WeightInfo::advance().max(T::WeightInfo::draw_seed());
         // Each block begins with another queue, so that none waits for the others for ever.
-        let first = Self::block() as usize % Queue::ALL.len();
-        for place in 0..Queue::ALL.len() {
-            let queue = Queue::ALL[(first + place) % Queue::ALL.len()];
-            if queue == Queue::Seed && !fresh {
-                continue;
-            }
-            while let Some(entry) = Self::first_due(queue) {
-                if meter.try_consume(step).is_err() {
-                    return meter.consumed();
-                }
-                Self::take(queue, entry);
+        let queues = Queue::ALL.len() + 1;
+        let first = Self::block() as usize % queues;
+        for place in 0..queues {
+            let done = match Queue::ALL.get((first + place) % queues) {
+                Some(Queue::Seed) if !fresh => Ok(()),
+                Some(&queue) => Self::run_queue(queue, &mut meter),
+                None => Self::run_retries(&mut meter),
+            };
+            if done.is_err() {
+                break;
             }
         }
         meter.consumed()
+    }
+
+    /// Does what is due of a queue. Fails where the weight is used up.
+    pub(crate) fn run_queue(queue: Queue, meter: &mut WeightMeter) -> Result<(), ()> {
+        while let Some(entry) = Self::first_due(queue) {
+            Self::consume(queue, entry.matter, meter)?;
+            Ends::<T>::mutate(|ends| {
+                let end = &mut ends[queue as usize];
+                Queued::<T>::remove((queue, end.head));
+                end.head = end.head.saturating_add(1);
+            });
+            Self::do_step(queue, entry.matter);
+        }
+        Ok(())
+    }
+
+    /// Tries again what failed long enough ago. Seeds go back into their queue. Fails where the weight is used up.
+    fn run_retries(meter: &mut WeightMeter) -> Result<(), ()> {
+        loop {
+            let end = RetryEnds::<T>::get();
+            let first = if end.head == end.tail { None } else { Retries::<T>::get(end.head) };
+            let Some((queue, entry)) = first.filter(|(_, entry)| Self::now() > entry.due) else { return Ok(()) };
+            Self::consume(queue, entry.matter, meter)?;
+            Retries::<T>::remove(end.head);
+            RetryEnds::<T>::mutate(|end| end.head = end.head.saturating_add(1));
+            match queue {
+                Queue::Seed => Self::schedule(queue, entry.matter, Self::block().into()),
+                _ => Self::do_step(queue, entry.matter),
+            }
+        }
+    }
+
+    /// Takes the weight of the step of a matter, or that of seeing that the entry is out of date. Fails where the weight is used up.
+    fn consume(queue: Queue, matter: Matter, meter: &mut WeightMeter) -> Result<(), ()> {
+        let look = T::WeightInfo::stale_entry();
+        meter.try_consume(look)?;
+        if Self::is_waiting(queue, matter) {
+            let step = T::WeightInfo::advance().max(T::WeightInfo::draw_seed());
+            meter.try_consume(step.saturating_sub(look))?;
+        }
+        Ok(())
     }
 
     /// Puts a matter into a queue.
@@ -108,25 +151,28 @@ impl<T: Config> Pallet<T> {
         due.then_some(entry)
     }
 
-    /// Takes the first entry off a queue and does what it is about, or nothing of it: then it is tried again later.
-    fn take(queue: Queue, entry: QueueEntry) {
-        Ends::<T>::mutate(|ends| {
-            let end = &mut ends[queue as usize];
-            Queued::<T>::remove((queue, end.head));
-            end.head = end.head.saturating_add(1);
-        });
-        let matter = entry.matter;
-        let done = with_storage_layer(|| match Self::waiting(matter) {
-            Ok((Queue::Seed, _)) if queue == Queue::Seed => Self::draw_seed(matter),
-            Ok((waits, until)) if waits == queue && Self::now() > until => Self::end_phase(matter),
-            _ => Ok(()),
+    /// Whether a matter still waits for what its entry in this queue is about.
+    fn is_waiting(queue: Queue, matter: Matter) -> bool {
+        match Self::waiting(matter) {
+            Ok((Queue::Seed, _)) => queue == Queue::Seed,
+            Ok((waits, until)) => waits == queue && Self::now() > until,
+            Err(_) => false,
+        }
+    }
+
+    /// Does what an entry is about, or nothing of it: then it is tried again later.
+    fn do_step(queue: Queue, matter: Matter) {
+        let done = with_storage_layer(|| match queue {
+            _ if !Self::is_waiting(queue, matter) => Ok(()),
+            Queue::Seed => Self::draw_seed(matter),
+            _ => Self::end_phase(matter),
         });
         if let Err(error) = done {
-            let later = match queue {
-                Queue::Seed => u64::from(Self::block()).saturating_add(RETRY_MS / 1_000),
-                _ => Self::now().saturating_add(RETRY_MS),
-            };
-            Self::schedule(queue, matter, later);
+            let due = Self::now().saturating_add(RETRY_MS);
+            RetryEnds::<T>::mutate(|end| {
+                Retries::<T>::insert(end.tail, (queue, QueueEntry { matter, due }));
+                end.tail = end.tail.saturating_add(1);
+            });
             Self::deposit_event(Event::StepFailed { matter, error });
         }
     }

@@ -134,6 +134,14 @@ pub mod pallet {
     #[pallet::storage]
     pub type Ends<T: Config> = StorageValue<_, [QueueEnds; 10], ValueQuery>;
 
+    /// What failed and is tried again, by its place, with the queue in which it waited. All entries wait equally long.
+    #[pallet::storage]
+    pub type Retries<T: Config> = StorageMap<_, Twox64Concat, u64, (Queue, QueueEntry)>;
+
+    /// Which places of [`Retries`] are taken.
+    #[pallet::storage]
+    pub type RetryEnds<T: Config> = StorageValue<_, QueueEnds, ValueQuery>;
+
     /// The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
     /// to tell randomness of the block before from older.
     #[pallet::storage]
@@ -706,9 +714,14 @@ pub mod pallet {
         /// A member shows the vote that it is bound to. The last one to do so closes the ballot.
         #[pallet::call_index(6)]
         #[pallet::weight(T::WeightInfo::reveal_vote())]
-        pub fn reveal_vote(origin: OriginFor<T>, matter: Matter, vote: Vote, salt: Salt) -> DispatchResult {
+        pub fn reveal_vote(origin: OriginFor<T>, matter: Matter, vote: Vote, salt: Salt) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
-            Self::do_reveal_vote(who, matter, vote, salt)
+            Self::do_reveal_vote(who, matter, vote, salt)?;
+            let waits_for_others =
+                matches!(Self::waiting(matter), Ok((Queue::ChallengeReveal | Queue::DisputeReveal, _)));
+            // It then took no more than to bind a vote, and reading the matter once more.
+            let early = T::WeightInfo::commit_vote().saturating_add(T::DbWeight::get().reads(1));
+            Ok(waits_for_others.then_some(early).into())
         }
 
         /// The calling host binds itself to the result of a pod that is compared with others. Free of charge when

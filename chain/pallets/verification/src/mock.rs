@@ -4,7 +4,7 @@ mod world;
 
 use frame_support::{
     assert_ok,
-    dispatch::DispatchResult,
+    dispatch::{DispatchResult, DispatchResultWithPostInfo},
     parameter_types,
     traits::{fungible::InspectHold, Hooks, Randomness},
     weights::Weight,
@@ -193,7 +193,7 @@ pub fn commit(matter: Matter, who: &AccountId, vote: Vote) -> DispatchResult {
     Verification::commit_vote(by(who), matter, commitment)
 }
 
-pub fn reveal(matter: Matter, who: &AccountId, vote: Vote) -> DispatchResult {
+pub fn reveal(matter: Matter, who: &AccountId, vote: Vote) -> DispatchResultWithPostInfo {
     Verification::reveal_vote(by(who), matter, vote, SALT)
 }
 

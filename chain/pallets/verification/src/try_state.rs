@@ -9,7 +9,7 @@ use sp_runtime::TryRuntimeError;
 
 use crate::{
     ByHost, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason, NextChallengeId, Pallet, Queued, Results,
-    VerifierList, Verifiers,
+    Retries, RetryEnds, VerifierList, Verifiers,
 };
 
 type Sums = BTreeMap<AccountId, Balance>;
@@ -165,9 +165,17 @@ impl<T: Config> Pallet<T> {
                 ensure!(Queued::<T>::contains_key((queue, place)), "VERIFY-10: every place of a queue is taken");
             }
         }
-        let queued: Vec<(Queue, Matter)> =
+        let mut queued: Vec<(Queue, Matter)> =
             Queued::<T>::iter().map(|((queue, _), entry)| (queue, entry.matter)).collect();
         ensure!(queued.len() as u64 == places, "VERIFY-10: nothing is outside of the queues");
+        let end = RetryEnds::<T>::get();
+        let retries: Vec<u64> = Retries::<T>::iter_keys().collect();
+        let taken = |place: &u64| (end.head..end.tail).contains(place);
+        ensure!(
+            retries.iter().all(taken) && retries.len() as u64 == end.tail.saturating_sub(end.head),
+            "VERIFY-10: every place of the retries is taken"
+        );
+        queued.extend(Retries::<T>::iter_values().map(|(queue, entry)| (queue, entry.matter)));
         let challenges = Challenges::<T>::iter_keys().map(Matter::Challenge);
         let disputes = Disputes::<T>::iter_keys().map(Matter::Dispute);
         let results = Results::<T>::iter_keys().map(Matter::Results);

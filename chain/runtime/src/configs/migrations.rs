@@ -3,7 +3,6 @@
 use super::system::RuntimeBlockWeights;
 use crate::{Runtime, RuntimeEvent};
 use frame_support::{migrations::FreezeChainOnFailedMigration, parameter_types, traits::ConstU32, weights::Weight};
-#[cfg(not(feature = "runtime-benchmarks"))]
 use pallet_gantry_verification::{ByHost, Disputes};
 use sp_runtime::Perbill;
 
@@ -14,12 +13,7 @@ parameter_types! {
 
 /// Migrations over several blocks, oldest first: docs/upgrades.md. What blocks need from the first on is in
 /// [`crate::Migrations`] instead.
-#[cfg(not(feature = "runtime-benchmarks"))]
 pub type SteppedMigrations = (gantry_migrations::From3<Runtime, Disputes<Runtime>, ByHost<Runtime>>,);
-
-/// Benchmarks measure the steps around a migration, not a migration.
-#[cfg(feature = "runtime-benchmarks")]
-pub type SteppedMigrations = pallet_migrations::mock_helpers::MockedMigrations;
 
 impl pallet_migrations::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;

@@ -10,6 +10,7 @@ use frame_support::{
 use pallet_gantry_hosts::Call as HostsCall;
 use pallet_gantry_leases::Call as LeasesCall;
 use pallet_gantry_tasks::Call as TasksCall;
+use pallet_gantry_verification::Call as VerificationCall;
 use scale_info::TypeInfo;
 use sp_runtime::traits::BlakeTwo256;
 
@@ -33,9 +34,10 @@ pub enum ProxyType {
     /// Everything.
     #[default]
     Any,
-    /// Everything but moving coins.
+    /// What neither moves coins of the principal nor holds any, and acts in no other account's name.
     NonTransfer,
-    /// A tenant's tasks: submit, accept, cancel. Coins leave the principal only into the escrows of its own tasks.
+    /// A tenant's tasks: submit, accept, cancel, dispute. Coins leave the principal only into the escrows of its own tasks
+    /// and the stakes of disputes about them.
     Tenant,
     /// A provider's hosts: register, price, drain, retire.
     Provider,
@@ -45,17 +47,54 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
     fn filter(&self, call: &RuntimeCall) -> bool {
         match self {
             ProxyType::Any => true,
+            // Calls are named one by one, so that a new one is refused until somebody has judged it. Not here are those
+            // that hold coins (submissions, assignments, bonds, stakes), and multisig and proxy: they reach other accounts.
+            // What a batch contains is filtered again.
             ProxyType::NonTransfer => matches!(
                 call,
                 RuntimeCall::System(..)
                     | RuntimeCall::Session(..)
                     | RuntimeCall::Utility(..)
-                    | RuntimeCall::Multisig(..)
-                    | RuntimeCall::Proxy(..)
-                    | RuntimeCall::Hosts(..)
-                    | RuntimeCall::Tasks(..)
-                    | RuntimeCall::Leases(..)
-                    | RuntimeCall::Verification(..)
+                    | RuntimeCall::Hosts(
+                        HostsCall::set_ask { .. }
+                            | HostsCall::drain { .. }
+                            | HostsCall::undrain { .. }
+                            | HostsCall::retire { .. }
+                            | HostsCall::withdraw_bond { .. }
+                            | HostsCall::report_absent { .. }
+                    )
+                    | RuntimeCall::Tasks(
+                        TasksCall::cancel { .. }
+                            | TasksCall::accept_result { .. }
+                            | TasksCall::end { .. }
+                            | TasksCall::rate { .. }
+                            | TasksCall::requeue { .. }
+                            | TasksCall::expire { .. }
+                            | TasksCall::expire_lease { .. }
+                            | TasksCall::settle { .. }
+                            | TasksCall::settle_batch { .. }
+                            | TasksCall::prune { .. }
+                            | TasksCall::finish_preemption { .. }
+                            | TasksCall::unbond_scheduler { .. }
+                    )
+                    | RuntimeCall::Leases(
+                        LeasesCall::suspend { .. }
+                            | LeasesCall::resume { .. }
+                            | LeasesCall::release_data { .. }
+                            | LeasesCall::reclaim { .. }
+                            | LeasesCall::finish_reclaim { .. }
+                            | LeasesCall::settle { .. }
+                            | LeasesCall::close_depleted { .. }
+                            | LeasesCall::crank { .. }
+                    )
+                    | RuntimeCall::Verification(
+                        VerificationCall::unbond_verifier { .. }
+                            | VerificationCall::withdraw_verifier_bond { .. }
+                            | VerificationCall::commit_vote { .. }
+                            | VerificationCall::reveal_vote { .. }
+                            | VerificationCall::add_evidence { .. }
+                            | VerificationCall::advance { .. }
+                    )
             ),
             ProxyType::Tenant => matches!(
                 call,
@@ -68,6 +107,8 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                         | TasksCall::scale { .. }
                         | TasksCall::end { .. }
                         | TasksCall::rate { .. }
+                        | TasksCall::name_standby { .. }
+                        | TasksCall::move_pod { .. }
                 ) | RuntimeCall::Leases(
                     LeasesCall::extend { .. }
                         | LeasesCall::top_up { .. }
@@ -75,6 +116,10 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                         | LeasesCall::resume { .. }
                         | LeasesCall::keep { .. }
                         | LeasesCall::release_data { .. }
+                ) | RuntimeCall::Verification(
+                    VerificationCall::open_dispute { .. }
+                        | VerificationCall::add_evidence { .. }
+                        | VerificationCall::appeal { .. }
                 )
             ),
             ProxyType::Provider => matches!(
@@ -95,8 +140,6 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
     fn is_superset(&self, other: &Self) -> bool {
         match (self, other) {
             (ProxyType::Any, _) => true,
-            (_, ProxyType::Any) => false,
-            (ProxyType::NonTransfer, _) => true,
             (one, two) => one == two,
         }
     }

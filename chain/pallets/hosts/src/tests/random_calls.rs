@@ -123,7 +123,7 @@ fn act_of_another_pallet(dice: &mut Dice, step: u8) {
         4 => {
             let fee = dice.pick(&[0, 1, GTY]);
             if let Some(call) = Hosts::free_call(&host, dice.pick(&[0, 1_000, u64::MAX]), fee) {
-                drop(Hosts::use_free_call(&host, call, dice.below(1_000), 10_000));
+                let _ = Hosts::use_free_call(&host, call, dice.below(1_000), 10_000);
             }
         }
         5 => drop(Hosts::suspend_for(&host, SuspendReason::FailedChallenge)),

@@ -4,7 +4,7 @@ use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{commitments::vote_commitment, AccountId, ChallengePhase, Matter, Vote};
 use sp_core::H256;
 
-use crate::{mock::*, Challenges, CurrentParams, Error, HoldReason, VerifierList};
+use crate::{mock::*, Challenges, CurrentParams, Error, HoldReason, VerifierList, WeightInfo};
 
 fn phase(id: u64) -> ChallengePhase {
     Challenges::<Test>::get(id).expect("it is open").phase
@@ -209,5 +209,21 @@ fn a_committee_that_agrees_to_stay_away_pays_for_it() {
         let lost: Vec<AccountId> = first.into_iter().filter(|who| worth(number_of(who)) == COINS - ABSENCE).collect();
         assert_eq!(lost.len(), 3);
         assert_eq!(VerifierList::<Test>::get().len(), JUDGES.len());
+    });
+}
+
+#[test]
+fn members_pay_for_closing_a_ballot_only_if_they_close_it() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        for who in &members {
+            assert_ok!(commit(matter, who, Vote::Yes));
+        }
+        let (last, others) = members.split_last().expect("a committee has members");
+        for who in others {
+            let weight = reveal(matter, who, Vote::Yes).expect("it is time").actual_weight;
+            assert!(weight.is_some_and(|weight| weight.ref_time() * 5 < <() as WeightInfo>::reveal_vote().ref_time()));
+        }
+        assert_eq!(reveal(matter, last, Vote::Yes).expect("it is time").actual_weight, None);
     });
 }

@@ -117,6 +117,23 @@ fn a_matter_that_went_on_before_leaves_an_entry_that_does_nothing() {
 }
 
 #[test]
+fn entries_out_of_date_cost_a_block_less_than_steps() {
+    on_chain(|| {
+        let look = <() as WeightInfo>::stale_entry();
+        let step = <() as WeightInfo>::advance().max(<() as WeightInfo>::draw_seed());
+        assert!(look.ref_time() * 20 < step.ref_time());
+        for task in 0..100 {
+            Verification::schedule(Queue::Appeal, Matter::Dispute(task), 0);
+        }
+        HookWeight::set(&(<() as WeightInfo>::hook() + look.saturating_mul(60)));
+        next_block();
+        assert_eq!(Queued::<Test>::iter().count(), 40, "those of disputes that nobody has opened");
+        next_block();
+        assert_eq!(Queued::<Test>::iter().count(), 0);
+    });
+}
+
+#[test]
 fn a_chain_on_which_nothing_waits_keeps_nothing() {
     on_chain(|| {
         blocks(3);

@@ -1,8 +1,10 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{AccountId, DisputeOutcome, DisputePhase, Matter, Misconduct, Vote, EVIDENCE_PER_HEARING};
+use gantry_primitives::{
+    AccountId, DisputeOutcome, DisputePhase, Matter, Misconduct, Queue, Vote, EVIDENCE_PER_HEARING,
+};
 use sp_runtime::DispatchError;
 
-use crate::{mock::*, Disputes, Error, Event, HoldReason, Verifiers};
+use crate::{mock::*, Disputes, Ends, Error, Event, HoldReason, Verifiers};
 
 const MATTER: Matter = Matter::Dispute(TASK);
 
@@ -317,6 +319,12 @@ fn a_step_that_cannot_be_done_changes_nothing_and_is_tried_again() {
         let failed = |event: &Event<Test>| matches!(event, Event::StepFailed { matter: MATTER, .. });
         assert!(events().iter().any(failed));
         world(|world| world.broken = false);
+        // What falls due in the same queue meanwhile does not wait for it.
+        let taken = || Ends::<Test>::get()[Queue::Appeal as usize].head;
+        let before = taken();
+        Verification::schedule(Queue::Appeal, Matter::Dispute(TASK + 1), Verification::now());
+        blocks(2);
+        assert_eq!((taken(), phase()), (before + 1, DisputePhase::Decided));
         wait_past(crate::deadlines::RETRY_MS);
         assert_eq!(outcome(), Some(DisputeOutcome::Rejected));
     });

@@ -250,8 +250,9 @@ fn a_tenants_proxy_may_do_all_that_a_tenant_does_with_its_tasks() {
             lease: 0,
             host: host.clone(),
             devices: devices.clone(),
+            rate_per_hour: 0,
         }),
-        RuntimeCall::Tasks(pallet_gantry_tasks::Call::name_standby { lease: 0, host, devices }),
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::name_standby { lease: 0, host, devices, rate_per_hour: 0 }),
         RuntimeCall::Verification(pallet_gantry_verification::Call::open_dispute {
             task: 0,
             accused,

@@ -213,8 +213,8 @@ fn downgrade() {
         deposit_per_pod,
         ..
     } = Default::default();
-    let added =
-        (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, deposit_per_pod).encoded_size();
+    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, deposit_per_pod)
+        .encoded_size();
     truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();

@@ -1,7 +1,7 @@
 //! The fee that is fixed when a lease is opened, and the shares of schedulers and settlers.
 
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{score, LeaseId, Survival, TaskId, TaskKind, TaskSpec};
+use gantry_primitives::{score, Balance, LeaseId, Survival, TaskId, TaskKind, TaskSpec};
 
 use crate::{mock::*, Error};
 
@@ -151,7 +151,7 @@ fn a_lease_at_a_standby_goes_on_for_the_same_scheduler_and_a_moved_one_for_its_n
     with_shares(|| {
         let spec = TaskSpec { survival: Survival::Move, ..service(1) };
         let (task, lease) = running_service(spec);
-        assert_ok!(Tasks::move_pod(signed(TENANT), lease, host(11), Default::default()));
+        assert_ok!(Tasks::move_pod(signed(TENANT), lease, host(11), Default::default(), Balance::MAX));
         let told = bill(lease);
         assert_eq!((told.scheduler_fee, told.settler_fee), (told.fee / 5, 0), "its tenant ended it");
         let of = escrow(leases_of(task)[0]);

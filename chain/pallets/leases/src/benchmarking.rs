@@ -31,7 +31,7 @@ fn advance<T: Config + pallet_timestamp::Config<Moment = Moment>>(ms: u64) {
 }
 
 fn kept<T: Config>(id: LeaseId) -> Kept {
-    T::Keeper::read(id).expect("it exists")
+    T::Keeper::read(id).unwrap_or_else(|error| panic!("{id}: {error:?}"))
 }
 
 fn tenant<T: Config>(id: LeaseId) -> RawOrigin<AccountId> {

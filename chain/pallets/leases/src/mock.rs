@@ -128,6 +128,7 @@ impl Keeper<Test> for Shelf {
 
     #[cfg(feature = "runtime-benchmarks")]
     fn a_rental(number: u32) -> LeaseId {
+        furnish();
         let id = LeaseId::from(number);
         open(id, TaskKind::Rental, BillingUnit::Second, DAY);
         id
@@ -135,6 +136,7 @@ impl Keeper<Test> for Shelf {
 
     #[cfg(feature = "runtime-benchmarks")]
     fn a_guarded_lease(number: u32) -> LeaseId {
+        furnish();
         let id = LeaseId::from(number);
         open(id, TaskKind::Service, BillingUnit::Second, DAY);
         id
@@ -191,6 +193,18 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
         data_from: None,
         spot: false,
         survival: Survival::Restart,
+    }
+}
+
+/// What leases hang on. The test of a benchmark clears the whole state after each value of a component.
+#[cfg(feature = "runtime-benchmarks")]
+fn furnish() {
+    use frame_support::traits::fungible::Mutate;
+    if !HostRecords::contains_key(account(HOST)) {
+        HostRecords::insert(account(HOST), host_record());
+        for who in [TENANT, PROVIDER] {
+            Balances::set_balance(&account(who), 100_000 * GTY);
+        }
     }
 }
 

@@ -140,7 +140,8 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
         },
         data_from: None,
         spot: true,
-        survival: Survival::Standby,
+        // The data of a rental does not move.
+        survival: if kind == TaskKind::Rental { Survival::Restart } else { Survival::Standby },
     }
 }
 

@@ -35,7 +35,7 @@ mod benchmarks {
     }
 
     #[benchmark]
-    fn remove(v: Linear<2, { T::MaxValidators::get() }>) {
+    fn remove(v: Linear<{ T::MinValidators::get() + 1 }, { T::MaxValidators::get() }>) {
         listed::<T>(v);
         let who: AccountId = account("validator", 0, 0);
         let origin = T::AdminOrigin::try_successful_origin().expect("there is an admin");

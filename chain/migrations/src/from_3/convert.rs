@@ -45,6 +45,7 @@ pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit
         live_leases: old.live_leases,
         answers_challenges: false,
         challenged: None,
+        offered_since: now,
     }
 }
 
@@ -122,6 +123,7 @@ fn lease(old: Lease) -> now::Lease {
         rated: old.rated,
         standby: old.standby.map(standby),
         assigned_by: None,
+        self_assigned_ppm: None,
     }
 }
 

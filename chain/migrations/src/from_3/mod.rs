@@ -172,10 +172,9 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
             (halt_after_ms.min(absence_limit_ms), free_weight_us).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
-            let tasks::Params {
-                max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, ..
-            } = Default::default();
-            (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms).encode()
+            let new = tasks::Params::default();
+            let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
+            (of_tasks, new.scheduler_unbonding_ms, new.scheduler_penalty_ppm, new.evidence_ms).encode()
         });
         let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;
         let stored = sp_io::storage::get(&V::hashed_key());

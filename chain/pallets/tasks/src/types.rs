@@ -63,6 +63,11 @@ pub struct Params {
     pub refusal_fee: Balance,
     /// The bond of a scheduler stays held for so many milliseconds after it has left; at most a year.
     pub scheduler_unbonding_ms: u64,
+    /// What a scheduler loses of its bond where it is proven that it favoured a host of its own, in parts per million of
+    /// `scheduler_bond`; at most 1,000,000.
+    pub scheduler_penalty_ppm: u32,
+    /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
+    pub evidence_ms: u64,
 }
 
 impl Default for Params {
@@ -87,6 +92,8 @@ impl Default for Params {
             max_refusals: 3,
             refusal_fee: 10_000_000_000,
             scheduler_unbonding_ms: 7 * 24 * 3_600_000,
+            scheduler_penalty_ppm: 100_000,
+            evidence_ms: 3_600_000,
         }
     }
 }
@@ -109,6 +116,8 @@ impl Params {
         ensure!(self.max_replicas <= MAX_REPLICAS, Error::MaxReplicasTooHigh);
         ensure!(self.report_grace_ms > 0, Error::ReportGraceZero);
         ensure!(self.scheduler_unbonding_ms <= YEAR_MS, Error::SchedulerUnbondingTooLong);
+        ensure!(self.scheduler_penalty_ppm <= 1_000_000, Error::SchedulerPenaltyTooHigh);
+        ensure!(self.evidence_ms <= self.scheduler_unbonding_ms, Error::EvidenceOutlivesBond);
         Ok(())
     }
 }

@@ -31,6 +31,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "depositPerByte",
             "depositPerTask",
             "disputeWindowMs",
+            "evidenceMs",
             "maxAttempts",
             "maxDurationMs",
             "maxRefusals",
@@ -42,6 +43,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "refusedItemFine",
             "reportGraceMs",
             "schedulerBond",
+            "schedulerPenaltyPpm",
             "schedulerUnbondingMs",
             "startTimeoutMs"
         ]

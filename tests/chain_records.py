@@ -79,6 +79,7 @@ def host_record(provider: str, **changes: Any) -> gen.HostRecord:
         live_leases=0,
         answers_challenges=False,
         challenged=None,
+        offered_since=0,
     )
     return replace(record, **changes)
 
@@ -144,6 +145,7 @@ def lease(host: str, **changes: Any) -> gen.Lease:
         rated=False,
         standby=None,
         assigned_by=None,
+        self_assigned_ppm=None,
     )
     return replace(pending, **changes)
 
@@ -286,6 +288,8 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         refusal_fee=0,
         scheduler_unbonding_ms=30_000,
         deposit_per_pod=0,
+        scheduler_penalty_ppm=100_000,
+        evidence_ms=30_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -22,7 +22,7 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): " + _FAILED_ATTEMPT,
     ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer, or does not fit in its place.",
-    ("Tasks", "PreemptionFailed"): "Others were to leave for it, and stay: it does not fit in their place ({error}).",
+    ("Tasks", "PreemptionFailed"): "Others were to leave for it, and stay: it does not fit in their place.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",
     ("Tasks", "StandbyNamed"): "Pod {pod} (lease {lease}) has a standby: {host}.",
     ("Tasks", "LeaseMoved"): "Pod {pod} goes on at {host}, {deposit} left (lease {to}); {from} ended: {reason}. {bill}",
@@ -44,6 +44,11 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "DataLost"): "The host lost the data of lease {lease}.",
     ("Tasks", "DataMoved"): "Lease {to} took over the data of lease {from}.",
     ("Tasks", "Pruned"): "Removed from the chain's storage; the digest of its page is {digest}.",
+    (
+        "Tasks",
+        "SchedulerPunished",
+    ): "The scheduler {who} placed pod {pod} on a host of its own although host {cheaper} was "
+    "cheaper: {to_tenant} of its bond went to the tenant, {to_treasury} to the treasury.",
     ("Tasks", "ItemRefused"): "A call in a batch was refused: {error}",
     ("Leases", "Extended"): "{amount} deposited for more time; lease {lease} is paid for until {ends_at}.",
     ("Leases", "ToppedUp"): "{amount} deposited for lease {lease}; it lasts until {depletes_at}.",
@@ -204,6 +209,7 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "deposit", "owed", "bounty", "stake"), format_amount),
     **dict.fromkeys(("scheduler_fee", "settler_fee", "refunded"), format_amount),
+    **dict.fromkeys(("to_tenant", "to_treasury"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
     "bills": _bills_text,
     "bill": lambda bill: _bills_text([bill]),

@@ -196,6 +196,7 @@ fn host(value: &Value) -> HostRecord {
         live_leases: 0,
         answers_challenges: false,
         challenged: None,
+        offered_since: 0,
     }
 }
 

@@ -207,6 +207,12 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
             Pace::Staging => HOUR,
             Pace::Production => 7 * DAY,
         },
+        scheduler_penalty_ppm: 100_000,
+        evidence_ms: match pace {
+            Pace::Test => 30 * SECOND,
+            Pace::Staging => 10 * MINUTE,
+            Pace::Production => HOUR,
+        },
     }
 }
 

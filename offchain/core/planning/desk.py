@@ -25,6 +25,7 @@ from offchain.core.planning.groups import Group
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper
 from offchain.core.planning.order import Run
+from offchain.core.planning.own_hosts import OwnHosts, own_hosts
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner, Round
@@ -59,6 +60,7 @@ class Desk:
         account: str = "",
         windows: Sequence[Window] = (),
     ) -> None:
+        self._account = account
         self._shifts = Shifts(account)
         self._of_others = Parts(account)
         self._busy_since = 0
@@ -363,6 +365,8 @@ class Desk:
             gates.append(Resting(self.memory, fleet.facts, now_ms))
         if self._groups.laid_out:
             gates.append(Apart(fleet))
+        if own_hosts(fleet.facts, self._account).any():
+            gates.append(OwnHosts(fleet, self._account))
         return gates
 
     def _hold(self, group: Group, tasks: Sequence[Task]) -> None:

@@ -46,6 +46,7 @@ pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit
         live_leases: old.live_leases,
         answers_challenges: false,
         challenged: None,
+        offered_since: now,
     }
 }
 
@@ -152,6 +153,7 @@ fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
         rated: old.rated,
         standby: old.standby.map(standby),
         assigned_by: None,
+        self_assigned_ppm: None,
     }
 }
 

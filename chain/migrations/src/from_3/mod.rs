@@ -211,16 +211,10 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
             (halt_after_ms.min(absence_limit_ms), free_weight_us).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
-            let tasks::Params {
-                max_replicas,
-                report_grace_ms,
-                max_refusals,
-                refusal_fee,
-                scheduler_unbonding_ms,
-                deposit_per_pod,
-                ..
-            } = Default::default();
-            (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, deposit_per_pod).encode()
+            let new = tasks::Params::default();
+            let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
+            let of_schedulers = (new.scheduler_unbonding_ms, new.deposit_per_pod);
+            (of_tasks, of_schedulers, new.scheduler_penalty_ppm, new.evidence_ms).encode()
         });
         replace(billing::CurrentParams::<T>::hashed_key(), convert::billing_params);
         let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;

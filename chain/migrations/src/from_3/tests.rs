@@ -204,28 +204,25 @@ fn downgrade() {
     store_old_verification_params(verification::Params::default().answer_ms);
     let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
-    let tasks::Params {
-        max_replicas,
-        report_grace_ms,
-        max_refusals,
-        refusal_fee,
-        scheduler_unbonding_ms,
-        deposit_per_pod,
-        ..
-    } = Default::default();
-    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee, scheduler_unbonding_ms, deposit_per_pod)
-        .encoded_size();
-    truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
+    let new = tasks::Params::default();
+    let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
+    let of_schedulers =
+        (new.scheduler_unbonding_ms, new.deposit_per_pod, new.scheduler_penalty_ppm, new.evidence_ms);
+    truncate(tasks::CurrentParams::<Test>::hashed_key(), (of_tasks, of_schedulers).encoded_size());
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
     StorageVersion::new(1).put::<tasks::Pallet<Test>>();
 }
 
-/// Brings leases into the form that the migration gives them.
+/// Brings leases and hosts into the form that the migration gives them.
 fn forget_what_release_3_did_not_store() {
+    replace_all(hosts::Hosts::<Test>::final_prefix(), |host: now::HostRecord| now::HostRecord {
+        offered_since: Hosts::now(),
+        ..host
+    });
     replace_all(tasks::Tasks::<Test>::final_prefix(), |mut task: now::TaskRecord| {
-        for lease in &mut task.leases {
-            lease.assigned_by = None;
+        for lease in task.leases.iter_mut() {
+            (lease.assigned_by, lease.self_assigned_ppm) = (None, None);
             let of = &mut lease.escrow;
             (of.scheduler_ppm, of.scheduler_fee, of.settler_fee) = (0, 0, 0);
         }
@@ -387,6 +384,28 @@ fn open_leases_keep_the_fee_of_the_chain_that_is_upgraded_up_to_its_bound() {
             assert!(leases.iter().all(|lease| lease.escrow.fee_ppm == after && lease.assigned_by.is_none()));
         });
     }
+}
+
+#[test]
+fn a_running_task_that_was_told_to_leave_runs_on_and_one_that_has_left_waits() {
+    chain().execute_with(|| {
+        let host = online_host(100);
+        submit_tasks(2);
+        let pod = now::PodPlacement { pod: 0, host, devices: Default::default(), rate_per_hour: u128::MAX };
+        assert_ok!(Tasks::assign(signed(SCHEDULER), 0, vec![pod].try_into().expect("one fits")));
+        let lease = Tasks::leases_of(0).expect("it exists")[0].0;
+        assert_ok!(Tasks::report_started(by_host(100), lease));
+        let told = now::Preemption { wanting: 1, ends_at: START };
+        for task in [0, 1] {
+            tasks::Tasks::<Test>::mutate(now::TaskKey::from(task), |record| {
+                record.as_mut().expect("it exists").preemption = Some(told);
+            });
+        }
+        downgrade();
+        migrate(PLENTY, 0);
+        assert_eq!((record(0).state, record(0).preemption), (now::TaskState::Running, None));
+        assert_eq!((record(1).state, record(1).preemption), (now::TaskState::Queued, Some(told)));
+    });
 }
 
 /// What `pallet_migrations` does around a migration in a runtime with the feature try-runtime.

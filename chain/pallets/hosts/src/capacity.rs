@@ -83,14 +83,15 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Gives back to a host, whatever its status, what [`Self::reserve_in`] took for one lease.
+    /// Gives back to a host at `now`, whatever its status, what [`Self::reserve_in`] took for one lease.
     ///
     /// Changes the record alone, and nothing where it fails: with `MoreFreeThanTotal`.
-    pub fn release_in(record: &mut HostRecord, resources: &Resources, devices: &[u8]) -> DispatchResult {
+    pub fn release_in(record: &mut HostRecord, resources: &Resources, devices: &[u8], now: Moment) -> DispatchResult {
         let live_leases = record.live_leases.checked_sub(1).ok_or(Error::<T>::MoreFreeThanTotal)?;
         let HostRecord { free, total, devices: all, .. } = record;
         give_back(free, total, all.as_mut(), resources, devices).ok_or(Error::<T>::MoreFreeThanTotal)?;
         record.live_leases = live_leases;
+        record.offered_since = now;
         Ok(())
     }
 

@@ -59,6 +59,7 @@ impl<T: Config> Pallet<T> {
             live_leases: 0,
             answers_challenges,
             challenged: None,
+            offered_since: Self::now(),
         };
         Self::add_to_bond(&mut record, bond_required)?;
         // The host's account may hold no coins; this lets it sign calls that cost nothing.
@@ -104,6 +105,7 @@ impl<T: Config> Pallet<T> {
         record.total = capacity(&hardware);
         record.free = record.total;
         record.devices = devices(hardware);
+        record.offered_since = Self::now();
         if record.status != HostStatus::Unverified {
             Self::change_status(&host, &mut record, HostStatus::Unverified)?;
         }
@@ -127,6 +129,9 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn do_heartbeat(host: HostId) -> Result<bool, DispatchError> {
         let mut record = Self::staying_host(&host)?;
         let was_offline = record.status == HostStatus::Offline;
+        if Self::is_overdue(&record) {
+            record.offered_since = Self::now();
+        }
         record.downtime_ms = Self::downtime_ms(&record);
         Self::pay_for_absence(&host, &mut record);
         record.last_heartbeat = Self::now();
@@ -190,6 +195,7 @@ impl<T: Config> Pallet<T> {
         for (index, device) in (0u8..).zip(record.devices.iter_mut()) {
             device.healthy = !unhealthy.contains(&index);
         }
+        record.offered_since = Self::now();
         Self::store(&host, &record);
         HealthChangedAt::<T>::insert(&host, Self::now());
         Self::deposit_event(Event::DeviceHealthChanged { host, unhealthy });
@@ -210,6 +216,7 @@ impl<T: Config> Pallet<T> {
         record.network_mbps_down = down_mbps;
         record.network_mbps_up = up_mbps;
         record.latency_ms = latency_ms;
+        record.offered_since = Self::now();
         Self::store(&host, &record);
         NetworkMeasuredAt::<T>::insert(&host, Self::now());
         Self::deposit_event(Event::NetworkMeasured { host, down_mbps, up_mbps, latency_ms });
@@ -221,6 +228,7 @@ impl<T: Config> Pallet<T> {
         Self::ensure_stays(&record)?;
         check_ask(&ask).map_err(Error::<T>::from)?;
         record.ask = ask.clone();
+        record.offered_since = Self::now();
         Self::store(&host, &record);
         Self::deposit_event(Event::AskChanged { host, ask });
         Ok(())
@@ -318,6 +326,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::host(host)?;
         let found = record.devices.get_mut(usize::from(device)).ok_or(Error::<T>::NoSuchDevice)?;
         found.attested = attested;
+        record.offered_since = Self::now();
         Self::store(host, &record);
         Self::deposit_event(Event::DeviceAttested { host: host.clone(), device, attested });
         Ok(())
@@ -332,6 +341,7 @@ impl<T: Config> Pallet<T> {
             return Ok(());
         }
         record.challenged = device;
+        record.offered_since = Self::now();
         Self::store(host, &record);
         Self::deposit_event(Event::DeviceChallenged { host: host.clone(), device });
         Ok(())
@@ -368,6 +378,7 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn change_status(host: &HostId, record: &mut HostRecord, to: HostStatus) -> DispatchResult {
         ensure!(allows(HOST_TRANSITIONS, record.status.tag(), to.tag()), Error::<T>::TransitionNotAllowed);
         let from = core::mem::replace(&mut record.status, to);
+        record.offered_since = Self::now();
         Self::deposit_event(Event::StatusChanged { host: host.clone(), from, to });
         Ok(())
     }

@@ -151,7 +151,7 @@ pub fn reserve(number: u8, resources: &Resources, devices: &[u8], placement: &Pl
 /// Gives them back.
 pub fn release(number: u8, resources: &Resources, devices: &[u8]) -> DispatchResult {
     let mut record = Hosts::host(&host(number))?;
-    Hosts::release_in(&mut record, resources, devices)?;
+    Hosts::release_in(&mut record, resources, devices, Hosts::now())?;
     Hosts::store(&host(number), &record);
     Ok(())
 }

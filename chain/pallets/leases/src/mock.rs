@@ -244,6 +244,7 @@ fn host_record() -> HostRecord {
         live_leases: 0,
         answers_challenges: false,
         challenged: None,
+        offered_since: 0,
     }
 }
 

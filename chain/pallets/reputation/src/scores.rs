@@ -39,6 +39,11 @@ impl<T: Config> Pallet<T> {
         host_ppm(&HostScores::<T>::get(host).unwrap_or_default())
     }
 
+    /// When the score of a host last changed; 0 where nothing is known.
+    pub fn host_scored_at(host: &HostId) -> Moment {
+        HostScores::<T>::get(host).unwrap_or_default().updated_at
+    }
+
     /// How a tenant stands in a queue among others of the same priority: 0 (last) to 9 (first), 5 where nothing is
     /// known.
     pub fn tenant_priority(tenant: &AccountId) -> u8 {

@@ -17,6 +17,8 @@ use crate::{
 pub(crate) enum Assigner<'a> {
     /// A bonded scheduler: any task.
     Scheduler(&'a AccountId),
+    /// The scheduler that named the places of a waiting task in a notice, when it gave the notice.
+    Notice(&'a AccountId),
     /// Anyone else: its own tasks.
     Tenant(&'a AccountId),
 }
@@ -25,7 +27,7 @@ impl Assigner<'_> {
     /// The scheduler that a lease of `tenant` names. None where the tenant assigns its own task.
     fn scheduler_for(&self, tenant: &AccountId) -> Option<AccountId> {
         match self {
-            Self::Scheduler(who) => Some(*who).filter(|who| *who != tenant).cloned(),
+            Self::Scheduler(who) | Self::Notice(who) => Some(*who).filter(|who| *who != tenant).cloned(),
             Self::Tenant(_) => None,
         }
     }
@@ -100,7 +102,7 @@ impl<T: Config> Desk<T> {
         if let Err(error) = self.take_all(&case, pods, &mut placed) {
             for pod in &placed {
                 let id = lease_id(task, pod.pod, case.record.generation);
-                self.give_back(id, &pod.host, &case.spec().resources, &pod.devices);
+                self.untake(id, &pod.host, &case.spec().resources, &pod.devices);
             }
             if let Some(source) = &source {
                 let disk = source.case.spec().resources.disk_gib;
@@ -110,7 +112,8 @@ impl<T: Config> Desk<T> {
         }
 
         let assigned_by = assigner.scheduler_for(&case.record.tenant);
-        let opened = self.open_leases(&mut case, placed, assigned_by);
+        let answers = Self::who_answers(assigner, &case);
+        let opened = self.open_leases(&mut case, placed, assigned_by, answers);
         if is_first {
             self.withdraw_notice(&mut case, NoticeState::Absent);
             self.go(&mut case, TaskState::Assigned);
@@ -166,6 +169,7 @@ impl<T: Config> Desk<T> {
         case: &mut Case,
         placed: Vec<Placed>,
         assigned_by: Option<AccountId>,
+        answers: Option<&AccountId>,
     ) -> Vec<OpenedLease> {
         let generation = case.record.generation;
         let unit = case.spec().unit;
@@ -174,8 +178,9 @@ impl<T: Config> Desk<T> {
         for Placed { pod, host, devices, rate_per_hour, deposit } in placed {
             opened.push((lease_id(case.task, pod, generation), host.clone(), rate_per_hour, deposit));
             let escrow = self.new_escrow(deposit, rate_per_hour, unit, assigned_by.is_some());
+            let self_assigned_ppm = answers.filter(|who| self.belongs_to(&host, who)).map(|_| self.score_of(&host));
             let lease = Lease::new(pod, generation, host, devices, self.now, escrow);
-            leases.push(Lease { assigned_by: assigned_by.clone(), ..lease });
+            leases.push(Lease { assigned_by: assigned_by.clone(), self_assigned_ppm, ..lease });
         }
         leases.sort_by_key(|lease| lease.pod);
         // As many as the pods that are wanted, at most.

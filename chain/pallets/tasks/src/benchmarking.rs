@@ -12,7 +12,9 @@ use gantry_primitives::{
     Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
-use crate::{hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, Schedulers};
+use crate::{
+    hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, PunishedUntil, Schedulers,
+};
 
 /// More than anything here costs.
 const COINS: Balance = 1 << 100;
@@ -90,6 +92,7 @@ fn online_host<T: Config>(number: u32) -> HostId {
         live_leases: 0,
         answers_challenges: false,
         challenged: None,
+        offered_since: 0,
     };
     frame_system::Pallet::<T>::inc_providers(&host);
     hosts::Hosts::<T>::insert(&host, record);
@@ -775,6 +778,22 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(who.clone()));
         assert!(!LeavingSchedulers::<T>::contains_key(who));
+    }
+
+    #[benchmark]
+    fn report_self_assignment() {
+        prepare::<T>();
+        let task = submitted::<T>(TaskKind::Job, 1);
+        let (own, other) = (online_host::<T>(0), online_host::<T>(1));
+        let who = hosts::Pallet::<T>::provider_of(&own).expect("it exists");
+        Pallet::<T>::do_bond_scheduler(who.clone()).expect("it has coins");
+        hosts::Hosts::<T>::mutate(&other, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = 0);
+        let pods = vec![place(0, own, all_devices())].try_into().expect("one fits");
+        Pallet::<T>::do_assign(who.clone(), task, pods).expect("it fits");
+        let (lease, _) = leases::<T>(task).remove(0);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(account("anyone", 0, 0)), lease, other, all_devices());
+        assert!(PunishedUntil::<T>::contains_key(who));
     }
 
     #[benchmark]

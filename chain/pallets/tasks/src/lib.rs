@@ -3,7 +3,7 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `schedulers.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
+//! This file declares. `submitting.rs`, `schedulers.rs`, `evidence.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
 //! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
@@ -20,6 +20,7 @@ pub mod benchmarking;
 mod desk;
 mod endings;
 mod errors;
+mod evidence;
 mod index;
 mod judging;
 mod keeping;
@@ -132,6 +133,11 @@ pub mod pallet {
     /// Schedulers that have left, each with the bond that is still held and the time of its release.
     #[pallet::storage]
     pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
+
+    /// Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
+    /// is not held against them any more.
+    #[pallet::storage]
+    pub type PunishedUntil<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Moment>;
 
     /// Which spot tasks were told to leave, by the waiting task for which. While that task waits.
     #[pallet::storage]
@@ -479,6 +485,19 @@ pub mod pallet {
             /// From then on its bond can be released.
             until: Moment,
         },
+        /// A scheduler lost a part of its bond, because it placed a pod on a host of its own although another was cheaper.
+        SchedulerPunished {
+            /// The scheduler.
+            who: AccountId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// The host that was cheaper.
+            cheaper: HostId,
+            /// What went to the tenant.
+            to_tenant: Balance,
+            /// What went to the treasury.
+            to_treasury: Balance,
+        },
         /// An account that has left the schedulers has its bond back.
         SchedulerUnbonded {
             /// The account.
@@ -705,6 +724,22 @@ pub mod pallet {
         FitsWithoutVictims,
         /// The unbonding period of schedulers is longer than a year.
         SchedulerUnbondingTooLong,
+        /// A scheduler loses at most its bond.
+        SchedulerPenaltyTooHigh,
+        /// A scheduler could have its bond back before the time for evidence is over.
+        EvidenceOutlivesBond,
+        /// The lease was not opened by a scheduler that placed the only pod of a task of another on a host of its own.
+        NotSelfAssigned,
+        /// The assignment is too long ago.
+        EvidenceTooOld,
+        /// The scheduler was punished for this assignment, or for a later one.
+        AlreadyPunished,
+        /// The other host is not at least a tenth cheaper.
+        NotCheaper,
+        /// The score of the other host is lower than that of the host was at the assignment, or has changed since.
+        NotAsGood,
+        /// What the other host offers has changed since the assignment, or capacity has become free.
+        OfferTooRecent,
     }
 
     #[pallet::hooks]
@@ -1002,6 +1037,21 @@ pub mod pallet {
         ) -> DispatchResult {
             let who = ensure_signed(origin)?;
             Self::do_move_pod(&who, lease, StandbyPlace { host, devices, rate_per_hour })
+        }
+
+        /// Prove that the scheduler of a lease placed the only pod of a task on a host of its own although it would have
+        /// fitted on another, on these devices, where it costs at least a tenth less and the score is no lower. The
+        /// scheduler loses a part of its bond: half of it goes to the tenant. By anyone.
+        #[pallet::call_index(27)]
+        #[pallet::weight(<T as Config>::WeightInfo::report_self_assignment())]
+        pub fn report_self_assignment(
+            origin: OriginFor<T>,
+            lease: LeaseId,
+            host: HostId,
+            devices: DeviceIndices,
+        ) -> DispatchResult {
+            ensure_signed(origin)?;
+            Self::do_report_self_assignment(lease, &host, &devices)
         }
     }
 

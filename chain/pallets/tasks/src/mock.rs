@@ -57,6 +57,7 @@ pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const SCHEDULER_UNBONDING: u64 = 2 * HOUR;
+pub const EVIDENCE: u64 = HOUR;
 pub const HOST_BOND: Balance = 5 * GTY;
 
 /// Everyone who has coins at genesis.
@@ -471,6 +472,8 @@ impl Default for ExtBuilder {
                 refusal_fee: REFUSAL_FEE,
                 scheduler_unbonding_ms: SCHEDULER_UNBONDING,
                 deposit_per_pod: DEPOSIT_PER_POD,
+                scheduler_penalty_ppm: 100_000,
+                evidence_ms: EVIDENCE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -123,7 +123,7 @@ impl<T: Config> Desk<T> {
     /// Whether the waiting task can be assigned to the places of the notice once the victims have left, and not before.
     /// For a desk, and a storage transaction, that are discarded.
     fn try_place(mut self, wanting: TaskId, notice: &PreemptionNotice) -> DispatchResult {
-        let assigner = Assigner::Scheduler(&notice.scheduler);
+        let assigner = Assigner::Notice(&notice.scheduler);
         ensure!(self.assign(&assigner, wanting, notice.pods.clone()).is_err(), Error::<T>::FitsWithoutVictims);
         for victim in &notice.victims {
             let case = self.open(*victim)?;
@@ -142,7 +142,7 @@ impl<T: Config> Desk<T> {
                 self.make_leave(case, wanting)?;
             }
         }
-        self.assign(&Assigner::Scheduler(&notice.scheduler), wanting, notice.pods.clone())
+        self.assign(&Assigner::Notice(&notice.scheduler), wanting, notice.pods.clone())
     }
 
     /// Where a notice stands for a task it is void, and its victims run on. Returns how many it had.

@@ -10,7 +10,8 @@ use frame_support::{
 use gantry_primitives::{AccountId, Balance};
 
 use crate::{
-    hosts, Config, CurrentParams, Error, Event, HoldReason, LeavingScheduler, LeavingSchedulers, Pallet, Schedulers,
+    hosts, Config, CurrentParams, Error, Event, HoldReason, LeavingScheduler, LeavingSchedulers, Pallet, PunishedUntil,
+    Schedulers,
 };
 
 impl<T: Config> Pallet<T> {
@@ -31,19 +32,26 @@ impl<T: Config> Pallet<T> {
     /// The first call begins the unbonding period, one after it releases the bond.
     pub(crate) fn do_unbond_scheduler(who: AccountId) -> DispatchResult {
         let now = hosts::Pallet::<T>::now();
-        if let Some(bond) = Schedulers::<T>::take(&who) {
-            let until = now.saturating_add(CurrentParams::<T>::get().scheduler_unbonding_ms);
-            LeavingSchedulers::<T>::insert(&who, LeavingScheduler { bond, until });
-            Self::deposit_event(Event::SchedulerLeaving { who, until });
+        if let Some(bond) = Schedulers::<T>::get(&who) {
+            Self::begin_unbonding(who, bond);
             return Ok(());
         }
         let LeavingScheduler { bond, until } = LeavingSchedulers::<T>::take(&who).ok_or(Error::<T>::NotScheduler)?;
         ensure!(now >= until, Error::<T>::StillUnbonding);
+        PunishedUntil::<T>::remove(&who);
         if bond > 0 {
             <T as Config>::Currency::release(&HoldReason::SchedulerBond.into(), &who, bond, Precision::Exact)?;
         }
         Self::deposit_event(Event::SchedulerUnbonded { who });
         Ok(())
+    }
+
+    /// The account is no scheduler from now on, and this bond of it stays held.
+    pub(crate) fn begin_unbonding(who: AccountId, bond: Balance) {
+        let until = hosts::Pallet::<T>::now().saturating_add(CurrentParams::<T>::get().scheduler_unbonding_ms);
+        Schedulers::<T>::remove(&who);
+        LeavingSchedulers::<T>::insert(&who, LeavingScheduler { bond, until });
+        Self::deposit_event(Event::SchedulerLeaving { who, until });
     }
 
     /// What is held of `who` as the bond of a scheduler.

@@ -142,6 +142,10 @@ impl<T: Config> Pallet<T> {
                 lease.standby.as_ref().is_none_or(is_sound),
                 "TASK-19: only a live lease whose task wants one has a standby, on another host"
             );
+            ensure!(
+                lease.self_assigned_ppm.is_none() || lease.assigned_by.is_some(),
+                "TASK-25: only a scheduler answers for the host of a lease"
+            );
             let id = lease_id(task, lease.pod, lease.generation);
             leases::Pallet::<T>::check_lease(id, lease, spec.kind)?;
             let sum = books.escrowed.entry(record.tenant.clone()).or_default();

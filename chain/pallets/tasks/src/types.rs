@@ -65,6 +65,11 @@ pub struct Params {
     pub scheduler_unbonding_ms: u64,
     /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
     pub deposit_per_pod: Balance,
+    /// What a scheduler loses of its bond where it is proven that it favoured a host of its own, in parts per million of
+    /// `scheduler_bond`; at most 1,000,000.
+    pub scheduler_penalty_ppm: u32,
+    /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
+    pub evidence_ms: u64,
 }
 
 impl Default for Params {
@@ -90,6 +95,8 @@ impl Default for Params {
             refusal_fee: 10_000_000_000,
             scheduler_unbonding_ms: 7 * 24 * 3_600_000,
             deposit_per_pod: 50_000_000_000,
+            scheduler_penalty_ppm: 100_000,
+            evidence_ms: 3_600_000,
         }
     }
 }
@@ -117,6 +124,8 @@ impl Params {
         ensure!(self.max_replicas <= MAX_REPLICAS, Error::MaxReplicasTooHigh);
         ensure!(self.report_grace_ms > 0, Error::ReportGraceZero);
         ensure!(self.scheduler_unbonding_ms <= YEAR_MS, Error::SchedulerUnbondingTooLong);
+        ensure!(self.scheduler_penalty_ppm <= 1_000_000, Error::SchedulerPenaltyTooHigh);
+        ensure!(self.evidence_ms <= self.scheduler_unbonding_ms, Error::EvidenceOutlivesBond);
         Ok(())
     }
 }

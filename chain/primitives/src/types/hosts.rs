@@ -315,4 +315,7 @@ pub struct HostRecord {
     pub answers_challenges: bool,
     /// The device that an open challenge is about, until the host has answered. It takes no new lease.
     pub challenged: Option<u8>,
+    /// Since when the host offers at least what is free of it now, and at the same price: the last change of its status, its
+    /// price, or what it has, or the last time that a lease gave something back.
+    pub offered_since: Moment,
 }

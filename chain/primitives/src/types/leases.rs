@@ -178,6 +178,9 @@ pub struct Lease {
     /// The bonded scheduler that opened it. None where the tenant did. A lease by which a pod goes on at its standby has
     /// that of the lease before.
     pub assigned_by: Option<AccountId>,
+    /// Where that scheduler placed the pod on a host of its own, and answers for the choice: the score of the host then, in
+    /// parts per million.
+    pub self_assigned_ppm: Option<u32>,
 }
 
 /// A place that was named in advance for the pod of a lease. It holds nothing of its host, and costs nothing: its room is
@@ -221,6 +224,7 @@ impl Lease {
             rated: false,
             standby: None,
             assigned_by: None,
+            self_assigned_ppm: None,
         }
     }
 

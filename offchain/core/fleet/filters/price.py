@@ -46,10 +46,15 @@ def least_rates(want: Want, offers: Offers, some: slice) -> Floats:
 
 def surely_within(want: Want, offers: Offers, some: slice) -> Bools:
     """[list]: whether a pod costs no more than its limit on whatever devices, without asking the exact rule."""
-    parts = np.minimum(_listed(want, offers, offers.dearest, some), _PAYABLE)
-    most = parts * offers.factor[UNITS.index(want.unit), some] / _MILLION
-    found: Bools = (most <= want.max_rate_per_hour * (1 - _ROUNDING)) & (parts < _PAYABLE)
+    found: Bools = most_rates(want, offers, some) <= want.max_rate_per_hour * (1 - _ROUNDING)
     return found
+
+
+def most_rates(want: Want, offers: Offers, some: slice) -> Floats:
+    """[list]: base units per hour above which no pod costs, on whatever devices; infinite where it cannot be paid."""
+    parts = np.minimum(_listed(want, offers, offers.dearest, some), _PAYABLE)
+    rates = parts * offers.factor[UNITS.index(want.unit), some] / _MILLION
+    return np.where(parts < _PAYABLE, rates, np.inf)
 
 
 def _listed(want: Want, offers: Offers, devices: Floats, some: slice) -> Floats:

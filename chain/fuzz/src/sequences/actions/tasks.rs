@@ -1,7 +1,7 @@
 //! The calls of the tasks pallet.
 
 use gantry_primitives::{HostFailure, IndexTag, LeaseState, NoticeState, Report, Survival, TaskKind, TaskState};
-use gantry_runtime::{Runtime, RuntimeOrigin, Tasks, GTY};
+use gantry_runtime::{Hosts, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_tasks::{Call, CurrentParams};
 
 use super::{actions, call, host_of, signed_by};
@@ -38,6 +38,13 @@ actions! {
             })
             .collect();
         call(TasksCall::assign_batch { assignments: some.try_into().expect("few") }, scheduler(choices))
+    };
+    "Tasks.assign_to_own_host" 20 |choices| {
+        let task = task_to_assign(choices);
+        let pods = pods(choices, task);
+        let own = pods.first().and_then(|pod| Hosts::provider_of(&pod.host).ok());
+        let origin = signed_by(own.unwrap_or_else(|| account(SCHEDULER)));
+        call(TasksCall::assign { task, pods: pods.try_into().unwrap_or_default() }, origin)
     };
     "Tasks.report_started" 200 |choices| {
         let found = any_lease(choices, is_pending);
@@ -160,6 +167,11 @@ actions! {
     "Tasks.unbond_scheduler" 5 |choices| {
         call(TasksCall::unbond_scheduler {}, scheduler(choices))
     };
+    "Tasks.report_self_assignment" 20 |choices| {
+        let found = lease_where(choices, |lease, _, _| lease.self_assigned_ppm.is_some());
+        let (host, devices) = place(choices, found.id);
+        call(TasksCall::report_self_assignment { lease: found.id, host, devices }, anyone(choices))
+    };
     "Tasks.set_params" 8 |choices| {
         let mut params = CurrentParams::<Runtime>::get();
         params.max_attempts = choices.pick(&[3, 1, 2, 16]);
@@ -170,6 +182,8 @@ actions! {
         params.refused_item_fine = choices.pick(&[GTY / 1_000, 6 * GTY, 1]);
         params.scheduler_bond = choices.pick(&[100 * GTY, 0]);
         params.scheduler_unbonding_ms = choices.pick(&[MINUTE, 0, HOUR]);
+        params.evidence_ms = choices.pick(&[MINUTE / 2, 0, HOUR]);
+        params.scheduler_penalty_ppm = choices.pick(&[100_000, 0, 1_000_000]);
         params.min_charge_ms = choices.pick(&[10_000, 0, HOUR]);
         params.poor_ppm = choices.pick(&[300_000, 1_000_000, 1_000_001]);
         params.start_timeout_ms = choices.pick(&[MINUTE, 1, HOUR]);

@@ -162,11 +162,21 @@ impl<T: Config> Desk<T> {
 
     /// Gives a host back what a lease holds of it, and takes the lease off its list.
     pub fn give_back(&mut self, id: LeaseId, host: &HostId, needs: &Resources, devices: &[u8]) {
+        let now = self.now;
         let Some(entry) = self.host_of(host) else { return };
         entry.changed = true;
         leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
-        if let Err(error) = hosts::Pallet::<T>::release_in(&mut entry.record, needs, devices) {
+        if let Err(error) = hosts::Pallet::<T>::release_in(&mut entry.record, needs, devices, now) {
             self.fail(error);
+        }
+    }
+
+    /// Undoes [`Self::take`]: what the host offers is as if nothing had been taken.
+    pub fn untake(&mut self, id: LeaseId, host: &HostId, needs: &Resources, devices: &[u8]) {
+        let Some(offered_since) = self.host_of(host).map(|entry| entry.record.offered_since) else { return };
+        self.give_back(id, host, needs, devices);
+        if let Some(entry) = self.host_of(host) {
+            entry.record.offered_since = offered_since;
         }
     }
 

@@ -32,6 +32,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "depositPerPod",
             "depositPerTask",
             "disputeWindowMs",
+            "evidenceMs",
             "maxAttempts",
             "maxDurationMs",
             "maxRefusals",
@@ -43,6 +44,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "refusedItemFine",
             "reportGraceMs",
             "schedulerBond",
+            "schedulerPenaltyPpm",
             "schedulerUnbondingMs",
             "startTimeoutMs"
         ]

@@ -5,6 +5,7 @@ mod assigning;
 mod attacks;
 mod batches;
 mod endings;
+mod evidence;
 mod feeless;
 mod genesis;
 mod halts;

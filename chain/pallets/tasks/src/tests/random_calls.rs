@@ -111,6 +111,9 @@ fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
             let _ = Hosts::verify(RuntimeOrigin::root(), host(number));
             assert_ok!(Hosts::heartbeat(host_origin(number)));
         }
+        for provider in [PROVIDER, OTHER_PROVIDER] {
+            assert_ok!(Tasks::bond_scheduler(signed(provider)));
+        }
         for number in 0..STEPS {
             pass_time(&mut dice);
             let mut place = dice.below(all);
@@ -149,7 +152,7 @@ fn the_table_has_every_call() {
     assert_eq!(listed.len(), ACTIONS.len(), "each line has a name of its own");
     let missing: Vec<_> = all_calls().difference(&listed).cloned().collect();
     assert!(missing.is_empty(), "the table lacks {missing:?}");
-    assert_eq!(Call::<Test>::get_call_names().len(), 27);
+    assert_eq!(Call::<Test>::get_call_names().len(), 28);
 }
 
 #[test]

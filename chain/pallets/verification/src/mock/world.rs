@@ -265,6 +265,7 @@ pub fn begin() {
                 answers: true,
                 leased: BTreeMap::new(),
                 challenged: None,
+                offered_since: 0,
                 devices: vec![model("L4"), model("H100")],
                 attested: false,
                 verified: false,

@@ -1,5 +1,6 @@
 //! Arguments that make sense, as a rule.
 
+use frame_support::storage::{with_transaction, TransactionOutcome};
 use gantry_primitives::{
     fit::first_devices, Ask, Balance, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId,
     LeaseState, Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState,
@@ -92,27 +93,50 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
         .collect()
 }
 
-/// Places the pods that a waiting task needs where the pods of others are, as a rule.
+/// A waiting task and one that leaves for it, where there are such, as a rule; sometimes several that need not suit.
+pub fn tasks_to_preempt(dice: &mut Dice) -> (TaskId, Vec<TaskId>) {
+    let runs_spot = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Running && spec.spot;
+    let waits = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Queued && spec.priority > 0;
+    let works = |dice: &mut Dice, wanting: TaskId, victim: TaskId| {
+        let pods = pods_instead(dice, wanting, &[victim]);
+        with_transaction(|| {
+            let victims = vec![victim].try_into().expect("one fits");
+            let told = Tasks::preempt(signed(SCHEDULER), wanting, victims, placed(pods));
+            TransactionOutcome::Rollback(told.map(|_| ()).map_err(|refused| refused.error))
+        })
+        .is_ok()
+    };
+    for wanting in tasks_that(waits) {
+        for victim in tasks_that(runs_spot) {
+            if works(dice, wanting, victim) {
+                return (wanting, vec![victim]);
+            }
+        }
+    }
+    let victims = (0..dice.below(3)).map(|_| task_where(dice, runs_spot).0).collect();
+    (task_where(dice, waits).0, victims)
+}
+
+/// Places the pods that a waiting task needs where the pods of others are.
 pub fn pods_instead(dice: &mut Dice, wanting: TaskId, victims: &[TaskId]) -> Vec<PodPlacement> {
     let mut pods = random_pods(dice, wanting);
-    let taken: Vec<Lease> =
-        victims.iter().filter_map(|task| Tasks::record(*task).ok()).flat_map(|of| of.leases).collect();
+    let taken = victims.iter().filter_map(|task| Tasks::record(*task).ok()).flat_map(|of| of.leases);
     for (pod, lease) in pods.iter_mut().zip(taken) {
-        if !dice.one_in(8) {
-            let count = pod.devices.len();
-            pod.host = lease.host;
-            if lease.devices.len() == count {
-                pod.devices = lease.devices;
-            }
-            pod.rate_per_hour = Balance::MAX;
+        if lease.devices.len() == pod.devices.len() {
+            pod.devices = lease.devices;
         }
+        (pod.host, pod.rate_per_hour) = (lease.host, Balance::MAX);
     }
     pods
 }
 
 /// The rate with which a scheduler plans: high enough, as a rule.
 pub fn random_rate(dice: &mut Dice) -> Balance {
-    dice.pick(&[Balance::MAX, Balance::MAX, Balance::MAX, GTY, 0])
+    if dice.one_in(8) {
+        dice.pick(&[GTY, 0])
+    } else {
+        Balance::MAX
+    }
 }
 
 /// A host where the pod of a lease fits, as a rule, and devices of it.
@@ -126,6 +150,24 @@ pub fn random_place(dice: &mut Dice, lease: LeaseId) -> (HostId, DeviceIndices) 
         _ => Vec::new(),
     };
     (on, DeviceIndices::truncate_from(devices))
+}
+
+/// A host that proves that the scheduler of a lease favoured its own, where there is one.
+pub fn place_of_proof(dice: &mut Dice, lease: LeaseId) -> (HostId, DeviceIndices) {
+    let at = |number: u8, device: u8| {
+        let needs_none = Tasks::lease(lease).is_none_or(|(_, needs, _)| needs.gpus.count == 0);
+        let devices = if needs_none { vec![] } else { vec![device] };
+        (host(number), DeviceIndices::truncate_from(devices))
+    };
+    let proves = |(host, devices): &(HostId, DeviceIndices)| {
+        with_transaction(|| {
+            let reported = Tasks::report_self_assignment(signed(ANYONE), lease, host.clone(), devices.clone());
+            TransactionOutcome::Rollback(reported)
+        })
+        .is_ok()
+    };
+    let places = HOSTS.flat_map(|number| [0, 1].map(|device| at(number, device)));
+    places.into_iter().find(proves).unwrap_or_else(|| random_place(dice, lease))
 }
 
 pub fn random_report(dice: &mut Dice, of: &LeaseState) -> Report {

@@ -32,6 +32,11 @@ fn all_tasks() -> Vec<(TaskId, TaskRecord, TaskSpec)> {
     all
 }
 
+/// The tasks that suit.
+pub fn tasks_that(suit: impl Fn(&TaskRecord, &TaskSpec) -> bool) -> Vec<TaskId> {
+    all_tasks().into_iter().filter(|(_, record, spec)| suit(record, spec)).map(|(task, ..)| task).collect()
+}
+
 /// A task that suits, with its tenant, as a rule; sometimes any number.
 pub fn task_where(dice: &mut Dice, suits: impl Fn(&TaskRecord, &TaskSpec) -> bool) -> (TaskId, RuntimeOrigin) {
     let matching: Vec<_> = all_tasks().into_iter().filter(|(_, record, spec)| suits(record, spec)).collect();

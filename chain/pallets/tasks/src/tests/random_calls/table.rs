@@ -60,9 +60,15 @@ actions! {
     };
     "Tasks.assign" 160 |dice| {
         let task = task_to_assign(dice);
-        let pods = random_pods(dice, task).try_into().unwrap_or_default();
-        let origin = if dice.one_in(8) { anyone(dice) } else { signed(SCHEDULER) };
-        call(Call::assign { task, pods }, origin)
+        let pods = random_pods(dice, task);
+        let own = pods.first().and_then(|pod| Hosts::provider_of(&pod.host).ok());
+        let origin = match (dice.below(8), own) {
+            (0, _) => anyone(dice),
+            // A provider that is a scheduler, too.
+            (1 | 2, Some(provider)) => RuntimeOrigin::signed(provider),
+            _ => signed(SCHEDULER),
+        };
+        call(Call::assign { task, pods: pods.try_into().unwrap_or_default() }, origin)
     };
     "Tasks.assign_batch" 30 |dice| {
         let some: Vec<_> = (0..dice.below(5))
@@ -110,11 +116,9 @@ actions! {
         call(Call::expire { task }, anyone(dice))
     };
     "Tasks.preempt" 90 |dice| {
-        let (wanting, _) = task_where(dice, |record, spec| record.state == TaskState::Queued && spec.priority > 0);
-        let runs_spot = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Running && spec.spot;
-        let victims: Vec<_> = (0..dice.below(3)).map(|_| task_where(dice, runs_spot).0).collect();
-        let origin = if dice.one_in(8) { anyone(dice) } else { signed(SCHEDULER) };
+        let (wanting, victims) = tasks_to_preempt(dice);
         let pods = placed(pods_instead(dice, wanting, &victims));
+        let origin = if dice.one_in(8) { anyone(dice) } else { signed(SCHEDULER) };
         call(Call::preempt { wanting, victims: victims.try_into().expect("few"), pods }, origin)
     };
     "Tasks.finish_preemption" 30 |dice| {
@@ -172,6 +176,11 @@ actions! {
     };
     "Tasks.unbond_scheduler" 5 |dice| {
         call(Call::unbond_scheduler {}, if dice.one_in(6) { signed(SCHEDULER) } else { anyone(dice) })
+    };
+    "Tasks.report_self_assignment" 25 |dice| {
+        let found = lease_where(dice, |lease, _, _| lease.self_assigned_ppm.is_some());
+        let (host, devices) = place_of_proof(dice, found.id);
+        call(Call::report_self_assignment { lease: found.id, host, devices }, anyone(dice))
     };
     "Tasks.set_params" 3 |dice| {
         let mut params = crate::CurrentParams::<Test>::get();

@@ -1,0 +1,49 @@
+"""Where a scheduler places pods that is a provider, too."""
+
+from __future__ import annotations
+
+import pytest
+from core_builders import GTY, gpu, host, pod, task, wants
+
+from offchain.core.planning.desk import Desk
+from tests.chain_records import ask
+
+MINE = "me"
+"""The account of the scheduler, and of its own hosts."""
+ONE_GPU = pod(gpus=wants())
+
+
+def offers(name: str, provider: str, price: int, **changes):
+    return host(name, provider=provider, devices=(gpu(),), ask=ask(gpu_per_hour=price), **changes)
+
+
+def placed(*records, account: str = MINE, **changes) -> str | None:
+    """The host of a task with one GPU."""
+    desk = Desk(b"seed", account=account)
+    desk.put_hosts(records)
+    desk.put_task(task(1, **{"resources": ONE_GPU, **changes}))
+    made = desk.round(0)
+    return made.placements[1][0].host if 1 in made.placements else None
+
+
+@pytest.mark.parametrize(("price", "where"), [(GTY, "mine"), (GTY + GTY // 20, "mine"), (2 * GTY, "other")])
+def test_an_own_host_takes_pods_unless_another_is_clearly_cheaper(price, where):
+    # The own one has the better score, which is not looked at: the chain compares scores as they were.
+    mine = offers("mine", MINE, price, score_ppm=990_000)
+    assert placed(mine, offers("other", "you", GTY, score_ppm=500_000)) == where
+
+
+def test_without_room_elsewhere_the_own_host_takes_them():
+    mine = offers("mine", MINE, 2 * GTY)
+    busy = host("other", provider="you", devices=(gpu(milli_free=0),), ask=ask(gpu_per_hour=GTY))
+    assert placed(mine, busy) == "mine"
+    assert placed(mine) == "mine"
+    unsuitable = host("other", provider="you", devices=(gpu(model=b"T4"),), ask=ask(gpu_per_hour=GTY))
+    assert placed(mine, unsuitable, resources=pod(gpus=wants(models=(b"A100",)))) == "mine"
+
+
+def test_a_task_of_its_own_goes_where_the_scores_say():
+    mine = offers("mine", MINE, 2 * GTY, score_ppm=990_000)
+    other = offers("other", "you", GTY + GTY // 2, score_ppm=10_000)
+    assert placed(mine, other) == "other"
+    assert placed(mine, other, tenant=MINE) == placed(mine, other, account="someone")

@@ -8,6 +8,7 @@ mod economics {
     #[allow(dead_code, reason = "challenges.rs uses the rest")]
     pub mod ballots;
     pub mod judges;
+    pub mod market;
     pub mod strategies;
     pub mod world;
 }
@@ -21,7 +22,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, strategies::*, world::*};
+use economics::{judges::*, market::*, strategies::*, world::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
@@ -113,13 +114,17 @@ const GAMES: &[Game] = &[
     game("tenant", "6", "slash a gang", slash_a_gang, None),
     game("tenant", "7", "slander for little", slander_for_little, None),
     game("tenant", "-", "complain about a right result", complain_about_a_right_result, Some(pay_for_a_job)),
+    game("scheduler", "10", "raise the price of a planned pod", raise_the_price_of_a_planned_pod, Some(run_a_job)),
+    game("scheduler", "10", "favour an own host", favour_an_own_host, Some(run_a_job)),
+    game("scheduler", "10", "preempt for nothing", preempt_for_nothing, Some(schedule_honestly)),
+    game("scheduler", "10", "leave at once", leave_at_once, Some(schedule_honestly)),
     game("reporter", "8", "report hosts after a halt", report_hosts_after_a_halt, None),
     game("verifier", "9", "suspend a competitor", suspend_a_competitor, None),
     game("verifier", "9", "challenge a restart", challenge_a_restart, None),
     game("verifier", "-", "trust every host", trust_every_host, Some(check_proofs)),
     game("verifier", "-", "stay away", stay_away, Some(check_proofs)),
     game("juror", "-", "trust every result", trust_every_result, Some(check_results)),
-    game("host", "10", "settle its own job", settle_its_own_job, Some(run_a_job)),
+    game("settler", "10", "settle its own job", settle_its_own_job, Some(run_a_job)),
     game("host", "11", "lose kept data", lose_kept_data, Some(keep_data)),
 ];
 

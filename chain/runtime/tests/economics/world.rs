@@ -110,6 +110,11 @@ pub fn worth(who: u8) -> Balance {
     <Balances as frame_support::traits::fungible::Inspect<AccountId>>::total_balance(&account(who))
 }
 
+/// The coins of an account that are not held.
+pub fn free(who: u8) -> Balance {
+    Balances::free_balance(account(who))
+}
+
 /// What accounts own together.
 pub fn wealth(who: &[u8]) -> i128 {
     who.iter().map(|who| worth(*who) as i128).sum()

@@ -32,7 +32,7 @@ fn with_coins<T: Config>(name: &'static str, number: u32) -> AccountId {
     who
 }
 
-fn tenant<T: Config>() -> AccountId {
+fn tenant() -> AccountId {
     account("tenant", 0, 0)
 }
 
@@ -163,7 +163,7 @@ fn submitted<T: Config>(kind: TaskKind, pods: u32) -> TaskId {
     let spec = spec(kind, least, pods, MAX_DEVICES as u8, &manifest);
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), spec, manifest, 1).expect("it is sound");
     if kind == TaskKind::Service {
-        Pallet::<T>::do_scale(tenant::<T>(), task, pods as u8).expect("its spec has so many");
+        Pallet::<T>::do_scale(tenant(), task, pods as u8).expect("its spec has so many");
     }
     task
 }
@@ -174,7 +174,7 @@ fn leases<T: Config>(task: TaskId) -> Vec<(LeaseId, HostId)> {
 
 fn assigned<T: Config>(kind: TaskKind, pods: u32) -> (TaskId, Vec<(LeaseId, HostId)>) {
     let task = submitted::<T>(kind, pods);
-    Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(pods)).expect("they fit");
+    Pallet::<T>::do_assign(tenant(), task, placements::<T>(pods)).expect("they fit");
     (task, leases::<T>(task))
 }
 
@@ -228,7 +228,7 @@ fn never_away<T: Config>() {
 /// Each of these pods gets a standby and a checkpoint, so that the record of its task is as long as it may be.
 fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     for (lease, host) in leases {
-        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, standby.clone(), all_devices()).expect("it fits");
+        Pallet::<T>::do_name_standby(&tenant(), *lease, standby.clone(), all_devices()).expect("it fits");
         let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
         Pallet::<T>::do_report(host.clone(), *lease, report).expect("it runs there");
     }
@@ -309,7 +309,7 @@ pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -
     wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };
     wanted.spot = false;
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
-    Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(REPLICAS)).expect("they fit");
+    Pallet::<T>::do_assign(tenant(), task, placements::<T>(REPLICAS)).expect("they fit");
     let leases = leases::<T>(task);
     for (lease, host) in &leases {
         report::<T>(*lease, host.clone(), Report::Started);
@@ -472,7 +472,7 @@ mod benchmarks {
         // A gang that fails on the shared host touches one host more each.
         let manifest = manifest(1);
         let gang = spec(TaskKind::Job, 2, 2, 1, &manifest);
-        let first = Pallet::<T>::do_submit(tenant::<T>(), gang, manifest, h + 1).expect("it is sound");
+        let first = Pallet::<T>::do_submit(tenant(), gang, manifest, h + 1).expect("it is sound");
         for number in 0..h {
             let task = first + u64::from(number);
             let device = || vec![0u8].try_into().expect("one fits");
@@ -480,7 +480,7 @@ mod benchmarks {
                 PodPlacement { pod: 0, host: host_id(SHARED), devices: device() },
                 PodPlacement { pod: 1, host: online_host::<T>(number), devices: device() },
             ];
-            Pallet::<T>::do_assign(tenant::<T>(), task, pods.try_into().expect("two fit")).expect("they fit");
+            Pallet::<T>::do_assign(tenant(), task, pods.try_into().expect("two fit")).expect("they fit");
             let pair = leases::<T>(task);
             for (lease, host) in &pair {
                 report::<T>(*lease, host.clone(), Report::Started);
@@ -534,7 +534,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Job, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Cancelled);
     }
 
@@ -553,7 +553,7 @@ mod benchmarks {
         prepare::<T>();
         let task = reported::<T>(MAX_PODS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Verified);
     }
 
@@ -601,7 +601,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Service, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task, 1);
+        _(RawOrigin::Signed(tenant()), task, 1);
         assert_eq!(leases::<T>(task).len(), 1);
     }
 
@@ -611,7 +611,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Service, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Reported);
     }
 
@@ -655,7 +655,7 @@ mod benchmarks {
         // What is looked at last speaks against the one that is named.
         hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
+        _(RawOrigin::Signed(tenant()), lease, host.clone(), all_devices());
         let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;
         assert_eq!(standby.map(|standby| standby.host), Some(host));
     }
@@ -719,7 +719,7 @@ mod benchmarks {
         Pallet::<T>::do_settle(task).expect("its window has passed");
         let (lease, _) = leases::<T>(task).remove(0);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, 5);
+        _(RawOrigin::Signed(tenant()), lease, 5);
         assert!(Pallet::<T>::lease(lease).expect("it exists").0.rated);
     }
 

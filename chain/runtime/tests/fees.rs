@@ -120,7 +120,7 @@ fn shares(tip: Balance) -> (Balance, Balance, Balance) {
     let author = Authorship::author().expect("each block has an author");
     let sender = Sr25519Keyring::Ferdie.to_account_id();
     assert_ne!(author, sender);
-    let read = || [&treasury, &author, &sender].map(|who| Balances::free_balance(who));
+    let read = || [&treasury, &author, &sender].map(Balances::free_balance);
     let [treasury_before, author_before, sender_before] = read();
     let nonce = System::account_nonce(&sender);
     assert_ok!(Executive::apply_extrinsic(remark(Terms { tip, nonce, ..Default::default() }).0).expect("valid"));

@@ -102,10 +102,7 @@ fn treasury<T: Config>(provider: &AccountId) {
 }
 
 /// A host that was reported absent, long ago.
-fn long_offline<T: Config>() -> (AccountId, HostId)
-where
-    T: pallet_timestamp::Config<Moment = Moment>,
-{
+fn long_offline<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> (AccountId, HostId) {
     let (provider, host) = in_status::<T>(HostStatus::Offline);
     treasury::<T>(&provider);
     pallet_timestamp::Now::<T>::put(LONG_MS);

@@ -34,7 +34,7 @@ fn with_coins<T: Config>(name: &'static str, number: u32) -> AccountId {
     who
 }
 
-fn tenant<T: Config>() -> AccountId {
+fn tenant() -> AccountId {
     account("tenant", 0, 0)
 }
 
@@ -179,7 +179,7 @@ fn submitted<T: Config>(kind: TaskKind, pods: u32) -> TaskId {
     let spec = spec(kind, least, pods, MAX_DEVICES as u8, &manifest);
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), spec, manifest, 1).expect("it is sound");
     if kind == TaskKind::Service {
-        Pallet::<T>::do_scale(tenant::<T>(), task, pods as u8).expect("its spec has so many");
+        Pallet::<T>::do_scale(tenant(), task, pods as u8).expect("its spec has so many");
     }
     task
 }
@@ -245,7 +245,7 @@ fn never_away<T: Config>() {
 fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     for (lease, host) in leases {
         let place = StandbyPlace { host: standby.clone(), devices: all_devices(), rate_per_hour: Balance::MAX };
-        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, place).expect("it fits");
+        Pallet::<T>::do_name_standby(&tenant(), *lease, place).expect("it fits");
         let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
         Pallet::<T>::do_report(host.clone(), *lease, report).expect("it runs there");
     }
@@ -303,7 +303,7 @@ impl Preempting {
         let run = |number: u32| {
             let task = submitted::<T>(TaskKind::Job, 1);
             let pods = placements_from::<T>(number, 1);
-            Pallet::<T>::do_assign(tenant::<T>(), task, pods).expect("it fits");
+            Pallet::<T>::do_assign(tenant(), task, pods).expect("it fits");
             let leases = leases::<T>(task);
             for (lease, host) in &leases {
                 report::<T>(*lease, host.clone(), Report::Started);
@@ -359,7 +359,7 @@ pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -
     wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };
     wanted.spot = false;
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
-    Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(REPLICAS)).expect("they fit");
+    Pallet::<T>::do_assign(tenant(), task, placements::<T>(REPLICAS)).expect("they fit");
     let leases = leases::<T>(task);
     for (lease, host) in &leases {
         report::<T>(*lease, host.clone(), Report::Started);
@@ -520,12 +520,12 @@ mod benchmarks {
         // A gang that fails on the shared host touches one host more each.
         let manifest = manifest(1);
         let gang = spec(TaskKind::Job, 2, 2, 1, &manifest);
-        let first = Pallet::<T>::do_submit(tenant::<T>(), gang, manifest, h + 1).expect("it is sound");
+        let first = Pallet::<T>::do_submit(tenant(), gang, manifest, h + 1).expect("it is sound");
         for number in 0..h {
             let task = first + u64::from(number);
             let device = || vec![0u8].try_into().expect("one fits");
             let pods = vec![place(0, host_id(SHARED), device()), place(1, online_host::<T>(number), device())];
-            Pallet::<T>::do_assign(tenant::<T>(), task, pods.try_into().expect("two fit")).expect("they fit");
+            Pallet::<T>::do_assign(tenant(), task, pods.try_into().expect("two fit")).expect("they fit");
             let pair = leases::<T>(task);
             for (lease, host) in &pair {
                 report::<T>(*lease, host.clone(), Report::Started);
@@ -566,7 +566,7 @@ mod benchmarks {
         }
         // The last pod without a result: all others end before it.
         for (lease, _) in &leases[1..] {
-            Pallet::<T>::do_expire_lease(tenant::<T>(), *lease).expect("its time is over");
+            Pallet::<T>::do_expire_lease(tenant(), *lease).expect("its time is over");
         }
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0].0);
@@ -579,7 +579,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Job, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Cancelled);
     }
 
@@ -598,7 +598,7 @@ mod benchmarks {
         prepare::<T>();
         let task = reported::<T>(MAX_PODS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Verified);
     }
 
@@ -631,7 +631,7 @@ mod benchmarks {
         items.report::<T>();
         set_time::<T>(BEGIN + 24 * HOUR);
         for task in items.tasks() {
-            Pallet::<T>::do_settle(tenant::<T>(), task).expect("its window has passed");
+            Pallet::<T>::do_settle(tenant(), task).expect("its window has passed");
         }
         set_time::<T>(BEGIN + 1_000 * HOUR);
         let tasks = items.tasks().try_into().expect("there are not too many");
@@ -646,7 +646,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Service, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task, 1);
+        _(RawOrigin::Signed(tenant()), task, 1);
         assert_eq!(leases::<T>(task).len(), 1);
     }
 
@@ -656,7 +656,7 @@ mod benchmarks {
         let (task, _) = running::<T>(TaskKind::Service, p);
         set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), task);
+        _(RawOrigin::Signed(tenant()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Reported);
     }
 
@@ -691,7 +691,7 @@ mod benchmarks {
         // What is looked at last speaks against the one that is named.
         hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices(), Balance::MAX);
+        _(RawOrigin::Signed(tenant()), lease, host.clone(), all_devices(), Balance::MAX);
         let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;
         assert_eq!(standby.map(|standby| standby.host), Some(host));
     }
@@ -751,10 +751,10 @@ mod benchmarks {
         prepare::<T>();
         let task = reported::<T>(MAX_PODS);
         set_time::<T>(BEGIN + 24 * HOUR);
-        Pallet::<T>::do_settle(tenant::<T>(), task).expect("its window has passed");
+        Pallet::<T>::do_settle(tenant(), task).expect("its window has passed");
         let (lease, _) = leases::<T>(task).remove(0);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), lease, 5);
+        _(RawOrigin::Signed(tenant()), lease, 5);
         assert!(Pallet::<T>::lease(lease).expect("it exists").0.rated);
     }
 

@@ -161,7 +161,9 @@ fn a_host_does_not_escape_an_open_challenge_by_taking_back_that_it_answers() {
 fn a_leased_device_is_challenged_by_its_tenant_alone() {
     on_chain(|| {
         let lease = 7;
-        change_host(|host| drop(host.leased.insert(0, (lease, account(TENANT)))));
+        change_host(|host| {
+            host.leased.insert(0, (lease, account(TENANT)));
+        });
         let open = |who, device, lease| Verification::open_challenge(signed(who), account(HOST), device, lease);
         for who in [OPENER, PROVIDER] {
             assert_noop!(open(who, 0, None), Error::<Test>::DeviceLeased);
@@ -217,7 +219,9 @@ fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
 fn a_device_that_was_leased_after_the_answer_is_not_asked_for_again() {
     on_chain(|| {
         let (matter, members) = answered();
-        change_host(|host| drop(host.leased.insert(0, (7, account(TENANT)))));
+        change_host(|host| {
+            host.leased.insert(0, (7, account(TENANT)));
+        });
         vote(matter, &members, &[Some(Vote::Yes), Some(Vote::No), None]);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
         assert_eq!((worth(OPENER), host().challenged), (COINS, None));

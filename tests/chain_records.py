@@ -118,6 +118,11 @@ def escrow(**changes: Any) -> gen.Escrow:
         paid=0,
         fee=0,
         open=True,
+        fee_ppm=20_000,
+        scheduler_ppm=0,
+        scheduler_fee=0,
+        settler_fee=0,
+        storage=None,
     )
     return replace(fresh, **changes)
 
@@ -284,6 +289,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         scheduler_unbonding_ms=30_000,
         scheduler_penalty_ppm=100_000,
         evidence_ms=30_000,
+        deposit_per_pod=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from offchain.core.rate import fee
 from offchain.link.typed import LeaseOfTask
-from offchain.schema._generated_chain import TaskKind
+from offchain.schema._generated_chain import Escrow, TaskKind
 from offchain.schema.escrow import owed_by
 
-PPM = 1_000_000
 AT_SETTLEMENT = ("Reported", "Verified")
 
 
@@ -32,11 +32,10 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The chain's terms and time. ms and ppm."""
+    """The chain's terms and time, in ms."""
 
     now: int
     downtime: int
-    fee_ppm: int
     held_back_ms: int
     dispute_window_ms: int
 
@@ -52,7 +51,7 @@ def _due(lease: LeaseOfTask, terms: Terms) -> Due | None:
     if not record.escrow.open:
         return None
     kind, state = task.spec.kind, task.record.state.tag
-    owed = _share(owed_by(record.escrow, terms.now, terms.downtime) - record.escrow.paid, terms)
+    owed = _share(owed_by(record.escrow, terms.now, terms.downtime) - record.escrow.paid, record.escrow)
     about = (lease.id, task.id, kind.value, record.state.tag, owed)
     left_ms = task.record.changed_at + terms.dispute_window_ms - terms.now if state == "Reported" else 0
     if left_ms > 0:
@@ -65,10 +64,10 @@ def _due(lease: LeaseOfTask, terms: Terms) -> Due | None:
         return Due(*about, payable=0, call="", why_not="a job is paid when it has ended")
     # What came in the last while is held back, in case it is disputed.
     free = owed_by(record.escrow, terms.now - terms.held_back_ms, terms.downtime) - record.escrow.paid
-    payable = _share(free, terms)
+    payable = _share(free, record.escrow)
     return Due(*about, payable=payable, call="Leases.settle" if payable else "", why_not="" if payable else "held back")
 
 
-def _share(amount: int, terms: Terms) -> int:
+def _share(amount: int, escrow: Escrow) -> int:
     amount = max(0, amount)
-    return amount - amount * min(terms.fee_ppm, PPM) // PPM
+    return amount - fee(amount, escrow.fee_ppm)

@@ -95,7 +95,7 @@ async def terms_of(chain: GantryChain, record: HostRecord | None, now: int, at: 
     billing = await chain.params("Billing", at)
     tasks = await chain.params("Tasks", at)
     downtime = 0 if record is None else record.downtime_ms
-    return Terms(now, downtime, billing.fee_ppm, billing.held_back_ms, tasks.dispute_window_ms)
+    return Terms(now, downtime, billing.held_back_ms, tasks.dispute_window_ms)
 
 
 def journal(state: Path) -> tuple[Total | None, tuple[int, ...]]:

@@ -179,7 +179,8 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
     `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account.
     """
     escrow = deposit(spec.max_rate_per_hour, spec.max_duration_ms) * spec.pods_max
-    kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + params.deposit_per_task
+    of_task = params.deposit_per_task + params.deposit_per_pod * spec.pods_max
+    kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + of_task
     needed = escrow + kept + spare
     if free < needed:
         raise CliError(

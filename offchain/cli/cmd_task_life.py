@@ -11,7 +11,9 @@ from offchain.cli import options
 from offchain.cli.acting import act, told
 from offchain.cli.failures import CliError
 from offchain.cli.views import LeaseView, TaskView
+from offchain.core.rate import storage_rate_per_hour
 from offchain.link.ports import Call, ChainPort
+from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest_values import parse_amount, parse_duration
 
@@ -168,21 +170,35 @@ def resume(number: int, account: str | None, password_file: str | None, url: str
 @click.command()
 @_NUMBER
 @click.argument("time", type=DURATION)
+@click.option("--max-rate", type=AMOUNT, help="The highest price an hour.  [default: what the host asks now]")
 @options.account
 @options.url
 @options.as_json
 def keep(
-    number: int, time: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
+    number: int,
+    time: int,
+    max_rate: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """Have the volumes of a rental that ended kept for a TIME longer, at the host's storage price.
 
-    A new rental takes them over with x-gantry.data_from in its manifest.
+    The coins are held, and paid as the time passes: what is left comes back when you release the volumes, when a new
+    rental takes them over with x-gantry.data_from in its manifest, or when the host loses them.
 
     \b
     Example:
       gantry task keep 7 30d --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_keep(lease=_only(view).id, ms=time)])
+
+    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
+        lease = _only(view)
+        most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
+        return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
+
+    told(*act(number, account, password_file, url, wanted), as_json=as_json)
 
 
 @click.command()
@@ -213,6 +229,14 @@ def _live(view: TaskView, pod: int | None) -> list[LeaseView]:
             code="not_running",
         )
     return found
+
+
+async def _storage_rate(chain: GantryChain, task: int, host: str) -> int:
+    """What the host asks now for the disk of a rental, in base units an hour."""
+    found, record = await chain.task(task), await chain.host(host)
+    if found is None or record is None:
+        raise CliError(f"the chain no longer has task {task} or its host.", "Its data is gone.", code="not_found")
+    return storage_rate_per_hour(found.spec.resources, record.ask, found.spec.unit)
 
 
 def _only(view: TaskView) -> LeaseView:

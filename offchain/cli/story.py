@@ -55,9 +55,12 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Leases", "Suspended"): "Lease {lease} was stopped at {rate_per_hour} an hour; it lasts until {ends_at}.",
     ("Leases", "Resumed"): "Lease {lease} goes on at {rate_per_hour} an hour; it lasts until {ends_at}.",
     ("Leases", "ReclaimNoticed"): "The provider wants lease {lease} to end at {reclaim_at}.",
-    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: {share} to the provider, {fee} protocol fee.",
+    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: {share} to the provider, {fee} protocol fee"
+    " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler).",
     ("Leases", "BountyPaid"): "{who} closed lease {lease}, which was used up, for {bounty}.",
-    ("Leases", "DataKept"): "The data of lease {lease} is kept until {until} for {share} and {fee} protocol fee.",
+    ("Leases", "DataKept"): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
+    ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: {share} to the provider, {fee} protocol fee"
+    " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler); {refunded} back to the tenant.",
     ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
     ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} is taken for deleted; its host sent no receipt.",
     ("Verification", "CommitteeDrawn"): "Judges were drawn: {members}.",
@@ -191,12 +194,15 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     refund = f"{format_amount(back)} back to the tenant"
     if paid and paid == fee:
         return f"{format_amount(paid)} paid to the treasury for holding the host before the start; {refund}."
-    return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee; {refund}."
+    scheduler, settler = (sum(bill.get(name, 0) for bill in found) for name in ("scheduler_fee", "settler_fee"))
+    shares = f" ({format_amount(scheduler)} to schedulers, {format_amount(settler)} to settlers)" if scheduler + settler else ""
+    return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee{shares}; {refund}."
 
 
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "deposit", "owed", "bounty", "stake"), format_amount),
     **dict.fromkeys(("to_tenant", "to_treasury"), format_amount),
+    **dict.fromkeys(("scheduler_fee", "settler_fee", "refunded"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
     "bills": _bills_text,
     "bill": lambda bill: _bills_text([bill]),
@@ -209,7 +215,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(slots=True)
 class LeaseBill:
-    """What became of the coins for one lease, in base units. `paid` has the fee in it."""
+    """What became of the coins for one lease, in base units. `paid` has the fee in it, `fee` the shares of it."""
 
     lease: int
     host: str | None = None
@@ -217,6 +223,8 @@ class LeaseBill:
     deposited: int = 0
     paid: int = 0
     fee: int = 0
+    scheduler_fee: int = 0
+    settler_fee: int = 0
     refunded: int = 0
 
     def plain(self) -> dict[str, Any]:
@@ -258,18 +266,27 @@ class Bill:
         for closed in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
             found = self._of(closed["lease"])
             # The closing bill is for the whole time: what was paid before is in it.
-            found.paid, found.fee, found.refunded = closed["paid"], closed["fee"], closed["refunded"]
+            found.paid, found.fee = closed["paid"], closed["fee"]
+            found.scheduler_fee, found.settler_fee = closed.get("scheduler_fee", 0), closed.get("settler_fee", 0)
+            # What went back of the coins held for storage is in no bill.
+            found.refunded += closed["refunded"]
 
     def _note_meanwhile(self, event: ChainEvent) -> None:
         """What is deposited or paid while a lease goes on."""
         fields = event.fields
         if event.name in ("Extended", "ToppedUp"):
             self._of(fields["lease"]).deposited += fields["amount"]
-        elif event.name in ("Paid", "DataKept"):
+        elif event.name == "DataKept" and "amount" in fields:
+            self._of(fields["lease"]).deposited += fields["amount"]
+        elif event.name in ("Paid", "StoragePaid", "DataKept"):
             found = self._of(fields["lease"])
             found.paid += fields["share"] + fields["fee"]
             found.fee += fields["fee"]
+            found.scheduler_fee += fields.get("scheduler_fee", 0)
+            found.settler_fee += fields.get("settler_fee", 0)
+            found.refunded += fields.get("refunded", 0)
             if event.name == "DataKept":
+                # Releases before 4 paid for kept data at once.
                 found.deposited += fields["share"] + fields["fee"]
 
     def plain(self) -> dict[str, Any]:

@@ -187,18 +187,32 @@ def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Itera
         # The closing bill is for the whole time: what was paid before is in it.
         Amount(bill["paid"] - lease.paid),
         Amount(bill["fee"] - lease.fee),
-        Amount(bill["refunded"] - lease.refunded),
+        Amount(bill.get("scheduler_fee", 0) - lease.scheduler_fee),
+        Amount(bill.get("settler_fee", 0) - lease.settler_fee),
+        # What went back of the coins held for storage is in no bill.
+        Amount(bill["refunded"]),
     )
     yield line
     if lease.ended_ms is None:
         lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
     if lease.lease in sums.live:
         sums.live.remove(lease.lease)
-    yield replace(lease, paid=bill["paid"], fee=bill["fee"], refunded=bill["refunded"])
+    yield _after_bill(lease, line)
     yield from _earned(get, line)
     sums.paid += line.paid
     sums.fee += line.fee
     sums.refunded += line.refunded
+
+
+def _after_bill(lease: LeaseRow, line: BillRow) -> LeaseRow:
+    return replace(
+        lease,
+        paid=Amount(lease.paid + line.paid),
+        fee=Amount(lease.fee + line.fee),
+        scheduler_fee=Amount(lease.scheduler_fee + line.scheduler_fee),
+        settler_fee=Amount(lease.settler_fee + line.settler_fee),
+        refunded=Amount(lease.refunded + line.refunded),
+    )
 
 
 def _submitted(seen: Seen) -> Iterator[Row]:
@@ -238,6 +252,8 @@ def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit
         deposited=Amount(deposit),
         paid=Amount(0),
         fee=Amount(0),
+        scheduler_fee=Amount(0),
+        settler_fee=Amount(0),
         refunded=Amount(0),
         assigned_ms=seen.time_ms,
         started_ms=None,
@@ -308,29 +324,42 @@ def _leases(seen: Seen, get: Get) -> Iterator[Row]:
         case "Suspended" | "Resumed":
             state = "Suspended" if seen.name == "Suspended" else "Active"
             yield replace(lease, state=state, rate_per_hour=fields["rate_per_hour"])
-        case "Paid" | "DataKept":
+        case "DataKept" if "amount" in fields:
+            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
+        case "Paid" | "StoragePaid" | "DataKept":
             yield from _paid_meanwhile(seen, lease, get)
         case "PurgedWithoutReceipt":
             yield replace(lease, state="Purged")
 
 
 def _paid_meanwhile(seen: Seen, lease: LeaseRow, get: Get) -> Iterator[Row]:
-    share, fee = seen.fields["share"], seen.fields["fee"]
+    fields = seen.fields
+    share, fee = fields["share"], fields["fee"]
     line = BillRow(
-        seen.block, seen.place, lease.lease, lease.task, lease.host, Amount(share + fee), Amount(fee), Amount(0)
+        seen.block,
+        seen.place,
+        lease.lease,
+        lease.task,
+        lease.host,
+        Amount(share + fee),
+        Amount(fee),
+        Amount(fields.get("scheduler_fee", 0)),
+        Amount(fields.get("settler_fee", 0)),
+        Amount(fields.get("refunded", 0)),
     )
     yield line
+    # Releases before 4 paid for kept data at once.
     kept = share + fee if seen.name == "DataKept" else 0
-    yield replace(
-        lease,
-        paid=Amount(lease.paid + share + fee),
-        fee=Amount(lease.fee + fee),
-        deposited=Amount(lease.deposited + kept),
-    )
+    yield replace(_after_bill(lease, line), deposited=Amount(lease.deposited + kept))
     yield from _earned(get, line)
     task = get(TaskRow, lease.task)
     if task is not None:
-        yield replace(task, paid=Amount(task.paid + share + fee), fee=Amount(task.fee + fee))
+        yield replace(
+            task,
+            paid=Amount(task.paid + line.paid),
+            fee=Amount(task.fee + fee),
+            refunded=Amount(task.refunded + line.refunded),
+        )
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from offchain.link.ports import Block, BlockRef
 
 SCHEMA: Final = 1
 """Version of the tables that are read from the chain. :data:`_STEPS` leads from each to the next."""
-DERIVED_VERSION: Final = 2
+DERIVED_VERSION: Final = 3
 """Version of what is derived from the events. Another one in the database: it is derived anew."""
 HALTED: Final = "halted"
 """Row of `meta`: why the index is not answered from, while the node does not serve the chain that is in it."""

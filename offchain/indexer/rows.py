@@ -162,6 +162,8 @@ class LeaseRow(Row):
     deposited: Amount
     paid: Amount
     fee: Amount
+    scheduler_fee: Amount
+    settler_fee: Amount
     refunded: Amount
     assigned_ms: int
     started_ms: int | None
@@ -198,7 +200,11 @@ class HostRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class BillRow(Row):
-    """What an event says was paid for a lease since the bill before. `paid` has the fee in it."""
+    """What an event says was paid for a lease since the bill before.
+
+    `paid` has the fee in it, and `fee` the shares of the scheduler and of who settled or ended the lease; the rest of the fee
+    is the treasury's.
+    """
 
     TABLE = "bills"
     KEY = ("block", "place", "lease")
@@ -210,6 +216,8 @@ class BillRow(Row):
     host: str
     paid: Amount
     fee: Amount
+    scheduler_fee: Amount
+    settler_fee: Amount
     refunded: Amount
 
 

@@ -47,6 +47,9 @@ async def _claims(chain: GantryChain, at: bytes) -> list[Claim]:
             if lease.escrow.open:
                 held = lease.escrow.deposit - lease.escrow.paid
                 claims.append(Claim(task.tenant, Reason.ESCROW, held, f"pod {lease.pod} of task {number}"))
+            if (storage_deposit := lease.escrow.storage) is not None:
+                about = f"kept data of pod {lease.pod} of task {number}"
+                claims.append(Claim(task.tenant, Reason.ESCROW, storage_deposit.held, about))
     for key, shared in (await chain.read_map(storage.tasks_specs, at=at)).items():
         # The manifest's deposit is 0 in the record once it is given back; each kept task has one of its own.
         held = shared.manifest_deposit + shared.task_deposit * shared.kept

@@ -124,7 +124,8 @@ def submit() -> Call:
 async def deposits(world: World) -> tuple[int, int]:
     """What is held for the manifest until the task is final, and for the task until it is pruned."""
     params = gen.TasksParams.decode(await world.chain.link.query("Tasks", "Params"))
-    return params.deposit_base + params.deposit_per_byte * len(MANIFEST), params.deposit_per_task
+    of_task = params.deposit_per_task + params.deposit_per_pod
+    return params.deposit_base + params.deposit_per_byte * len(MANIFEST), of_task
 
 
 async def rent(world: World, kind: str) -> int:
@@ -169,7 +170,9 @@ async def rent(world: World, kind: str) -> int:
     paid = RATE * (rented.ended_at - rented.started_at) // HOUR_MS
     fee = paid * FEE_PPM // 1_000_000
     (bills,) = [event.fields["bills"] for event in settlement if (event.pallet, event.name) == ("Tasks", "Settled")]
-    assert bills == [{"lease": lease, "paid": paid, "fee": fee, "refunded": deposit - paid}]
+    # Its tenant placed the rental and its provider settles it: neither has a share of the fee.
+    shares = {"scheduler_fee": 0, "settler_fee": 0}
+    assert bills == [{"lease": lease, "paid": paid, "fee": fee, **shares, "refunded": deposit - paid}]
     assert 0 < paid < deposit
     await assert_held(deposit=of_task)
 
@@ -297,7 +300,7 @@ MAY = {
         calls.leases_top_up(lease=NO_LEASE, amount=1),
         calls.leases_suspend(lease=NO_LEASE),
         calls.leases_resume(lease=NO_LEASE),
-        calls.leases_keep(lease=NO_LEASE, ms=1),
+        calls.leases_keep(lease=NO_LEASE, ms=1, max_rate_per_hour=1),
         calls.leases_release_data(lease=NO_LEASE),
     ],
     "Provider": [

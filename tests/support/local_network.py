@@ -209,7 +209,6 @@ class Net:
     async def assert_bill(self, task: int, lease: Lease) -> None:
         """The escrow was paid what the protocol says."""
         host = await self.typed.host(lease.host)
-        params = await self.typed.params("Billing")
         spec = (await self.task(task)).spec
         assert host is not None
         assert lease.started_at is not None
@@ -219,7 +218,7 @@ class Net:
         ran = lease.ended_at - lease.started_at
         time = ran if lease.result is None else billed_ms(0, ran, lease.result.usage.wall_ms)
         assert lease.escrow.paid == owed(spec.unit, lease.escrow.deposit, rate, time)
-        assert lease.escrow.fee == fee(lease.escrow.paid, params.fee_ppm)
+        assert lease.escrow.fee == fee(lease.escrow.paid, lease.escrow.fee_ppm)
 
 
 @asynccontextmanager

@@ -6,11 +6,11 @@
 
 use crate::{
     rate::{self, MS_PER_HOUR},
-    Balance, Billing, BillingUnit, Escrow, Moment,
+    Balance, Billing, BillingUnit, Escrow, Fee, Moment,
 };
 
 impl Escrow {
-    /// An escrow of `deposit` that is not billed yet.
+    /// An escrow of `deposit` that is not billed yet and costs no fee.
     pub const fn new(deposit: Balance, rate_per_hour: Balance, unit: BillingUnit) -> Self {
         Self {
             deposit,
@@ -23,11 +23,21 @@ impl Escrow {
             paid: 0,
             fee: 0,
             open: true,
+            fee_ppm: 0,
+            scheduler_ppm: 0,
+            scheduler_fee: 0,
+            settler_fee: 0,
+            storage: None,
         }
     }
 
     /// What is held of the tenant for it.
-    pub const fn held(&self) -> Balance {
+    pub fn held(&self) -> Balance {
+        self.held_for_time().saturating_add(self.storage.map_or(0, |storage| storage.held))
+    }
+
+    /// What is held of the tenant for the time of the pod.
+    pub const fn held_for_time(&self) -> Balance {
         if self.open {
             self.deposit.saturating_sub(self.paid)
         } else {
@@ -124,33 +134,36 @@ impl Escrow {
         }
     }
 
-    /// So many coins of the deposit left the tenant: `share` to the provider or in its stead, `fee` to the treasury.
-    pub fn pay(&mut self, share: Balance, fee: Balance) {
-        self.paid = self.paid.saturating_add(share).saturating_add(fee);
-        self.fee = self.fee.saturating_add(fee);
+    /// So many coins of the deposit left the tenant: `share` to the provider or in its stead, and `fee`.
+    pub fn pay(&mut self, share: Balance, fee: Fee) {
+        self.paid = self.paid.saturating_add(share).saturating_add(fee.total());
+        self.fee = self.fee.saturating_add(fee.total());
+        self.scheduler_fee = self.scheduler_fee.saturating_add(fee.scheduler);
+        self.settler_fee = self.settler_fee.saturating_add(fee.settler);
         debug_assert!(self.paid <= self.deposit, "no more is paid than was deposited");
     }
 
-    /// Coins are deposited and leave the tenant at once, for something else than the time of a segment. None where
-    /// there are more than any number of coins.
-    pub fn prepay(&mut self, share: Balance, fee: Balance) -> Option<()> {
-        let amount = share.checked_add(fee)?;
-        self.top_up(amount)?;
-        self.accrued = self.accrued.checked_add(amount)?;
+    /// So many of the coins held for storage left the tenant. They count as deposited, owed and paid.
+    pub fn pay_storage(&mut self, share: Balance, fee: Fee) {
+        let amount = share.saturating_add(fee.total());
+        if let Some(storage) = &mut self.storage {
+            storage.held = storage.held.saturating_sub(amount);
+        }
+        self.deposit = self.deposit.saturating_add(amount);
+        self.accrued = self.accrued.saturating_add(amount);
         self.pay(share, fee);
-        Some(())
     }
 
     /// So many coins of the deposit left the tenant as a charge that goes to the treasury alone, for something else than
     /// the time of a segment.
     pub fn charge(&mut self, amount: Balance) {
         self.accrued = self.accrued.saturating_add(amount);
-        self.pay(0, amount);
+        self.pay(0, Fee::of_treasury(amount));
     }
 
-    /// Nothing is held any more. Returns what goes back to the tenant.
+    /// Nothing is held for the time of the pod any more. Returns what goes back to the tenant.
     pub fn close(&mut self) -> Balance {
-        let refunded = self.held();
+        let refunded = self.held_for_time();
         self.open = false;
         refunded
     }
@@ -190,7 +203,11 @@ fn covered_ms(coins: Balance, rate_per_hour: Balance) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate::MS_PER_DAY;
+    use crate::{
+        fees::{MAX_FEE_PPM, MAX_SHARES_PPM},
+        rate::MS_PER_DAY,
+        StorageDeposit,
+    };
     use BillingUnit::{Day, Hour, Second};
 
     const BEGIN: Moment = 1_800_000_000_000;
@@ -257,7 +274,7 @@ mod tests {
     fn a_clock_that_jumps_back_owes_nothing_and_asks_nothing_back() {
         let mut escrow = begun(Second);
         assert_eq!(escrow.owed(BEGIN - HOUR, 0), 0);
-        escrow.pay(10, 2);
+        escrow.pay(10, Fee::of_treasury(2));
         assert_eq!((escrow.owed(BEGIN - HOUR, 0), escrow.due(BEGIN - HOUR, 0)), (12, 0));
         escrow.stop(Billing::ByUnit, BEGIN - HOUR, 0);
         assert_eq!((escrow.accrued, escrow.close()), (12, 24 * 24 - 12));
@@ -279,7 +296,7 @@ mod tests {
     #[test]
     fn what_is_forfeited_is_what_is_not_paid_yet() {
         let mut escrow = begun(Hour);
-        escrow.pay(20, 4);
+        escrow.pay(20, Fee::of_treasury(4));
         escrow.stop(Billing::Forfeit, BEGIN + 5 * HOUR, 0);
         assert_eq!((escrow.accrued, escrow.close()), (24, 24 * 24 - 24));
         assert_eq!((escrow.held(), escrow.close()), (0, 0), "an escrow is closed once");
@@ -295,13 +312,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_prepaid_is_not_owed_again() {
+    fn what_is_paid_for_storage_is_not_owed_for_the_time_of_the_pod() {
         let mut escrow = begun(Second);
         escrow.stop(Billing::ByUnit, BEGIN + HOUR, 0);
-        assert_eq!(escrow.prepay(9, 1), Some(()));
+        escrow.storage = Some(StorageDeposit { held: 30, since: BEGIN });
+        assert_eq!((escrow.held(), escrow.held_for_time()), (24 * 24 + 30, 24 * 24));
+        escrow.pay_storage(9, Fee::of_treasury(1));
         assert_eq!((escrow.deposit, escrow.accrued, escrow.paid, escrow.fee), (24 * 24 + 10, 34, 10, 1));
-        assert_eq!((escrow.held(), escrow.due(BEGIN, 0)), (24 * 24, 24));
-        assert_eq!(escrow.prepay(Balance::MAX, 1), None);
+        assert_eq!((escrow.held(), escrow.due(BEGIN, 0)), (24 * 24 + 20, 24));
+        assert_eq!(escrow.close(), 24 * 24, "storage is held on");
+        assert_eq!(escrow.held(), 20);
     }
 
     #[test]
@@ -363,7 +383,9 @@ mod tests {
         let mut dice = Dice(seed);
         let unit = [Second, Hour, Day][dice.below(3) as usize];
         let (mut now, mut downtime) = (BEGIN, dice.time());
-        let mut escrow = Escrow::new(dice.coins(), dice.coins(), unit);
+        let [fee_ppm, scheduler_ppm, settler_ppm] =
+            [MAX_FEE_PPM, MAX_SHARES_PPM, MAX_SHARES_PPM].map(|most| dice.below(u64::from(most) + 1) as u32);
+        let mut escrow = Escrow::new(dice.coins(), dice.coins(), unit).with_fee(fee_ppm, scheduler_ppm);
         let mut deposited = escrow.deposit;
         escrow.start(now, downtime, (dice.below(2) == 0).then_some(now + 5 * MS_PER_DAY));
         let mut owed_before = 0;
@@ -407,8 +429,9 @@ mod tests {
                 2 => {
                     let due = escrow.due(now, downtime);
                     let part = due / 3;
-                    let fee = rate::fee(part, 30_000);
-                    escrow.pay(part - fee, fee);
+                    let (share, fee) = escrow.divide(part, settler_ppm);
+                    assert_eq!(share + fee.total(), part, "{}", about(&escrow));
+                    escrow.pay(share, fee);
                     assert_eq!(escrow.due(now, downtime), due - part, "{}", about(&escrow));
                 }
                 3 => {
@@ -427,12 +450,16 @@ mod tests {
         assert_eq!(escrow.accrued, expected, "seed {seed}");
         assert_eq!(escrow.owed(now + MS_PER_DAY, downtime), expected, "a stopped escrow owes more with time");
         let due = escrow.accrued - escrow.paid;
-        let fee = rate::fee(due, 30_000);
-        escrow.pay(due - fee, fee);
+        let (share, fee) = escrow.divide(due, settler_ppm);
+        escrow.pay(share, fee);
         let refunded = escrow.close();
         assert_eq!(escrow.deposit, deposited);
         assert_eq!(escrow.paid.checked_add(refunded), Some(deposited), "coins were made or lost: seed {seed}");
         assert!(escrow.fee <= escrow.paid);
+        assert!(
+            escrow.scheduler_fee + escrow.settler_fee <= escrow.fee / 2,
+            "the treasury has less than half of the fee"
+        );
     }
 
     #[test]

@@ -138,7 +138,7 @@ pub fn owed(unit: BillingUnit, deposit: Balance, rate_per_hour: Balance, time_ms
     owed_pro_rata(deposit, rate_per_hour, units.saturating_mul(unit_ms))
 }
 
-/// The protocol's part of what is paid, rounded down.
+/// The protocol's part of what is paid, or a share of the fee, rounded down.
 pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
     // Split so that no product overflows: paid = whole * PPM + rest.
     let ppm = u128::from(fee_ppm).min(PPM);

@@ -181,7 +181,9 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         scheduler_bond: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
         deposit_base: GTY / 10,
         deposit_per_byte: GTY / 10_000,
-        deposit_per_task: GTY / 1_000,
+        // At the price of a byte of a manifest: a task has some 100 bytes, and a pod some 500 with its lease and checkpoint.
+        deposit_per_task: if pace == Pace::Production { GTY / 100 } else { GTY / 1_000 },
+        deposit_per_pod: if pace == Pace::Production { GTY / 20 } else { GTY / 1_000 },
         max_duration_ms: 30 * DAY,
         archive_after_ms: match pace {
             Pace::Test => 10 * MINUTE,
@@ -229,7 +231,13 @@ fn billing(pace: Pace) -> pallet_gantry_billing::Params {
         Pace::Staging => 10 * MINUTE,
         Pace::Production => DAY,
     };
-    pallet_gantry_billing::Params { fee_ppm: 20_000, held_back_ms, depletion_bounty: GTY / 100 }
+    pallet_gantry_billing::Params {
+        fee_ppm: 20_000,
+        held_back_ms,
+        depletion_bounty: GTY / 100,
+        scheduler_share_ppm: 200_000,
+        settler_share_ppm: 100_000,
+    }
 }
 
 fn verification(pace: Pace) -> pallet_gantry_verification::Params {

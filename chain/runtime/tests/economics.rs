@@ -84,6 +84,8 @@ const GAMES: &[Game] = &[
     Game { finding: "7", name: "praise itself for nothing", cheat: praise_itself_for_nothing, honest: None },
     Game { finding: "7", name: "praise itself for little", cheat: praise_itself_for_little, honest: None },
     Game { finding: "7", name: "slander for little", cheat: slander_for_little, honest: None },
+    Game { finding: "10", name: "settle its own job", cheat: settle_its_own_job, honest: Some(|| run_a_job(CHEAT)) },
+    Game { finding: "11", name: "lose kept data", cheat: lose_kept_data, honest: Some(keep_data) },
     Game { finding: "-", name: "report its own absence", cheat: report_its_own_absence, honest: None },
 ];
 

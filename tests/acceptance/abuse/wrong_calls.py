@@ -168,7 +168,7 @@ def of_lease_calls() -> Iterator[Case]:
         "top_up": ("tenant", lambda lease: calls.leases_top_up(lease=lease, amount=1)),
         "suspend": ("tenant", lambda lease: calls.leases_suspend(lease=lease)),
         "resume": ("tenant", lambda lease: calls.leases_resume(lease=lease)),
-        "keep": ("tenant", lambda lease: calls.leases_keep(lease=lease, ms=MINUTE_MS)),
+        "keep": ("tenant", lambda lease: calls.leases_keep(lease=lease, ms=MINUTE_MS, max_rate_per_hour=MINUTE_MS)),
         "release_data": ("tenant", lambda lease: calls.leases_release_data(lease=lease)),
         "reclaim": ("provider", lambda lease: calls.leases_reclaim(lease=lease)),
         "finish_reclaim": ("anyone", lambda lease: calls.leases_finish_reclaim(lease=lease)),

@@ -86,7 +86,7 @@ async def test_the_bill_is_added_up_from_events():
     history = History()
     task = await history.submit()
     await history.assign(task)
-    await history.block(("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10}))
+    await history.block(("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10, **SHARES}))
     assert (await told(history, task)).bill.paid == 100
     await history.settle(task)
     bill = (await told(history, task)).bill.plain()
@@ -224,6 +224,7 @@ def test_a_task_that_was_removed_is_pointed_to_its_story(world: World) -> None:
     assert "gantry chain inspect task 2" in err
 
 
+SHARES = {"scheduler_fee": 2 * 10**10, "settler_fee": 10**10}
 LOST = {"lease": lease_id(1, 3, 0), "reason": "HostLost", "failures": 2, "bills": [], "state": "Running"}
 REPORTED = {"lease": LEASE, "result": {"exit_code": 1, "digest": b"\1"}, "state": "Reported"}
 GIVEN_UP = LOST | {"state": {"Failed": "AttemptsExhausted"}}
@@ -234,12 +235,12 @@ MOVED = {
     "host": "5Host",
     "rate_per_hour": 2 * 10**12,
     "deposit": 10**12,
-    "bill": {"lease": 16973824, "paid": 10**12, "fee": 10**11, "refunded": 0},
+    "bill": {"lease": 16973824, "paid": 10**12, "fee": 10**11, **SHARES, "refunded": 0},
     "reason": "HostLost",
 }
 MOVED_TOLD = (
     "Pod 3 goes on at 5Host, 1 GTY left (lease 16973825); 16973824 ended: the host was lost. "
-    "1 GTY paid, 0.1 GTY of it protocol fee; 0 GTY back to the tenant."
+    "1 GTY paid, 0.1 GTY of it protocol fee (0.02 GTY to schedulers, 0.01 GTY to settlers); 0 GTY back to the tenant."
 )
 FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 

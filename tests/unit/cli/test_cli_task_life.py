@@ -12,9 +12,10 @@ from cli_world import CHARLIE, GTY, HOST, World
 from offchain.link.ports import Call
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import Tasks, escrow, lease, task_spec
+from tests.chain_records import Tasks, ask, escrow, lease, task_spec
 
 WHO = ("--account", "//Charlie")
+KEPT = {"lease": lease_id(0, 0, 0), "ms": 2_592_000_000}
 
 
 def running(world: World, pods: int = 1, *, tenant: str = CHARLIE, state: gen.LeaseState | None = None) -> list[Call]:
@@ -50,7 +51,8 @@ def running(world: World, pods: int = 1, *, tenant: str = CHARLIE, state: gen.Le
         (("top-up", 0, "1 GTY"), Call("Leases", "top_up", {"lease": lease_id(0, 0, 0), "amount": GTY})),
         (("suspend", 0), Call("Leases", "suspend", {"lease": lease_id(0, 0, 0)})),
         (("resume", 0), Call("Leases", "resume", {"lease": lease_id(0, 0, 0)})),
-        (("keep", 0, "30d"), Call("Leases", "keep", {"lease": lease_id(0, 0, 0), "ms": 2_592_000_000})),
+        (("keep", 0, "30d"), Call("Leases", "keep", {**KEPT, "max_rate_per_hour": ask().storage_gib_per_hour})),
+        (("keep", 0, "30d", "--max-rate", "0.5"), Call("Leases", "keep", {**KEPT, "max_rate_per_hour": GTY // 2})),
         (("release", 0), Call("Leases", "release_data", {"lease": lease_id(0, 0, 0)})),
     ],
 )

@@ -64,7 +64,8 @@ def lease(fold, number=LEASE):
 
 
 def bill(number, paid, fee, refunded):
-    return {"lease": number, "paid": paid, "fee": fee, "refunded": refunded}
+    shares = {"scheduler_fee": fee // 5, "settler_fee": fee // 10}
+    return {"lease": number, "paid": paid, "fee": fee, **shares, "refunded": refunded}
 
 
 def subjects(fold):
@@ -105,7 +106,8 @@ def test_a_pod_that_starts_and_ends(after):
 
 
 def test_what_was_paid_meanwhile_is_in_the_closing_bill(after):
-    paid = ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10})
+    shares = {"scheduler_fee": 2, "settler_fee": 0}
+    paid = ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10, **shares})
     settled = ("Tasks", "Settled", {"task": 7, "bills": [bill(LEASE, 300, 30, 700), bill(SECOND, 0, 0, 500)]})
     fold = after(REGISTERED, SUBMITTED, ASSIGNED, STARTED, paid, settled)
     assert [(row.paid, row.fee, row.refunded) for row in fold.appended[BillRow]] == [
@@ -113,6 +115,8 @@ def test_what_was_paid_meanwhile_is_in_the_closing_bill(after):
         (200, 20, 700),
         (0, 0, 500),
     ]
+    assert [(row.scheduler_fee, row.settler_fee) for row in fold.appended[BillRow]] == [(2, 0), (4, 3), (0, 0)]
+    assert (lease(fold).fee, lease(fold).scheduler_fee, lease(fold).settler_fee) == (30, 6, 3)
     assert (task(fold).paid, task(fold).fee, task(fold).refunded, task(fold).state) == (300, 30, 1200, "Settled")
     assert fold.state[HostRow][HOST,].earned == 270
     assert lease(fold).state == lease(fold, SECOND).state == "Ended"
@@ -124,10 +128,29 @@ def test_time_that_was_bought_is_in_the_deposit(after):
         ASSIGNED,
         ("Leases", "Extended", {"lease": LEASE, "amount": 50, "ends_at": 1}),
         ("Leases", "ToppedUp", {"lease": LEASE, "amount": 7, "depletes_at": 1}),
-        ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1}),
+        ("Leases", "DataKept", {"lease": LEASE, "until": 1, "rate_per_hour": 3, "amount": 3}),
     )
     assert lease(fold).deposited == 1060
-    assert lease(fold).paid == 3
+    assert lease(fold).paid == 0
+
+
+def test_kept_data_that_was_paid_at_once_by_an_earlier_release_is_in_the_deposit(after):
+    fold = after(SUBMITTED, ASSIGNED, ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1}))
+    assert (lease(fold).deposited, lease(fold).paid) == (1003, 3)
+
+
+def test_what_is_held_for_storage_is_paid_and_refunded_apart_from_the_closing_bill(after):
+    shares = {"scheduler_fee": 1, "settler_fee": 0}
+    fold = after(
+        SUBMITTED,
+        ASSIGNED,
+        ("Leases", "DataKept", {"lease": LEASE, "until": 1, "rate_per_hour": 3, "amount": 100}),
+        ("Leases", "StoragePaid", {"lease": LEASE, "share": 36, "fee": 4, **shares, "refunded": 60}),
+        ("Tasks", "Settled", {"task": 7, "bills": [bill(LEASE, 340, 34, 700), bill(SECOND, 0, 0, 500)]}),
+    )
+    assert (lease(fold).deposited, lease(fold).paid, lease(fold).refunded) == (1100, 340, 760)
+    assert [(row.paid, row.refunded) for row in fold.appended[BillRow]] == [(40, 60), (300, 700), (0, 500)]
+    assert (task(fold).paid, task(fold).refunded) == (340, 1260)
 
 
 def test_a_rental_that_stops_and_goes_on(after):

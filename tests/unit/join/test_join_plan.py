@@ -16,7 +16,7 @@ from tests.chain_records import escrow, host_record, lease, task_record, task_sp
 
 GTY = 10**12
 HOUR = 3_600_000
-TERMS = Terms(now=HOUR, downtime=0, fee_ppm=50_000, held_back_ms=HOUR // 4, dispute_window_ms=HOUR // 2)
+TERMS = Terms(now=HOUR, downtime=0, held_back_ms=HOUR // 4, dispute_window_ms=HOUR // 2)
 
 
 def situation(status=None, *, running=True, provider="5P"):
@@ -118,6 +118,6 @@ def test_claims_are_made_with_few_calls():
 
 
 def test_unit_prices_are_owed_in_advance():
-    hourly = leased(1, gen.TaskStateRunning(), gen.TaskKind.SERVICE, since=HOUR - 1, unit=gen.BillingUnit.HOUR)
-    (one,) = due([hourly], replace(TERMS, fee_ppm=0))
+    hourly = leased(1, gen.TaskStateRunning(), gen.TaskKind.SERVICE, since=HOUR - 1, unit=gen.BillingUnit.HOUR, fee_ppm=0)
+    (one,) = due([hourly], TERMS)
     assert one.owed == GTY

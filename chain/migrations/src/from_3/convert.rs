@@ -6,8 +6,9 @@ use gantry_primitives::{Balance, LeaseId, Moment, UpTo};
 use pallet_gantry_verification as verification;
 
 use crate::v3::{
+    billing,
     hosts::{Capabilities, HostRecord},
-    tasks::{Lease, Placement, SpecRecord, StandbyPlace, TaskRecord, TaskSpec},
+    tasks::{Escrow, Lease, Placement, SpecRecord, StandbyPlace, TaskRecord, TaskSpec},
     verification::{DisputeRecord, HostChallenges, Params},
 };
 
@@ -104,8 +105,37 @@ fn standby(old: StandbyPlace) -> now::StandbyPlace {
     now::StandbyPlace { host: old.host, devices: old.devices, rate_per_hour: Balance::MAX }
 }
 
+/// An escrow. The fee of release 3 was the one in force when it was paid: from now on it is the one in force at the upgrade,
+/// all of which goes to the treasury for leases whose scheduler is not known.
+fn escrow(old: Escrow, fee_ppm: u32) -> now::Escrow {
+    now::Escrow {
+        deposit: old.deposit,
+        rate_per_hour: old.rate_per_hour,
+        unit: old.unit,
+        accrued: old.accrued,
+        since: old.since,
+        downtime_mark: old.downtime_mark,
+        until: old.until,
+        paid: old.paid,
+        fee: old.fee,
+        open: old.open,
+        fee_ppm,
+        scheduler_ppm: 0,
+        scheduler_fee: 0,
+        settler_fee: 0,
+        storage: None,
+    }
+}
+
+/// The parameters of billing. A fee above the bound of this release is reduced to the bound.
+pub(super) fn billing_params(old: billing::Params) -> pallet_gantry_billing::Params {
+    let billing::Params { fee_ppm, held_back_ms, depletion_bounty } = old;
+    let fee_ppm = fee_ppm.min(now::fees::MAX_FEE_PPM);
+    pallet_gantry_billing::Params { fee_ppm, held_back_ms, depletion_bounty, ..Default::default() }
+}
+
 /// A lease. Release 3 did not store who opened it.
-fn lease(old: Lease) -> now::Lease {
+fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
     now::Lease {
         pod: old.pod,
         generation: old.generation,
@@ -115,7 +145,7 @@ fn lease(old: Lease) -> now::Lease {
         created_at: old.created_at,
         started_at: old.started_at,
         ended_at: old.ended_at,
-        escrow: old.escrow,
+        escrow: escrow(old.escrow, fee_ppm),
         resume_rate: old.resume_rate,
         reclaim_at: old.reclaim_at,
         due_at: old.due_at,
@@ -129,7 +159,7 @@ fn lease(old: Lease) -> now::Lease {
 
 /// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
 /// Notices of preemption are void, because release 3 did not store where the waiting task was to be placed.
-pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
+pub(super) fn task(old: TaskRecord, fee_ppm: u32) -> now::TaskRecord {
     now::TaskRecord {
         first: old.first,
         tenant: old.tenant,
@@ -141,7 +171,7 @@ pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
         changed_at: old.changed_at,
         preemption: old.preemption.filter(|_| old.state != now::TaskState::Running),
         notice: Default::default(),
-        leases: BoundedVec::truncate_from(old.leases.into_iter().map(lease).collect()),
+        leases: BoundedVec::truncate_from(old.leases.into_iter().map(|old| lease(old, fee_ppm)).collect()),
         checkpoints: old.checkpoints,
     }
 }

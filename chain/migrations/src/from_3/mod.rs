@@ -21,6 +21,7 @@ use frame_support::{
     BoundedVec,
 };
 use gantry_primitives::{DisputeRecord, HostChallenges, Moment, TaskId};
+use pallet_gantry_billing as billing;
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
 use pallet_gantry_verification as verification;
@@ -122,7 +123,10 @@ where
                 Some(last.map_or(Stage::Tasks(None), |key| Stage::Specs(Some(key))))
             }
             Stage::Tasks(after) => {
-                let last = rewrite(tasks::Tasks::<T>::final_prefix(), after, meter, |_, old| convert::task(old));
+                // Leases that are open keep the fee of the chain that is upgraded.
+                let fee_ppm = billing::Pallet::<T>::params().fee_ppm;
+                let last =
+                    rewrite(tasks::Tasks::<T>::final_prefix(), after, meter, |_, old| convert::task(old, fee_ppm));
                 Some(last.map_or(Stage::Disputes(None), |key| Stage::Tasks(Some(key))))
             }
             Stage::Disputes(after) => {
@@ -174,15 +178,12 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
             let new = tasks::Params::default();
             let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
-            (of_tasks, new.scheduler_unbonding_ms, new.scheduler_penalty_ppm, new.evidence_ms).encode()
+            (of_tasks, new.scheduler_unbonding_ms, new.scheduler_penalty_ppm, new.evidence_ms, new.deposit_per_pod)
+                .encode()
         });
+        replace(billing::CurrentParams::<T>::hashed_key(), convert::billing_params);
         let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;
-        let stored = sp_io::storage::get(&V::hashed_key());
-        match stored.map(|stored| v3::verification::Params::decode_all(&mut &stored[..])) {
-            Some(Ok(old)) => V::put(convert::verification_params(old, absence_limit_ms)),
-            Some(Err(_)) => log::error!(target: LOG, "the parameters of verification are not those of release 3"),
-            None => {}
-        }
+        replace(V::hashed_key(), |old| convert::verification_params(old, absence_limit_ms));
         weights::values()
     }
 }
@@ -195,6 +196,16 @@ fn extend<New: Decode>(key: [u8; 32], added: impl FnOnce(&[u8]) -> Vec<u8>) {
     match New::decode_all(&mut &extended[..]) {
         Ok(_) => sp_io::storage::set(&key, &extended),
         Err(_) => log::error!(target: LOG, "the value at key {key:?} cannot be extended and is left as it is"),
+    }
+}
+
+/// Replaces a stored value of release 3. A value that is not an `Old` is logged and left as it is.
+fn replace<Old: Decode, New: Encode>(key: impl AsRef<[u8]>, convert: impl FnOnce(Old) -> New) {
+    let key = key.as_ref();
+    match sp_io::storage::get(key).map(|stored| Old::decode_all(&mut &stored[..])) {
+        Some(Ok(old)) => sp_io::storage::set(key, &convert(old).encode()),
+        Some(Err(_)) => log::error!(target: LOG, "the value at key {key:?} is not that of release 3"),
+        None => {}
     }
 }
 

@@ -98,6 +98,21 @@ fn old_spec_record(new: now::SpecRecord) -> v3::tasks::SpecRecord {
     }
 }
 
+fn old_escrow(new: now::Escrow) -> v3::tasks::Escrow {
+    v3::tasks::Escrow {
+        deposit: new.deposit,
+        rate_per_hour: new.rate_per_hour,
+        unit: new.unit,
+        accrued: new.accrued,
+        since: new.since,
+        downtime_mark: new.downtime_mark,
+        until: new.until,
+        paid: new.paid,
+        fee: new.fee,
+        open: new.open,
+    }
+}
+
 fn old_lease(new: now::Lease) -> v3::tasks::Lease {
     let standby = |new: now::StandbyPlace| v3::tasks::StandbyPlace { host: new.host, devices: new.devices };
     v3::tasks::Lease {
@@ -109,7 +124,7 @@ fn old_lease(new: now::Lease) -> v3::tasks::Lease {
         created_at: new.created_at,
         started_at: new.started_at,
         ended_at: new.ended_at,
-        escrow: new.escrow,
+        escrow: old_escrow(new.escrow),
         resume_rate: new.resume_rate,
         reclaim_at: new.reclaim_at,
         due_at: new.due_at,
@@ -164,6 +179,13 @@ fn store_old_verification_params(answer_ms: u64) {
     truncate(VerificationParams::hashed_key(), params.miss_period_ms.encoded_size());
 }
 
+/// The parameters of billing with a fee of `fee_ppm`, as release 3 stored them.
+fn store_old_billing_params(fee_ppm: u32) {
+    let billing::Params { held_back_ms, depletion_bounty, .. } = billing::CurrentParams::<Test>::get();
+    let old = v3::billing::Params { fee_ppm, held_back_ms, depletion_bounty };
+    sp_io::storage::set(&billing::CurrentParams::<Test>::hashed_key(), &old.encode());
+}
+
 /// Removes the last bytes of a value.
 fn truncate(key: [u8; 32], bytes: usize) {
     let mut value = sp_io::storage::get(&key).expect("genesis stores parameters").to_vec();
@@ -183,8 +205,9 @@ fn downgrade() {
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
     let new = tasks::Params::default();
     let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
-    let of_schedulers = (new.scheduler_unbonding_ms, new.scheduler_penalty_ppm, new.evidence_ms);
+    let of_schedulers = (new.scheduler_unbonding_ms, new.scheduler_penalty_ppm, new.evidence_ms, new.deposit_per_pod);
     truncate(tasks::CurrentParams::<Test>::hashed_key(), (of_tasks, of_schedulers).encoded_size());
+    store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
     StorageVersion::new(1).put::<tasks::Pallet<Test>>();
 }
@@ -196,8 +219,10 @@ fn forget_what_release_3_did_not_store() {
         ..host
     });
     replace_all(tasks::Tasks::<Test>::final_prefix(), |mut task: now::TaskRecord| {
-        for lease in task.leases.iter_mut() {
+        for lease in &mut task.leases {
             (lease.assigned_by, lease.self_assigned_ppm) = (None, None);
+            let of = &mut lease.escrow;
+            (of.scheduler_ppm, of.scheduler_fee, of.settler_fee) = (0, 0, 0);
         }
         task
     });
@@ -361,4 +386,21 @@ fn a_running_task_that_was_told_to_leave_runs_on_and_one_that_has_left_waits() {
         assert_eq!((record(0).state, record(0).preemption), (now::TaskState::Running, None));
         assert_eq!((record(1).state, record(1).preemption), (now::TaskState::Queued, Some(told)));
     });
+}
+
+#[test]
+fn open_leases_keep_the_fee_of_the_chain_that_is_upgraded_up_to_its_bound() {
+    for (before, after) in [(20_000, 20_000), (1_000_000, now::fees::MAX_FEE_PPM)] {
+        chain().execute_with(|| {
+            history(&mut Dice(3), 100);
+            downgrade();
+            store_old_billing_params(before);
+            migrate(PLENTY, 0);
+            let migrated = billing::CurrentParams::<Test>::get();
+            assert_eq!((migrated.fee_ppm, migrated.check::<Test>().is_ok()), (after, true));
+            let leases: Vec<_> = tasks::Tasks::<Test>::iter_values().flat_map(|task| task.leases).collect();
+            assert!(!leases.is_empty());
+            assert!(leases.iter().all(|lease| lease.escrow.fee_ppm == after && lease.assigned_by.is_none()));
+        });
+    }
 }

@@ -2,6 +2,7 @@
 //! changed since are used as they are. The upgrade test starts from the runtime of release 3, so it finds a type that no longer
 //! decodes what that runtime stored.
 
+pub mod billing;
 pub mod hosts;
 pub mod tasks;
 pub mod verification;

@@ -2,7 +2,7 @@
 
 use codec::{Decode, Encode};
 use gantry_primitives::{
-    AccountId, Balance, BillingUnit, Bytes, DeviceIndices, Digest, Escrow, HostId, Layout, LeaseId, LeaseState, Moment,
+    AccountId, Balance, BillingUnit, Bytes, DeviceIndices, Digest, HostId, Layout, LeaseId, LeaseState, Moment,
     PodCheckpoint, PodResult, Preemption, RegionName, Resources, Survival, TaskId, TaskKind, TaskState, Tier, UpTo,
     VerificationPolicy, MAX_PODS,
 };
@@ -99,6 +99,31 @@ pub struct StandbyPlace {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
+}
+
+/// See `gantry_primitives::Escrow`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Escrow {
+    /// How many coins were deposited.
+    pub deposit: Balance,
+    /// What the lease costs in base units an hour.
+    pub rate_per_hour: Balance,
+    /// The unit of billing.
+    pub unit: BillingUnit,
+    /// What is owed for the segments that are over.
+    pub accrued: Balance,
+    /// When the running segment began.
+    pub since: Option<Moment>,
+    /// The host's downtime in milliseconds when the running segment began.
+    pub downtime_mark: u64,
+    /// Nothing is billed past this.
+    pub until: Option<Moment>,
+    /// What left the tenant, the fee included.
+    pub paid: Balance,
+    /// The part of it that went to the treasury.
+    pub fee: Balance,
+    /// Whether coins are still held.
+    pub open: bool,
 }
 
 /// See `gantry_primitives::Lease`.

@@ -12,9 +12,9 @@ use frame_support::{
         tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
     },
 };
-use gantry_primitives::{rate, AccountId, Balance, Escrow, Settlement};
+use gantry_primitives::{AccountId, Balance, Escrow, Fee, Settlement};
 
-use crate::{Config, Error, HoldReason, Pallet, TotalEscrowed};
+use crate::{Config, Error, HoldReason, Pallet, Payees, TotalEscrowed};
 
 /// What is to be held of, paid by and given back to tenants when [`Ledger::commit`] is called. Dropped without it,
 /// nothing moves.
@@ -104,48 +104,59 @@ impl<T: Config> Ledger<T> {
         self.creditable.contains(to) || can_deposit::<T>(to, amount)
     }
 
-    /// Pays `due` out of an escrow: the protocol fee to the treasury, the rest to the provider. Returns what was paid
-    /// in all, and the part of it that is fee.
+    /// Whether all of `due` could be paid out of an escrow: its provider and the treasury could be credited.
+    pub fn can_pay_due(&self, payees: &Payees, escrow: &Escrow, due: Balance) -> bool {
+        let (share, Fee { treasury, .. }) = escrow.divide(due, payees.settler_ppm());
+        (share == 0 || self.can_credit(&payees.provider, share))
+            && (treasury == 0 || self.can_credit(&Pallet::<T>::treasury(), treasury))
+    }
+
+    /// Pays a fee to scheduler, settler and treasury. A share that nobody can be credited with goes to the treasury.
+    /// Returns what was paid.
+    pub fn pay_fee(&mut self, tenant: &AccountId, payees: &Payees, due: Fee) -> Fee {
+        let scheduler = payees.scheduler.as_ref().map_or(0, |who| self.pay(tenant, who, due.scheduler));
+        let settler = payees.settler_account().map_or(0, |who| self.pay(tenant, who, due.settler));
+        let rest = due.total().saturating_sub(scheduler).saturating_sub(settler);
+        let treasury = match rest {
+            0 => 0,
+            _ => self.pay(tenant, &Pallet::<T>::treasury(), rest),
+        };
+        Fee { treasury, scheduler, settler }
+    }
+
+    /// Pays `due` out of an escrow: its fee, and the rest to the provider. Returns the provider's share and the fee, as
+    /// they were paid.
     pub fn pay_due(
         &mut self,
         tenant: &AccountId,
-        provider: &AccountId,
+        payees: &Payees,
         escrow: &mut Escrow,
         due: Balance,
-        fee_ppm: u32,
-    ) -> (Balance, Balance) {
-        let fee_due = rate::fee(due, fee_ppm);
-        let share = self.pay(tenant, provider, due.saturating_sub(fee_due));
-        let fee = match fee_due {
-            0 => 0,
-            _ => self.pay(tenant, &Pallet::<T>::treasury(), fee_due),
-        };
+    ) -> (Balance, Fee) {
+        let (share_due, fee_due) = escrow.divide(due, payees.settler_ppm());
+        let share = self.pay(tenant, &payees.provider, share_due);
+        let fee = self.pay_fee(tenant, payees, fee_due);
         escrow.pay(share, fee);
-        (share.saturating_add(fee), fee)
+        (share, fee)
     }
 
     /// Pays what a stopped escrow owes and gives the rest back to the tenant. Nothing happens to a closed one.
-    pub fn close(&mut self, tenant: &AccountId, provider: &AccountId, escrow: &mut Escrow, fee_ppm: u32) -> Settlement {
-        let (settlement, refunded) = self.carry_on(tenant, provider, escrow, fee_ppm);
+    pub fn close(&mut self, tenant: &AccountId, payees: &Payees, escrow: &mut Escrow) -> Settlement {
+        let (settlement, refunded) = self.carry_on(tenant, payees, escrow);
         self.release(tenant, refunded);
         Settlement { refunded, ..settlement }
     }
 
     /// Pays what a stopped escrow owes, and closes it. Returns besides what is left of it: it stays held, as the deposit
     /// of the escrow by which this one goes on.
-    pub fn carry_on(
-        &mut self,
-        tenant: &AccountId,
-        provider: &AccountId,
-        escrow: &mut Escrow,
-        fee_ppm: u32,
-    ) -> (Settlement, Balance) {
+    pub fn carry_on(&mut self, tenant: &AccountId, payees: &Payees, escrow: &mut Escrow) -> (Settlement, Balance) {
         if escrow.open {
             let due = escrow.accrued.saturating_sub(escrow.paid);
-            self.pay_due(tenant, provider, escrow, due, fee_ppm);
+            self.pay_due(tenant, payees, escrow, due);
         }
         let left = escrow.close();
-        (Settlement { paid: escrow.paid, fee: escrow.fee, refunded: 0 }, left)
+        let Escrow { paid, fee, scheduler_fee, settler_fee, .. } = *escrow;
+        (Settlement { paid, fee, scheduler_fee, settler_fee, refunded: 0 }, left)
     }
 
     /// Moves the coins: at most one hold or release for each tenant, and one transfer for each tenant and receiver.

@@ -12,6 +12,8 @@ extern crate alloc;
 mod benchmarking;
 mod impls;
 mod ledger;
+mod payees;
+mod storage;
 mod try_state;
 mod types;
 pub mod weights;
@@ -23,6 +25,7 @@ mod tests;
 
 pub use ledger::Ledger;
 pub use pallet::*;
+pub use payees::{Payees, Settler};
 pub use types::Params;
 pub use weights::WeightInfo;
 
@@ -36,7 +39,7 @@ pub mod pallet {
     use super::*;
     use frame_support::{pallet_prelude::*, traits::fungible::MutateHold};
     use frame_system::pallet_prelude::*;
-    use gantry_primitives::{rate::PPM, AccountId, Balance};
+    use gantry_primitives::{AccountId, Balance};
 
     /// The storage of this pallet is that of this version.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
@@ -98,7 +101,7 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            assert!(u128::from(self.params.fee_ppm) <= PPM, "billing.params.feePpm must be at most 1000000");
+            self.params.check::<T>().expect("billing.params: feePpm is above 100000, or the shares are above 500000");
             CurrentParams::<T>::put(&self.params);
         }
     }
@@ -116,8 +119,10 @@ pub mod pallet {
     pub enum Error<T> {
         /// The tenant cannot pay the deposits of its leases.
         TenantCannotPay,
-        /// The fee would be more than all that is paid.
+        /// The fee would be more than a tenth of what is paid.
         FeeTooHigh,
+        /// The shares of scheduler and settler would be more than half of the fee.
+        SharesTooHigh,
         /// A sum or product does not fit its type.
         Overflow,
     }
@@ -137,7 +142,7 @@ pub mod pallet {
         #[pallet::weight(T::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {
             T::AdminOrigin::ensure_origin(origin)?;
-            ensure!(u128::from(params.fee_ppm) <= PPM, Error::<T>::FeeTooHigh);
+            params.check::<T>()?;
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())

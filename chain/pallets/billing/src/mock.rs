@@ -19,12 +19,18 @@ gantry_mock::balances!();
 gantry_mock::billing!();
 
 pub const FEE_PPM: u32 = 100_000;
+/// The scheduler's share of the fee: a fifth.
+pub const SCHEDULER_PPM: u32 = 200_000;
+/// The settler's share of the fee: a tenth.
+pub const SETTLER_PPM: u32 = 100_000;
 
 pub const TENANT: u8 = 1;
 pub const PROVIDER: u8 = 2;
 /// Someone who has no coins.
 pub const NOBODY: u8 = 3;
 pub const OTHER_TENANT: u8 = 4;
+pub const SCHEDULER: u8 = 5;
+pub const SETTLER: u8 = 6;
 
 /// Free and held coins together.
 pub fn worth(who: &AccountId) -> Balance {
@@ -35,13 +41,19 @@ pub fn worth(who: &AccountId) -> Balance {
 /// A chain whose treasury has `treasury` coins.
 pub fn new_chain(treasury: Balance) -> sp_io::TestExternalities {
     let mut balances = vec![(account(TENANT), 10 * GTY), (account(OTHER_TENANT), 10 * GTY), (account(PROVIDER), GTY)];
+    balances.extend([SCHEDULER, SETTLER].map(|who| (account(who), GTY)));
     if treasury > 0 {
         balances.push((Billing::treasury(), treasury));
     }
     let genesis = RuntimeGenesisConfig {
         balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
         billing: crate::GenesisConfig {
-            params: crate::Params { fee_ppm: FEE_PPM, ..Default::default() },
+            params: crate::Params {
+                fee_ppm: FEE_PPM,
+                scheduler_share_ppm: SCHEDULER_PPM,
+                settler_share_ppm: SETTLER_PPM,
+                ..Default::default()
+            },
             ..Default::default()
         },
         ..Default::default()

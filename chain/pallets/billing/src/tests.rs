@@ -1,14 +1,15 @@
+mod fees;
+
 use frame_support::{
-    assert_noop, assert_ok, assert_storage_noop,
+    assert_ok, assert_storage_noop,
     traits::{
         fungible::{Inspect, InspectHold, MutateHold},
         tokens::{Fortitude, Precision, Preservation, Provenance, Restriction},
     },
 };
-use gantry_primitives::{AccountId, Balance, BillingUnit, Escrow, Settlement};
-use sp_runtime::DispatchError;
+use gantry_primitives::{AccountId, Balance, BillingUnit, Escrow, Fee, Settlement};
 
-use crate::{mock::*, CurrentParams, Error, HoldReason, Ledger, Params, TotalEscrowed};
+use crate::{mock::*, Error, HoldReason, Ledger, Payees, TotalEscrowed};
 
 type Coins = Ledger<Test>;
 
@@ -17,15 +18,26 @@ fn owing(owed: Balance) -> Escrow {
     let mut ledger = Coins::default();
     assert_ok!(ledger.hold(&account(TENANT), 2 * GTY));
     assert_ok!(ledger.commit());
-    Escrow { accrued: owed, ..Escrow::new(2 * GTY, GTY, BillingUnit::Second) }
+    let escrow = Escrow::new(2 * GTY, GTY, BillingUnit::Second).with_fee(FEE_PPM, SCHEDULER_PPM);
+    Escrow { accrued: owed, ..escrow }
+}
+
+/// A provider alone: all of the fee goes to the treasury.
+fn payees(provider: u8) -> Payees {
+    Payees { provider: account(provider), scheduler: None, settler: None }
+}
+
+/// What goes to a provider, and the fee to the treasury alone.
+fn settlement(paid: Balance, fee: Balance, refunded: Balance) -> Settlement {
+    Settlement { paid, fee, scheduler_fee: 0, settler_fee: 0, refunded }
 }
 
 /// Closes an escrow of [`TENANT`] by itself.
 fn close(provider: u8, escrow: &mut Escrow) -> Settlement {
     let mut ledger = Coins::default();
-    let settlement = ledger.close(&account(TENANT), &account(provider), escrow, FEE_PPM);
+    let closed = ledger.close(&account(TENANT), &payees(provider), escrow);
     assert_ok!(ledger.commit());
-    settlement
+    closed
 }
 
 #[test]
@@ -78,7 +90,7 @@ fn a_tenant_cannot_have_more_held_than_it_has_over_all_holds_of_a_ledger() {
 fn a_closed_escrow_has_paid_provider_treasury_and_tenant() {
     on_chain(|| {
         let mut escrow = owing(GTY);
-        assert_eq!(close(PROVIDER, &mut escrow), Settlement { paid: GTY, fee: GTY / 10, refunded: GTY });
+        assert_eq!(close(PROVIDER, &mut escrow), settlement(GTY, GTY / 10, GTY));
         assert_eq!(worth(&account(TENANT)), 9 * GTY);
         assert_eq!(worth(&account(PROVIDER)), GTY + 9 * GTY / 10);
         assert_eq!(worth(&Billing::treasury()), ED + GTY / 10);
@@ -104,10 +116,11 @@ fn what_was_paid_before_the_close_is_not_paid_again() {
         let mut escrow = owing(GTY);
         let mut ledger = Coins::default();
         let (tenant, provider) = (account(TENANT), account(PROVIDER));
-        assert_eq!(ledger.pay_due(&tenant, &provider, &mut escrow, GTY / 2, FEE_PPM), (GTY / 2, GTY / 20));
+        let paid = ledger.pay_due(&tenant, &payees(PROVIDER), &mut escrow, GTY / 2);
+        assert_eq!(paid, (9 * GTY / 20, Fee::of_treasury(GTY / 20)));
         assert_ok!(ledger.commit());
         assert_eq!((escrow.held(), Billing::held(&tenant)), (3 * GTY / 2, 3 * GTY / 2));
-        assert_eq!(close(PROVIDER, &mut escrow), Settlement { paid: GTY, fee: GTY / 10, refunded: GTY });
+        assert_eq!(close(PROVIDER, &mut escrow), settlement(GTY, GTY / 10, GTY));
         assert_eq!(worth(&provider), GTY + 9 * GTY / 10);
     });
 }
@@ -116,7 +129,7 @@ fn what_was_paid_before_the_close_is_not_paid_again() {
 fn a_share_that_the_provider_cannot_be_credited_with_stays_with_the_tenant() {
     on_chain(|| {
         let mut escrow = owing(ED);
-        assert_eq!(close(NOBODY, &mut escrow), Settlement { paid: ED / 10, fee: ED / 10, refunded: 2 * GTY - ED / 10 });
+        assert_eq!(close(NOBODY, &mut escrow), settlement(ED / 10, ED / 10, 2 * GTY - ED / 10));
         assert_eq!(worth(&account(NOBODY)), 0);
     });
 }
@@ -161,10 +174,7 @@ fn a_provider_whose_coins_are_all_held_is_paid_only_with_what_makes_an_account()
 fn a_fee_that_an_empty_treasury_cannot_be_credited_with_stays_with_the_tenant() {
     on_chain_with_treasury(0, || {
         let mut escrow = owing(ED);
-        assert_eq!(
-            close(PROVIDER, &mut escrow),
-            Settlement { paid: 9 * ED / 10, fee: 0, refunded: 2 * GTY - 9 * ED / 10 }
-        );
+        assert_eq!(close(PROVIDER, &mut escrow), settlement(9 * ED / 10, 0, 2 * GTY - 9 * ED / 10));
     });
     on_chain_with_treasury(0, || {
         let mut escrow = owing(2 * GTY);
@@ -291,17 +301,6 @@ fn a_ledger_comes_to_what_each_movement_by_itself_comes_to() {
             assert_eq!(every_account(), singly_accounts, "seed {seed}");
         });
     }
-}
-
-#[test]
-fn only_root_changes_the_fee_and_never_above_everything() {
-    on_chain(|| {
-        let params = |fee_ppm| Params { fee_ppm, ..Default::default() };
-        assert_noop!(Billing::set_params(RuntimeOrigin::signed(account(TENANT)), params(1)), DispatchError::BadOrigin);
-        assert_noop!(Billing::set_params(RuntimeOrigin::root(), params(1_000_001)), Error::<Test>::FeeTooHigh);
-        assert_ok!(Billing::set_params(RuntimeOrigin::root(), params(1_000_000)));
-        assert_eq!(CurrentParams::<Test>::get(), params(1_000_000));
-    });
 }
 
 #[test]

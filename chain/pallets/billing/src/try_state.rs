@@ -1,7 +1,7 @@
 //! What must always be true of coins that are held. See docs/invariants.md.
 
 use frame_support::ensure;
-use gantry_primitives::{rate::PPM, Balance};
+use gantry_primitives::Balance;
 use sp_runtime::TryRuntimeError;
 
 use crate::{Config, CurrentParams, Pallet, TotalEscrowed};
@@ -15,7 +15,10 @@ impl<T: Config> Pallet<T> {
             total = total.checked_add(Self::held(&who)).ok_or("BILL-1: what is held can be added")?;
         }
         ensure!(TotalEscrowed::<T>::get() == total, "BILL-1: the total is what is held on all accounts");
-        ensure!(u128::from(CurrentParams::<T>::get().fee_ppm) <= PPM, "BILL-2: the fee is a part of what is paid");
+        ensure!(
+            CurrentParams::<T>::get().check::<T>().is_ok(),
+            "BILL-2: the fee and the shares of it are within bounds"
+        );
         Ok(())
     }
 }

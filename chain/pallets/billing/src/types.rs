@@ -1,9 +1,15 @@
 //! What governs the billing pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use gantry_primitives::Balance;
+use frame_support::ensure;
+use gantry_primitives::{
+    fees::{MAX_FEE_PPM, MAX_SHARES_PPM},
+    Balance,
+};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
+
+use crate::Error;
 
 /// The amounts and periods of the billing pallet.
 #[derive(
@@ -11,16 +17,37 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// The protocol's part of what is paid, in parts per million; at most one million.
+    /// The protocol's part of what leases that are opened from now on pay, in parts per million; at most 100,000.
     pub fee_ppm: u32,
     /// What a running lease owes for so many last milliseconds is not paid before it ends.
     pub held_back_ms: u64,
     /// What there is for closing a lease whose deposit is used up, from the share of its provider.
     pub depletion_bounty: Balance,
+    /// The scheduler's share of the fee of leases that it opens from now on, in parts per million of the fee. Both shares
+    /// together are at most 500,000.
+    pub scheduler_share_ppm: u32,
+    /// The share of the fee for the account whose call settles or ends a lease, in parts per million of the fee.
+    pub settler_share_ppm: u32,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { fee_ppm: 20_000, held_back_ms: 3_600_000, depletion_bounty: 10_000_000_000 }
+        Self {
+            fee_ppm: 20_000,
+            held_back_ms: 3_600_000,
+            depletion_bounty: 10_000_000_000,
+            scheduler_share_ppm: 200_000,
+            settler_share_ppm: 100_000,
+        }
+    }
+}
+
+impl Params {
+    /// Whether the chain can work by them; an error for each way in which it cannot.
+    pub fn check<T>(&self) -> Result<(), Error<T>> {
+        let shares_ppm = self.scheduler_share_ppm.saturating_add(self.settler_share_ppm);
+        ensure!(self.fee_ppm <= MAX_FEE_PPM, Error::FeeTooHigh);
+        ensure!(shares_ppm <= MAX_SHARES_PPM, Error::SharesTooHigh);
+        Ok(())
     }
 }

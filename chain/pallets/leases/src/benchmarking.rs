@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use frame_benchmarking::v2::*;
 use frame_system::RawOrigin;
-use gantry_primitives::{AccountId, EndReason, LeaseId, LeaseState, Moment};
+use gantry_primitives::{AccountId, Balance, EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
     billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK,
@@ -49,7 +49,7 @@ fn anyone() -> AccountId {
 /// A rental that has ended just now.
 fn ended<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> LeaseId {
     let id = T::Keeper::a_rental(0);
-    T::Keeper::end(id, EndReason::Expired).expect("it runs");
+    T::Keeper::end(id, EndReason::Expired, None).expect("it runs");
     assert!(matches!(kept::<T>(id).lease.state, LeaseState::Retained(_)));
     id
 }
@@ -152,7 +152,7 @@ mod benchmarks {
         begin::<T>();
         let id = ended::<T>();
         #[extrinsic_call]
-        _(tenant::<T>(id), id, HOUR);
+        _(tenant::<T>(id), id, HOUR, Balance::MAX);
         let until = BEGIN + Params::default().retention_ms + HOUR;
         assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(until));
     }
@@ -161,9 +161,14 @@ mod benchmarks {
     fn release_data() {
         begin::<T>();
         let id = ended::<T>();
+        Pallet::<T>::do_keep(kept::<T>(id).tenant, id, HOUR, Balance::MAX).expect("it is retained");
+        let LeaseState::Retained(until) = kept::<T>(id).lease.state else { panic!("it is retained") };
+        let now = until - HOUR / 2;
+        advance::<T>(now - BEGIN);
         #[extrinsic_call]
         _(tenant::<T>(id), id);
-        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(BEGIN));
+        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(now));
+        assert_eq!(kept::<T>(id).lease.escrow.storage, None);
     }
 
     #[benchmark]

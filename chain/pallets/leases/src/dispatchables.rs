@@ -3,12 +3,12 @@
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     rate::{self, storage_rate_per_hour, RateError},
-    AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
+    AccountId, Balance, EndReason, LeaseId, LeaseState, Moment, TaskKind,
 };
 use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
 
 use crate::{
-    billing::{self, Ledger},
+    billing::{self, Ledger, Payees},
     Config, CurrentParams, Error, Event, Keeper, Kept, Pallet, Params,
 };
 
@@ -69,29 +69,31 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    pub(crate) fn do_finish_reclaim(id: LeaseId) -> DispatchResult {
+    pub(crate) fn do_finish_reclaim(who: AccountId, id: LeaseId) -> DispatchResult {
         let kept = Self::running(id)?;
         let reclaim_at = kept.lease.reclaim_at.ok_or(Error::<T>::ReclaimNotNoticed)?;
         ensure!(reclaim_at <= Self::now(), Error::<T>::NoticeNotOver);
-        T::Keeper::end(id, EndReason::Reclaimed)
+        T::Keeper::end(id, EndReason::Reclaimed, Some(who))
     }
 
-    pub(crate) fn do_settle(id: LeaseId) -> DispatchResult {
+    pub(crate) fn do_settle(who: AccountId, id: LeaseId) -> DispatchResult {
+        let kept = T::Keeper::read(id)?;
+        if let LeaseState::Retained(until) = kept.lease.state {
+            return Self::settle_storage(who, id, kept, until);
+        }
         let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
-        let params = billing::Pallet::<T>::params();
-        let until = lease.billed_to(Self::now()).saturating_sub(params.held_back_ms);
+        let until = lease.billed_to(Self::now()).saturating_sub(billing::Pallet::<T>::params().held_back_ms);
         ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
         let due = lease.escrow.due(until, downtime_ms);
-        let fee_due = rate::fee(due, params.fee_ppm);
-        let share_due = due.saturating_sub(fee_due);
+        let settler = billing::Pallet::<T>::settler(who);
+        let payees = Payees::of(&lease, &tenant, &host.provider, Some(&settler));
         let mut ledger = Ledger::<T>::default();
         // All of it or nothing: what cannot be paid yet is not divided anew with what is due later.
-        let payable = (share_due == 0 || ledger.can_credit(&host.provider, share_due))
-            && (fee_due == 0 || ledger.can_credit(&billing::Pallet::<T>::treasury(), fee_due));
-        ensure!(due > 0 && payable, Error::<T>::NothingDue);
-        let (paid, fee) = ledger.pay_due(&tenant, &host.provider, &mut lease.escrow, due, params.fee_ppm);
+        ensure!(due > 0 && ledger.can_pay_due(&payees, &lease.escrow, due), Error::<T>::NothingDue);
+        let (share, fee) = ledger.pay_due(&tenant, &payees, &mut lease.escrow, due);
         T::Keeper::write(id, lease, ledger)?;
-        Self::deposit_event(Event::Paid { lease: id, until, share: paid.saturating_sub(fee), fee });
+        let (scheduler_fee, settler_fee) = (fee.scheduler, fee.settler);
+        Self::deposit_event(Event::Paid { lease: id, until, share, fee: fee.total(), scheduler_fee, settler_fee });
         Ok(())
     }
 
@@ -102,58 +104,26 @@ impl<T: Config> Pallet<T> {
         ensure!(ends_at <= now, Error::<T>::LeaseNotDepleted);
         let is_party = who == tenant || who == host.provider || who == lease.host;
         if !is_party && ends_at.saturating_add(BOUNTY_AFTER_MS) <= now {
-            let params = billing::Pallet::<T>::params();
+            let settler = billing::Pallet::<T>::settler(who.clone());
+            let payees = Payees::of(&lease, &tenant, &host.provider, Some(&settler));
             let due = lease.escrow.due(lease.billed_to(now), downtime_ms);
-            let fee_due = rate::fee(due, params.fee_ppm);
-            let share_due = due.saturating_sub(fee_due);
+            let (share_due, fee_due) = lease.escrow.divide(due, payees.settler_ppm());
             let mut ledger = Ledger::<T>::default();
-            let bounty = ledger.pay(&tenant, &who, params.depletion_bounty.min(share_due));
+            let depletion_bounty = billing::Pallet::<T>::params().depletion_bounty;
+            let bounty = ledger.pay(&tenant, &who, depletion_bounty.min(share_due));
             // With the fee for it, so that it is the provider alone who has less.
-            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due, bounty, share_due.max(1), Rounding::Down)
+            let rounding = Rounding::Down;
+            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due.total(), bounty, share_due.max(1), rounding)
                 .ok_or(Error::<T>::CostTooHigh)?;
-            let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_of_bounty);
+            let fee_of_bounty = lease.escrow.divide_fee(fee_of_bounty, payees.settler_ppm());
+            let fee = ledger.pay_fee(&tenant, &payees, fee_of_bounty);
             lease.escrow.pay(bounty, fee);
             T::Keeper::write(id, lease, ledger)?;
-            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee });
+            let (scheduler_fee, settler_fee, who) = (fee.scheduler, fee.settler, who.clone());
+            let fee = fee.total();
+            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee, scheduler_fee, settler_fee });
         }
-        T::Keeper::end(id, EndReason::Depleted)
-    }
-
-    pub(crate) fn do_keep(tenant: AccountId, id: LeaseId, ms: u64) -> DispatchResult {
-        let kept = Self::retained(&tenant, id)?;
-        ensure!(ms > 0, Error::<T>::DurationIsZero);
-        let LeaseState::Retained(kept_until) = kept.lease.state else {
-            return Err(Error::<T>::LeaseNotRetained.into());
-        };
-        let (now, params) = (Self::now(), CurrentParams::<T>::get());
-        ensure!(now <= kept_until, Error::<T>::LeaseNotRetained);
-        let until = kept_until.saturating_add(ms);
-        ensure!(until <= now.saturating_add(params.max_kept_ms), Error::<T>::KeptTooLong);
-        let amount = rate::deposit(Self::storage_rate(&kept)?, ms).ok_or(Error::<T>::CostTooHigh)?;
-        let Kept { mut lease, host, .. } = kept;
-        let mut ledger = Ledger::<T>::default();
-        ledger.hold(&tenant, amount)?;
-        let fee_due = rate::fee(amount, billing::Pallet::<T>::params().fee_ppm);
-        let share_due = amount.saturating_sub(fee_due);
-        ensure!(share_due == 0 || ledger.can_credit(&host.provider, share_due), Error::<T>::AmountTooSmall);
-        let share = ledger.pay(&tenant, &host.provider, share_due);
-        let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_due);
-        ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee));
-        lease.escrow.prepay(share, fee).ok_or(Error::<T>::CostTooHigh)?;
-        lease.state = LeaseState::Retained(until);
-        T::Keeper::write(id, lease, ledger)?;
-        Self::deposit_event(Event::DataKept { lease: id, until, share, fee });
-        Ok(())
-    }
-
-    pub(crate) fn do_release_data(tenant: AccountId, id: LeaseId) -> DispatchResult {
-        let Kept { mut lease, .. } = Self::retained(&tenant, id)?;
-        let now = Self::now();
-        ensure!(matches!(lease.state, LeaseState::Retained(until) if now < until), Error::<T>::LeaseNotRetained);
-        Self::retain_until(id, &mut lease, now);
-        T::Keeper::write(id, lease, Ledger::default())?;
-        Self::deposit_event(Event::DataReleased { lease: id });
-        Ok(())
+        T::Keeper::end(id, EndReason::Depleted, Some(who))
     }
 
     pub(crate) fn do_set_params(params: Params) -> DispatchResult {
@@ -169,29 +139,6 @@ impl<T: Config> Pallet<T> {
         ensure!(params.purge_grace_ms > 0, Error::<T>::PurgeGraceIsZero);
         ensure!(params.retention_ms <= params.max_kept_ms, Error::<T>::RetentionTooLong);
         Ok(())
-    }
-
-    /// The data of an ended rental is kept from `now` on for `retention_ms`, but for no longer than what the tenant owes
-    /// for the lease would pay for its disk: else a rental of seconds would hold a disk for days. Where the host
-    /// failed, it is kept for the whole time. The caller stores the lease.
-    ///
-    /// `storage_rate`: the price of the disk in base units an hour; None where the host does not offer storage. A host
-    /// cannot shorten the time below that of the lease by a higher price.
-    pub fn retain(id: LeaseId, lease: &mut Lease, storage_rate: Option<Balance>, now: Moment) {
-        let retention_ms = CurrentParams::<T>::get().retention_ms;
-        let rate = storage_rate.map_or(lease.escrow.rate_per_hour, |rate| rate.min(lease.escrow.rate_per_hour));
-        let hosts_failure = matches!(lease.state, LeaseState::Ended(reason) if reason.is_hosts_failure());
-        let paid_ms = match rate {
-            _ if hosts_failure => u64::MAX,
-            0 => u64::MAX,
-            rate => rate::time_paid_ms(lease.escrow.accrued, rate),
-        };
-        Self::retain_until(id, lease, now.saturating_add(retention_ms.min(paid_ms)));
-    }
-
-    fn retain_until(id: LeaseId, lease: &mut Lease, until: Moment) {
-        lease.state = LeaseState::Retained(until);
-        Self::schedule(id, lease, until.saturating_add(CurrentParams::<T>::get().purge_grace_ms));
     }
 
     /// A running lease of a service or rental. The host's downtime has moved its end already.
@@ -212,17 +159,9 @@ impl<T: Config> Pallet<T> {
         Ok(kept)
     }
 
-    /// A lease of `tenant` whose data is kept.
-    fn retained(tenant: &AccountId, id: LeaseId) -> Result<Kept, DispatchError> {
-        let kept = T::Keeper::read(id)?;
-        ensure!(kept.tenant == *tenant, Error::<T>::NotTenant);
-        ensure!(matches!(kept.lease.state, LeaseState::Retained(_)), Error::<T>::LeaseNotRetained);
-        Ok(kept)
-    }
-
     /// What the disk of a lease costs an hour on its host now. A host that has raised its price above what the tenant
     /// pays at most for the whole machine gets nothing.
-    fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
+    pub(crate) fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
         let Kept { spec, host, .. } = kept;
         let rate = storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
             RateError::NotOffered => Error::StorageNotOffered,

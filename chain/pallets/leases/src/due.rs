@@ -87,7 +87,9 @@ impl<T: Config> Pallet<T> {
                 let mut lease = kept.lease;
                 lease.state = LeaseState::Purged;
                 lease.due_at = None;
-                T::Keeper::write(id, lease, Ledger::default())?;
+                let mut ledger = Ledger::default();
+                Self::refund_storage(id, &mut lease, &kept.tenant, &mut ledger);
+                T::Keeper::write(id, lease, ledger)?;
                 Self::deposit_event(Event::PurgedWithoutReceipt { lease: id });
                 Ok(())
             }
@@ -97,7 +99,7 @@ impl<T: Config> Pallet<T> {
 
     fn look_at_running(id: LeaseId, mut kept: Kept, now: Moment) -> DispatchResult {
         if kept.lease.reclaim_at.is_some_and(|at| at <= now) {
-            return T::Keeper::end(id, EndReason::Reclaimed);
+            return T::Keeper::end(id, EndReason::Reclaimed, None);
         }
         // The host's downtime since the last look gives the tenant that much more time.
         kept.lease.escrow.follow_deposit(kept.downtime_ms);
@@ -107,7 +109,7 @@ impl<T: Config> Pallet<T> {
                 let soonest = if is_away { now.saturating_add(WHILE_AWAY_MS) } else { now };
                 Self::look_again(id, kept, ends_at.max(soonest))
             }
-            _ => T::Keeper::end(id, EndReason::Expired),
+            _ => T::Keeper::end(id, EndReason::Expired, None),
         }
     }
 

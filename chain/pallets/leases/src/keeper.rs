@@ -34,8 +34,8 @@ pub trait Keeper<T: Config> {
     fn write(id: LeaseId, lease: Lease, ledger: Ledger<T>) -> DispatchResult;
 
     /// Ends a live lease of a service or rental because of `reason`, with all that follows for its task, and says so
-    /// in an event of the keeper.
-    fn end(id: LeaseId, reason: EndReason) -> DispatchResult;
+    /// in an event of the keeper. `settler`: whose call ends it; None where the agenda does.
+    fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult;
 
     /// An active lease of a rental for each `number`, with a tenant that can pay and a host that is online.
     #[cfg(feature = "runtime-benchmarks")]

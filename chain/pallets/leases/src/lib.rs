@@ -5,7 +5,7 @@
 //! the list of each host's leases, and the agenda that ends leases and purges data when their time has come.
 //!
 //! `dispatchables.rs` has the calls, `agenda.rs` the agenda, `due.rs` what is done when a lease's time has come,
-//! `lists.rs` the lists of hosts.
+//! `lists.rs` the lists of hosts, `retention.rs` what is paid for kept data.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -18,6 +18,7 @@ mod dispatchables;
 mod due;
 mod keeper;
 mod lists;
+mod retention;
 mod try_state;
 mod types;
 pub mod weights;
@@ -181,8 +182,12 @@ pub mod pallet {
             until: Moment,
             /// What the provider got.
             share: Balance,
-            /// What the treasury got.
+            /// The protocol fee, the shares of scheduler and settler included.
             fee: Balance,
+            /// The part of the fee that the scheduler got.
+            scheduler_fee: Balance,
+            /// The part of the fee that the settler got.
+            settler_fee: Balance,
         },
         /// A lease whose deposit is used up was closed by someone who is none of its parties.
         BountyPaid {
@@ -192,19 +197,38 @@ pub mod pallet {
             who: AccountId,
             /// What it got of the provider's share.
             bounty: Balance,
-            /// What the treasury got for it.
+            /// The protocol fee for it, the shares of scheduler and settler included.
             fee: Balance,
+            /// The part of the fee that the scheduler got.
+            scheduler_fee: Balance,
+            /// The part of the fee that the closer got as the settler.
+            settler_fee: Balance,
         },
-        /// A tenant paid for keeping the data of a rental.
+        /// A tenant had coins held for keeping the data of a rental longer.
         DataKept {
             /// The lease.
             lease: LeaseId,
             /// The time until which it is kept now.
             until: Moment,
+            /// The price of the added time, in base units an hour.
+            rate_per_hour: Balance,
+            /// How many coins are held for it.
+            amount: Balance,
+        },
+        /// A host was paid for keeping data, or what was held for that went back to the tenant.
+        StoragePaid {
+            /// The lease.
+            lease: LeaseId,
             /// What the provider got.
             share: Balance,
-            /// What the treasury got.
+            /// The protocol fee, the shares of scheduler and settler included.
             fee: Balance,
+            /// The part of the fee that the scheduler got.
+            scheduler_fee: Balance,
+            /// The part of the fee that the settler got.
+            settler_fee: Balance,
+            /// What went back to the tenant.
+            refunded: Balance,
         },
         /// A tenant no longer needs the data of a rental.
         DataReleased {
@@ -267,13 +291,11 @@ pub mod pallet {
         DurationIsZero,
         /// The amount is zero.
         AmountIsZero,
-        /// The provider cannot be credited with so little: its account lacks the existential deposit.
-        AmountTooSmall,
         /// The data would be kept for longer than the chain allows.
         KeptTooLong,
         /// The host does not offer storage in the billing unit of this lease.
         StorageNotOffered,
-        /// The host asks for more for storage than the tenant pays at most for the machine.
+        /// The host asks for more for storage than the caller accepts, or than the tenant pays at most for the machine.
         StorageTooDear,
         /// Nothing is due that could be paid now.
         NothingDue,
@@ -362,16 +384,17 @@ pub mod pallet {
         #[pallet::call_index(5)]
         #[pallet::weight(<T as Config>::WeightInfo::finish_reclaim())]
         pub fn finish_reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
-            ensure_signed(origin)?;
-            Self::do_finish_reclaim(lease)
+            let who = ensure_signed(origin)?;
+            Self::do_finish_reclaim(who, lease)
         }
 
-        /// Pay what a running service or rental owes, but for the last period that is held back. By anyone.
+        /// Pay what a running service or rental owes, or what is due for its kept data, but for the last period that is held
+        /// back. By anyone.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::settle())]
         pub fn settle(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
-            ensure_signed(origin)?;
-            Self::do_settle(lease)
+            let who = ensure_signed(origin)?;
+            Self::do_settle(who, lease)
         }
 
         /// End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
@@ -383,13 +406,13 @@ pub mod pallet {
             Self::do_close_depleted(who, lease)
         }
 
-        /// Have the data of an ended rental of the caller kept for `ms` milliseconds longer, paid at once at the
-        /// host's storage price.
+        /// Have the data of an ended rental of the caller kept for `ms` milliseconds longer, at the host's present storage
+        /// price, which is at most `max_rate_per_hour`. The coins are held, and paid as the time passes.
         #[pallet::call_index(8)]
         #[pallet::weight(<T as Config>::WeightInfo::keep())]
-        pub fn keep(origin: OriginFor<T>, lease: LeaseId, ms: u64) -> DispatchResult {
+        pub fn keep(origin: OriginFor<T>, lease: LeaseId, ms: u64, max_rate_per_hour: Balance) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
-            Self::do_keep(tenant, lease, ms)
+            Self::do_keep(tenant, lease, ms, max_rate_per_hour)
         }
 
         /// The data of an ended rental of the caller is no longer needed: the host may purge it.

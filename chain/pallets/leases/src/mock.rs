@@ -13,7 +13,7 @@ use gantry_primitives::{
     transitions::{allows, LEASE_TRANSITIONS},
     *,
 };
-use pallet_gantry_billing::Ledger;
+use pallet_gantry_billing::{Ledger, Payees};
 use sp_runtime::{DispatchError, Perbill};
 use std::cell::RefCell;
 
@@ -53,6 +53,10 @@ pub const MAX_KEPT: u64 = 30 * DAY;
 pub const HELD_BACK: u64 = HOUR / 2;
 pub const BOUNTY: Balance = GTY / 100;
 pub const FEE_PPM: u32 = 100_000;
+/// The scheduler's share of the fee: a fifth.
+pub const SCHEDULER_PPM: u32 = 200_000;
+/// The settler's share of the fee: a tenth.
+pub const SETTLER_PPM: u32 = 100_000;
 /// What a lease of the tests costs an hour, running and suspended.
 pub const RATE: Balance = GTY;
 pub const STORAGE_RATE: Balance = GTY / 10;
@@ -62,6 +66,8 @@ pub const PROVIDER: u8 = 2;
 pub const ANYONE: u8 = 3;
 /// Someone who has no coins.
 pub const NOBODY: u8 = 4;
+/// Who opened the leases.
+pub const SCHEDULER: u8 = 5;
 pub const HOST: u8 = 10;
 
 pub fn signed(who: u8) -> RuntimeOrigin {
@@ -104,7 +110,7 @@ impl Keeper<Test> for Shelf {
         Self::put(id, lease, before.spec)
     }
 
-    fn end(id: LeaseId, reason: EndReason) -> DispatchResult {
+    fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult {
         ensure!(!REFUSING.with_borrow(|refusing| *refusing), DispatchError::Unavailable);
         let Kept { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
         let now = Leases::now();
@@ -113,7 +119,9 @@ impl Keeper<Test> for Shelf {
             Leases::retain(id, &mut lease, Some(0), now);
         }
         let mut ledger = Ledger::<Test>::default();
-        ledger.close(&tenant, &host.provider, &mut lease.escrow, FEE_PPM);
+        let settler = settler.map(Billing::settler);
+        let payees = Payees::of(&lease, &tenant, &host.provider, settler.as_ref());
+        ledger.close(&tenant, &payees, &mut lease.escrow);
         ledger.commit()?;
         Self::put(id, lease, spec)
     }
@@ -237,8 +245,9 @@ pub fn open_at(id: LeaseId, kind: TaskKind, unit: BillingUnit, ms: u64, rate_per
     let mut ledger = Ledger::<Test>::default();
     assert_ok!(ledger.hold(&account(TENANT), deposit));
     assert_ok!(ledger.commit());
-    let escrow = Escrow::new(deposit, rate_per_hour, unit);
+    let escrow = Escrow::new(deposit, rate_per_hour, unit).with_fee(FEE_PPM, SCHEDULER_PPM);
     let mut lease = Lease::new(0, 0, account(HOST), Default::default(), Leases::now(), escrow);
+    lease.assigned_by = Some(account(SCHEDULER));
     lease.start(Leases::now(), 0, Some(Leases::now() + ms));
     if kind != TaskKind::Job {
         let ends_at = lease.ends_at(0).expect("it has started");
@@ -292,9 +301,15 @@ pub fn events() -> Vec<crate::Event<Test>> {
 }
 
 pub fn new_chain() -> sp_io::TestExternalities {
-    let mut balances: Vec<_> = [TENANT, PROVIDER, ANYONE].map(|who| (account(who), 100_000 * GTY)).into();
+    let mut balances: Vec<_> = [TENANT, PROVIDER, ANYONE, SCHEDULER].map(|who| (account(who), 100_000 * GTY)).into();
     balances.push((Billing::treasury(), ED));
-    let billing = pallet_gantry_billing::Params { fee_ppm: FEE_PPM, held_back_ms: HELD_BACK, depletion_bounty: BOUNTY };
+    let billing = pallet_gantry_billing::Params {
+        fee_ppm: FEE_PPM,
+        held_back_ms: HELD_BACK,
+        depletion_bounty: BOUNTY,
+        scheduler_share_ppm: SCHEDULER_PPM,
+        settler_share_ppm: SETTLER_PPM,
+    };
     let leases = crate::Params {
         reclaim_notice_ms: NOTICE,
         retention_ms: RETENTION,

@@ -61,7 +61,7 @@ fn leases_of_jobs_are_left_to_the_task() {
 fn a_lease_that_is_not_there_is_what_its_keeper_says() {
     on_chain(|| {
         assert_noop!(Leases::extend(signed(TENANT), 1, HOUR), DispatchError::CannotLookup);
-        assert_noop!(Leases::keep(signed(TENANT), 1, HOUR), DispatchError::CannotLookup);
+        assert_noop!(Leases::keep(signed(TENANT), 1, HOUR, RATE), DispatchError::CannotLookup);
     });
 }
 

@@ -2,7 +2,10 @@
 
 use alloc::collections::BTreeMap;
 use frame_support::ensure;
-use gantry_primitives::{Lease, LeaseId, LeaseState, TaskKind};
+use gantry_primitives::{
+    fees::{MAX_FEE_PPM, MAX_SHARES_PPM},
+    Lease, LeaseId, LeaseState, TaskKind,
+};
 use sp_runtime::TryRuntimeError;
 
 use crate::{agenda::page_key, Agenda, AgendaEmptied, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
@@ -51,6 +54,20 @@ impl<T: Config> Pallet<T> {
         ensure!(
             escrow.fee <= escrow.paid && escrow.paid <= escrow.deposit && escrow.accrued <= escrow.deposit,
             "LEASE-7: a fee is part of what is paid; no more is paid or owed than was deposited"
+        );
+        ensure!(
+            escrow.fee_ppm <= MAX_FEE_PPM
+                && escrow.scheduler_ppm <= MAX_SHARES_PPM
+                && escrow.scheduler_fee.checked_add(escrow.settler_fee).is_some_and(|shares| shares <= escrow.fee),
+            "LEASE-17: the fee of a lease is within its bound, and so are the shares of it"
+        );
+        ensure!(
+            escrow.scheduler_ppm == 0 || lease.assigned_by.is_some(),
+            "LEASE-18: the fee of a lease that its tenant opened has no share for a scheduler"
+        );
+        ensure!(
+            escrow.storage.is_none_or(|held| matches!(state, LeaseState::Retained(until) if held.since <= *until)),
+            "LEASE-19: coins are held for storage only while data is kept"
         );
         ensure!(escrow.since.is_some() == runs, "LEASE-8: a lease is billed exactly while it runs or is suspended");
         ensure!(escrow.open || !state.is_live(), "LEASE-9: the escrow of a live lease is open");

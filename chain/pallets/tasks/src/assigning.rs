@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use frame_support::{dispatch::WithPostDispatchInfo, pallet_prelude::*};
 use gantry_primitives::{
-    lease_id, lease_parts, rate, AccountId, Balance, EndReason, Escrow, HostId, Lease, LeaseId, LeaseState,
-    NoticeState, PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
+    lease_id, lease_parts, rate, AccountId, Balance, EndReason, HostId, Lease, LeaseId, LeaseState, NoticeState,
+    PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
 };
 
 use crate::{
@@ -177,7 +177,7 @@ impl<T: Config> Desk<T> {
         let mut opened = Vec::with_capacity(placed.len());
         for Placed { pod, host, devices, rate_per_hour, deposit } in placed {
             opened.push((lease_id(case.task, pod, generation), host.clone(), rate_per_hour, deposit));
-            let escrow = Escrow::new(deposit, rate_per_hour, unit);
+            let escrow = self.new_escrow(deposit, rate_per_hour, unit, assigned_by.is_some());
             let self_assigned_ppm = answers.filter(|who| self.belongs_to(&host, who)).map(|_| self.score_of(&host));
             let lease = Lease::new(pod, generation, host, devices, self.now, escrow);
             leases.push(Lease { assigned_by: assigned_by.clone(), self_assigned_ppm, ..lease });
@@ -231,6 +231,7 @@ impl<T: Config> Desk<T> {
     fn move_data(&mut self, source: Source, to: Option<LeaseId>) {
         let Source { mut case, place, id } = source;
         debug_assert_eq!(Hold::of(&case.record.leases[place].state), Hold::Disk);
+        self.end_storage(&mut case, place);
         case.record.leases[place].state = LeaseState::Ended(EndReason::DataMoved);
         self.put(case);
         if let Some(to) = to {

@@ -121,8 +121,8 @@ impl<T: Config> Pallet<T> {
         Ok(Some(<T as Config>::WeightInfo::report_batch(done.plain, done.specs, done.hosts)).into())
     }
 
-    pub(crate) fn do_settle_batch(tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
-        let mut desk = Desk::<T>::for_leases(leases_paid_for(tasks.len() as u32));
+    pub(crate) fn do_settle_batch(who: AccountId, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
+        let mut desk = Desk::<T>::for_leases(leases_paid_for(tasks.len() as u32)).settled_by(who);
         let mut outcome = Outcome::default();
         for task in tasks {
             let item = desk.settle(task).map(|_leases| ());

@@ -38,6 +38,15 @@ fn tenant<T: Config>() -> AccountId {
     account("tenant", 0, 0)
 }
 
+/// A bonded scheduler, so that what it assigns pays it a share of the fee.
+fn scheduler<T: Config>() -> AccountId {
+    let who: AccountId = account("scheduler", 0, 0);
+    if !crate::Schedulers::<T>::contains_key(&who) {
+        Pallet::<T>::do_bond_scheduler(with_coins::<T>("scheduler", 0)).expect("it has coins");
+    }
+    who
+}
+
 fn host_id(number: u32) -> HostId {
     account("host", number, 0)
 }
@@ -180,7 +189,7 @@ fn leases<T: Config>(task: TaskId) -> Vec<(LeaseId, HostId)> {
 
 fn assigned<T: Config>(kind: TaskKind, pods: u32) -> (TaskId, Vec<(LeaseId, HostId)>) {
     let task = submitted::<T>(kind, pods);
-    Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(pods)).expect("they fit");
+    Pallet::<T>::do_assign(scheduler::<T>(), task, placements::<T>(pods)).expect("they fit");
     (task, leases::<T>(task))
 }
 
@@ -249,9 +258,9 @@ pub(crate) fn a_guarded_lease<T: Config>(number: u32) -> LeaseId {
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Service, MAX_PODS, MAX_PODS, MAX_DEVICES as u8, &manifest);
     wanted.deadline = None;
-    let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
+    let task = Pallet::<T>::do_submit(tenant, wanted, manifest, 1).expect("it is sound");
     let first = number * (MAX_PODS + 1);
-    Pallet::<T>::do_assign(tenant, task, placements_from::<T>(first, MAX_PODS)).expect("they fit");
+    Pallet::<T>::do_assign(scheduler::<T>(), task, placements_from::<T>(first, MAX_PODS)).expect("they fit");
     let leases = leases::<T>(task);
     for (lease, host) in &leases {
         report::<T>(*lease, host.clone(), Report::Started);
@@ -268,10 +277,10 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);
     wanted.deadline = None;
-    let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
+    let task = Pallet::<T>::do_submit(tenant, wanted, manifest, 1).expect("it is sound");
     let host = online_host::<T>(number);
     let place = place(0, host.clone(), all_devices());
-    Pallet::<T>::do_assign(tenant, task, vec![place].try_into().expect("one fits")).expect("it fits");
+    Pallet::<T>::do_assign(scheduler::<T>(), task, vec![place].try_into().expect("one fits")).expect("it fits");
     let (lease, _) = leases::<T>(task).remove(0);
     report::<T>(lease, host, Report::Started);
     lease
@@ -288,8 +297,7 @@ struct Preempting {
 
 impl Preempting {
     fn begin<T: Config>(victims: u32) -> Self {
-        let scheduler = with_coins::<T>("scheduler", 0);
-        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        let scheduler = scheduler::<T>();
         let standby = online_host::<T>(MAX_PODS);
         let run = |number: u32| {
             let task = submitted::<T>(TaskKind::Job, 1);
@@ -371,8 +379,7 @@ struct Items {
 impl Items {
     fn submit<T: Config>(plain: u32, own_spec: u32, own_host: u32) -> Self {
         let tenant = with_coins::<T>("tenant", 0);
-        let scheduler = with_coins::<T>("scheduler", 0);
-        Pallet::<T>::do_bond_scheduler(scheduler).expect("it has coins");
+        scheduler::<T>();
         online_host::<T>(SHARED);
         let manifest = manifest(1);
         let wanted = spec(TaskKind::Job, 1, 1, 1, &manifest);
@@ -454,8 +461,7 @@ mod benchmarks {
     fn assign(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
         let task = submitted::<T>(TaskKind::Job, p);
-        let scheduler = with_coins::<T>("scheduler", 0);
-        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        let scheduler = scheduler::<T>();
         let pods = placements::<T>(p);
         #[extrinsic_call]
         _(RawOrigin::Signed(scheduler), task, pods);
@@ -559,7 +565,7 @@ mod benchmarks {
         }
         // The last pod without a result: all others end before it.
         for (lease, _) in &leases[1..] {
-            Pallet::<T>::do_expire_lease(*lease).expect("its time is over");
+            Pallet::<T>::do_expire_lease(tenant::<T>(), *lease).expect("its time is over");
         }
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0].0);
@@ -624,7 +630,7 @@ mod benchmarks {
         items.report::<T>();
         set_time::<T>(BEGIN + 24 * HOUR);
         for task in items.tasks() {
-            Pallet::<T>::do_settle(task).expect("its window has passed");
+            Pallet::<T>::do_settle(tenant::<T>(), task).expect("its window has passed");
         }
         set_time::<T>(BEGIN + 1_000 * HOUR);
         let tasks = items.tasks().try_into().expect("there are not too many");
@@ -699,8 +705,7 @@ mod benchmarks {
         set_time::<T>(BEGIN + 60_000);
         let (lease, from) = before[0].clone();
         drain::<T>(from);
-        let scheduler = with_coins::<T>("scheduler", 0);
-        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        let scheduler = scheduler::<T>();
         #[extrinsic_call]
         _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices(), Balance::MAX);
         assert_eq!(leases::<T>(task)[0].1, host);
@@ -745,7 +750,7 @@ mod benchmarks {
         prepare::<T>();
         let task = reported::<T>(MAX_PODS);
         set_time::<T>(BEGIN + 24 * HOUR);
-        Pallet::<T>::do_settle(task).expect("its window has passed");
+        Pallet::<T>::do_settle(tenant::<T>(), task).expect("its window has passed");
         let (lease, _) = leases::<T>(task).remove(0);
         #[extrinsic_call]
         _(RawOrigin::Signed(tenant::<T>()), lease, 5);

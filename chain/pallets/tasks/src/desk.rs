@@ -19,11 +19,11 @@ use frame_support::{
 use gantry_primitives::{
     lease_id, lease_parts, rate,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    AccountId, Balance, Billing, Conduct, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag,
-    Moment, PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
-    TenantConduct,
+    AccountId, Balance, Billing, BillingUnit, Conduct, EndReason, Escrow, Halts, HostId, IndexTag, Lease, LeaseBill,
+    LeaseId, LeaseStateTag, Moment, PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec,
+    TaskState, TenantConduct,
 };
-use pallet_gantry_billing::Ledger;
+use pallet_gantry_billing::{Ledger, Payees, Settler};
 
 pub(crate) use hosting::Hold;
 use hosting::{commit_host, HostEntry};
@@ -118,9 +118,9 @@ pub(crate) struct Desk<T: Config> {
     pub params: Params,
     pub ledger: Ledger<T>,
     halts: Halts,
-    fee_ppm: u32,
-    /// What the host of a service that fails is not paid for.
-    pub forfeited_ms: u64,
+    pub billing: billing::Params,
+    /// Whose call settles or ends leases. None where a party or the chain itself does.
+    settler: Option<Settler>,
     specs: BTreeMap<TaskId, SpecEntry>,
     hosts: BTreeMap<HostId, HostEntry>,
     index: Index<T>,
@@ -141,14 +141,13 @@ impl<T: Config> Desk<T> {
 
     /// A desk that commits what is on a ledger already, too.
     pub fn with(ledger: Ledger<T>) -> Self {
-        let pallet_gantry_billing::Params { fee_ppm, held_back_ms, .. } = billing::Pallet::<T>::params();
         Self {
             now: hosts::Pallet::<T>::now(),
             params: CurrentParams::<T>::get(),
             ledger,
             halts: hosts::CountedHalts::<T>::get(),
-            fee_ppm,
-            forfeited_ms: held_back_ms,
+            billing: billing::Pallet::<T>::params(),
+            settler: None,
             specs: BTreeMap::new(),
             hosts: BTreeMap::new(),
             index: Index::new(),
@@ -164,6 +163,11 @@ impl<T: Config> Desk<T> {
     /// A desk whose operations may be about so many leases at most.
     pub fn for_leases(limit: u32) -> Self {
         Self { leases_limit: limit, ..Self::new() }
+    }
+
+    /// The desk with `who` as the settler of the leases that are settled or end at it.
+    pub fn settled_by(self, who: AccountId) -> Self {
+        Self { settler: Some(billing::Pallet::<T>::settler(who)), ..self }
     }
 
     /// An operation is about so many leases. Fails with `BatchTooHeavy` where that is more than was paid for.
@@ -275,13 +279,13 @@ impl<T: Config> Desk<T> {
         if reason.is_tenants_act() {
             self.charge_placement(case, place);
         }
-        let (kind, forfeited_ms) = (case.spec().kind, self.forfeited_ms);
+        let (kind, forfeited_ms) = (case.spec().kind, self.billing.held_back_ms);
         self.finish(case, place, true, |lease, now, away| lease.end(reason, kind, now, away, forfeited_ms));
     }
 
     /// Ends a live lease whose pod goes on elsewhere.
     pub fn leave(&mut self, case: &mut Case, place: usize, reason: EndReason, billing: Billing) {
-        let (kind, forfeited_ms) = (case.spec().kind, self.forfeited_ms);
+        let (kind, forfeited_ms) = (case.spec().kind, self.billing.held_back_ms);
         self.finish(case, place, false, |lease, now, away| {
             lease.end_billed(reason, billing, kind, now, away, forfeited_ms);
         });
@@ -293,7 +297,7 @@ impl<T: Config> Desk<T> {
     }
 
     fn finish(&mut self, case: &mut Case, place: usize, has_data: bool, end: impl FnOnce(&mut Lease, Moment, u64)) {
-        let (now, fee_ppm) = (self.now, self.fee_ppm);
+        let (now, settler_ppm) = (self.now, self.billing.settler_share_ppm);
         let id = case.id(place);
         let Case { record, shared, .. } = case;
         let lease = &mut record.leases[place];
@@ -306,7 +310,7 @@ impl<T: Config> Desk<T> {
         let from = Hold::of(&lease.state);
         end(lease, now, away);
         // The deposit may be given back, what is owed now is not.
-        let fee = rate::fee(lease.escrow.accrued, fee_ppm);
+        let fee = lease.escrow.divide(lease.escrow.accrued, settler_ppm).1.treasury;
         if let Some(since) = since {
             entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, fee);
         }
@@ -326,9 +330,9 @@ impl<T: Config> Desk<T> {
 
     /// Pays what is still owed for a lease that has ended, and gives the rest of its deposit back.
     pub fn close(&mut self, case: &mut Case, place: usize) -> LeaseBill {
-        let (LeaseBill { lease, paid, fee, .. }, refunded) = self.carry_on(case, place);
+        let (bill, refunded) = self.carry_on(case, place);
         self.ledger.release(&case.record.tenant, refunded);
-        LeaseBill { lease, paid, fee, refunded }
+        LeaseBill { refunded, ..bill }
     }
 
     /// Pays what is still owed for a lease that has ended. Returns besides what is left of its deposit: it stays held,
@@ -336,12 +340,17 @@ impl<T: Config> Desk<T> {
     pub fn carry_on(&mut self, case: &mut Case, place: usize) -> (LeaseBill, Balance) {
         let lease = case.id(place);
         let provider = self.host_of(&case.record.leases[place].host).map(|entry| entry.record.provider.clone());
-        let escrow = &mut case.record.leases[place].escrow;
-        let (Settlement { paid, fee, refunded }, left) = match provider {
-            Some(provider) => self.ledger.carry_on(&case.record.tenant, &provider, escrow, self.fee_ppm),
+        let TaskRecord { leases, tenant, .. } = &mut case.record;
+        let of = &mut leases[place];
+        let (settlement, left) = match provider {
+            Some(provider) => {
+                let payees = Payees::of(of, tenant, &provider, self.settler.as_ref());
+                self.ledger.carry_on(tenant, &payees, &mut of.escrow)
+            }
             None => Default::default(),
         };
-        (LeaseBill { lease, paid, fee, refunded }, left)
+        let Settlement { paid, fee, scheduler_fee, settler_fee, refunded } = settlement;
+        (LeaseBill { lease, paid, fee, scheduler_fee, settler_fee, refunded }, left)
     }
 
     /// Closes every lease of a task that has ended and is not closed yet.
@@ -350,9 +359,22 @@ impl<T: Config> Desk<T> {
         open.into_iter().map(|place| self.close(case, place)).collect()
     }
 
-    /// The protocol fee of `amount` base units.
-    pub fn fee_of(&self, amount: Balance) -> Balance {
-        rate::fee(amount, self.fee_ppm)
+    /// The part of the protocol fee of `amount` base units that goes to the treasury whoever settles the lease: what
+    /// evidence weighs by. The rest may come back to its parties, as other accounts of theirs.
+    pub fn treasury_fee_of(&self, escrow: &Escrow, amount: Balance) -> Balance {
+        escrow.divide(amount, self.billing.settler_share_ppm).1.treasury
+    }
+
+    /// The escrow of a new lease, with the fee and the scheduler's share in force.
+    pub fn new_escrow(
+        &self,
+        deposit: Balance,
+        rate_per_hour: Balance,
+        unit: BillingUnit,
+        has_scheduler: bool,
+    ) -> Escrow {
+        let scheduler_ppm = if has_scheduler { self.billing.scheduler_share_ppm } else { 0 };
+        Escrow::new(deposit, rate_per_hour, unit).with_fee(self.billing.fee_ppm, scheduler_ppm)
     }
 
     /// Notes that a task was settled for which its tenant paid others, with fees of `fees` base units.

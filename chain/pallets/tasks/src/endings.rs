@@ -28,8 +28,8 @@ pub(crate) fn requeue_weight<T: Config>(pods: u32) -> Weight {
 
 impl<T: Config> Pallet<T> {
     /// Returns how many leases the task had.
-    pub(crate) fn do_requeue(lease: LeaseId) -> Result<u32, DispatchError> {
-        let mut desk = Desk::<T>::new();
+    pub(crate) fn do_requeue(who: AccountId, lease: LeaseId) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new().settled_by(who);
         let (case, place) = desk.open_lease(lease)?;
         let of = &case.record.leases[place];
         ensure!(of.state.is_live(), Error::<T>::LeaseEnded);
@@ -49,8 +49,8 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Returns how many leases the task had.
-    pub(crate) fn do_expire_lease(lease: LeaseId) -> Result<u32, DispatchError> {
-        let mut desk = Desk::<T>::new();
+    pub(crate) fn do_expire_lease(who: AccountId, lease: LeaseId) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new().settled_by(who);
         let (case, place) = desk.open_lease(lease)?;
         let of = &case.record.leases[place];
         ensure!(matches!(of.state, LeaseState::Active | LeaseState::Suspended), Error::<T>::LeaseNotActive);
@@ -84,7 +84,7 @@ impl<T: Config> Pallet<T> {
         let now = desk.now;
         desk.commit()?;
         if has_started {
-            let fees = bills.iter().map(|bill| bill.fee).fold(0, u128::saturating_add);
+            let fees = bills.iter().map(LeaseBill::treasury_fee).fold(0, u128::saturating_add);
             reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Cancelled, fees, now);
         }
         Self::deposit_event(Event::Cancelled { task, bills });
@@ -322,7 +322,7 @@ impl<T: Config> Desk<T> {
             }
             _ => return,
         };
-        let fee = self.fee_of(lease.escrow.deposit);
+        let fee = self.treasury_fee_of(&lease.escrow, lease.escrow.deposit);
         self.observe(&case.record.tenant, &lease.host, conduct, fee);
         if let Some(fault) = fault {
             self.punish(&lease.host, fault, self.now.saturating_sub(since));

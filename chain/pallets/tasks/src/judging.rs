@@ -74,7 +74,7 @@ impl<T: Config> Pallet<T> {
                 true => (Conduct::NotVerified, lease.escrow.deposit),
                 false => (Conduct::Verified, lease.escrow.accrued),
             };
-            let fee = desk.fee_of(amount);
+            let fee = desk.treasury_fee_of(&lease.escrow, amount);
             fees = fees.saturating_add(fee);
             if verdict.is_some() {
                 desk.observe(&tenant, &lease.host, conduct, fee);
@@ -197,7 +197,7 @@ impl<T: Config> Pallet<T> {
         ensure!(ended && !case.record.state.tag().is_final(), Error::<T>::LeaseNotActive);
         desk.forfeit(&mut case, place, EndReason::DisputeLost);
         let of = &case.record.leases[place];
-        let fee = desk.fee_of(of.escrow.deposit);
+        let fee = desk.treasury_fee_of(&of.escrow, of.escrow.deposit);
         desk.observe(&case.record.tenant, &of.host, Conduct::NotVerified, fee);
         let (task, state) = (case.task, case.record.state);
         desk.put(case);
@@ -238,7 +238,7 @@ impl<T: Config> Pallet<T> {
         case.go::<T>(TaskState::Reported, desk.now)?;
         case.go::<T>(TaskState::Verified, desk.now)?;
         for lease in case.record.leases.iter().filter(is_right) {
-            let fee = desk.fee_of(lease.escrow.accrued);
+            let fee = desk.treasury_fee_of(&lease.escrow, lease.escrow.accrued);
             desk.observe(&case.record.tenant, &lease.host, Conduct::Verified, fee);
         }
         desk.put(case);

@@ -3,7 +3,7 @@
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     transitions::{allows, LEASE_TRANSITIONS},
-    EndReason, Lease, LeaseId,
+    AccountId, EndReason, Lease, LeaseId,
 };
 use pallet_gantry_billing::Ledger;
 use pallet_gantry_leases::{Keeper, Kept};
@@ -36,8 +36,11 @@ impl<T: Config> Keeper<T> for Pallet<T> {
         desk.commit()
     }
 
-    fn end(id: LeaseId, reason: EndReason) -> DispatchResult {
-        let mut desk = Desk::<T>::new();
+    fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult {
+        let mut desk = match settler {
+            Some(who) => Desk::<T>::new().settled_by(who),
+            None => Desk::new(),
+        };
         let (case, place) = desk.open_lease(id)?;
         ensure!(case.record.leases[place].state.is_live(), Error::<T>::LeaseEnded);
         desk.end_one(case, place, reason);

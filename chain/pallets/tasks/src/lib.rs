@@ -815,8 +815,8 @@ pub mod pallet {
         #[pallet::call_index(5)]
         #[pallet::weight(endings::requeue_weight::<T>(MAX_PODS))]
         pub fn requeue(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
-            ensure_signed(origin)?;
-            let pods = Self::do_requeue(lease)?;
+            let who = ensure_signed(origin)?;
+            let pods = Self::do_requeue(who, lease)?;
             Ok(Some(endings::requeue_weight::<T>(pods)).into())
         }
 
@@ -825,8 +825,8 @@ pub mod pallet {
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::expire_lease(MAX_PODS))]
         pub fn expire_lease(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
-            ensure_signed(origin)?;
-            let pods = Self::do_expire_lease(lease)?;
+            let who = ensure_signed(origin)?;
+            let pods = Self::do_expire_lease(who, lease)?;
             Ok(Some(<T as Config>::WeightInfo::expire_lease(pods)).into())
         }
 
@@ -860,8 +860,8 @@ pub mod pallet {
         #[pallet::call_index(10)]
         #[pallet::weight(<T as Config>::WeightInfo::settle(MAX_PODS))]
         pub fn settle(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
-            ensure_signed(origin)?;
-            let pods = Self::do_settle(task)?;
+            let who = ensure_signed(origin)?;
+            let pods = Self::do_settle(who, task)?;
             Ok(Some(<T as Config>::WeightInfo::settle(pods)).into())
         }
 
@@ -933,8 +933,8 @@ pub mod pallet {
         #[pallet::call_index(17)]
         #[pallet::weight(batches::settle_batch_weight::<T>(tasks.len() as u32))]
         pub fn settle_batch(origin: OriginFor<T>, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
-            ensure_signed(origin)?;
-            Self::do_settle_batch(tasks)
+            let who = ensure_signed(origin)?;
+            Self::do_settle_batch(who, tasks)
         }
 
         /// Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
@@ -1004,8 +1004,8 @@ pub mod pallet {
         #[pallet::call_index(24)]
         #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(preempting::most_leases(MAX_VICTIMS as usize)))]
         pub fn finish_preemption(origin: OriginFor<T>, wanting: TaskId) -> DispatchResultWithPostInfo {
-            ensure_signed(origin)?;
-            Self::do_finish_preemption(wanting)
+            let who = ensure_signed(origin)?;
+            Self::do_finish_preemption(who, wanting)
         }
 
         /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits

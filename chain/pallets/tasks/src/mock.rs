@@ -36,7 +36,9 @@ pub const START_TIMEOUT: u64 = 30_000;
 pub const DISPUTE_WINDOW: u64 = 60_000;
 pub const DEPOSIT_BASE: Balance = 2 * ED;
 pub const DEPOSIT_PER_BYTE: Balance = 1_000;
-pub const DEPOSIT_PER_TASK: Balance = ED / 2;
+pub const DEPOSIT_PER_POD: Balance = ED / 4;
+/// What is held for a task of one pod.
+pub const DEPOSIT_PER_TASK: Balance = ED / 4 + DEPOSIT_PER_POD;
 pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
 pub const FINE: Balance = GTY / 1_000;
 pub const NOTICE: u64 = HOUR;
@@ -372,6 +374,11 @@ pub fn run_hooks() {
     Leases::on_idle(block, Weight::MAX);
 }
 
+/// The bill of a lease whose fee went to the treasury alone.
+pub fn bill_of(lease: LeaseId, paid: Balance, fee: Balance, refunded: Balance) -> LeaseBill {
+    LeaseBill { lease, paid, fee, scheduler_fee: 0, settler_fee: 0, refunded }
+}
+
 /// How the escrow of a lease was closed, as the last event that tells of it says.
 pub fn bill(lease: LeaseId) -> LeaseBill {
     use crate::Event::*;
@@ -435,6 +442,8 @@ impl Default for ExtBuilder {
                 fee_ppm: 100_000,
                 held_back_ms: HELD_BACK,
                 depletion_bounty: GTY / 100,
+                scheduler_share_ppm: 0,
+                settler_share_ppm: 0,
             },
             leases: pallet_gantry_leases::Params {
                 reclaim_notice_ms: NOTICE,
@@ -449,7 +458,7 @@ impl Default for ExtBuilder {
                 scheduler_bond: SCHEDULER_BOND,
                 deposit_base: DEPOSIT_BASE,
                 deposit_per_byte: DEPOSIT_PER_BYTE,
-                deposit_per_task: DEPOSIT_PER_TASK,
+                deposit_per_task: DEPOSIT_PER_TASK - DEPOSIT_PER_POD,
                 max_duration_ms: 24 * HOUR,
                 archive_after_ms: ARCHIVE_AFTER,
                 refused_item_fine: FINE,
@@ -464,6 +473,7 @@ impl Default for ExtBuilder {
                 scheduler_unbonding_ms: SCHEDULER_UNBONDING,
                 scheduler_penalty_ppm: 100_000,
                 evidence_ms: EVIDENCE,
+                deposit_per_pod: DEPOSIT_PER_POD,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

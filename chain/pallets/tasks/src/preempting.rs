@@ -82,13 +82,13 @@ impl<T: Config> Pallet<T> {
         desk.commit()
     }
 
-    pub(crate) fn do_finish_preemption(wanting: TaskId) -> DispatchResultWithPostInfo {
+    pub(crate) fn do_finish_preemption(who: AccountId, wanting: TaskId) -> DispatchResultWithPostInfo {
         let notice = PreemptionNotices::<T>::get(TaskKey::from(wanting)).ok_or(Error::<T>::NotNoticed)?;
         let mut desk = Desk::<T>::new();
         ensure!(desk.now >= notice.ends_at, Error::<T>::NoticeNotOver);
         let mut leases = notice.pods.len() as u32;
         let taken = with_transaction(|| {
-            let mut desk = Desk::<T>::new();
+            let mut desk = Desk::<T>::new().settled_by(who);
             let placed = desk.take_place(wanting, &notice, &mut leases);
             match placed.and_then(|()| desk.commit()) {
                 Ok(()) => TransactionOutcome::Commit(Ok(())),

@@ -138,6 +138,7 @@ impl<T: Config> Desk<T> {
 
     fn purged(&mut self, mut case: Case, place: usize, receipt: Digest) {
         let (task, lease) = (case.task, case.id(place));
+        self.end_storage(&mut case, place);
         self.drop_data(&mut case, place);
         self.put(case);
         Pallet::<T>::deposit_event(Event::Purged { task, lease, receipt });
@@ -147,10 +148,24 @@ impl<T: Config> Desk<T> {
         let (task, lease) = (case.task, case.id(place));
         let host = case.record.leases[place].host.clone();
         let LeaseState::Retained(until) = case.record.leases[place].state else { return };
+        let TaskRecord { leases, tenant, .. } = &mut case.record;
+        leases::Pallet::<T>::refund_storage(lease, &mut leases[place], tenant, &mut self.ledger);
         self.drop_data(&mut case, place);
         self.punish(&host, Fault::DataLost, until.saturating_sub(self.now));
         self.put(case);
         Pallet::<T>::deposit_event(Event::DataLost { task, lease });
+    }
+
+    /// Pays for the time for which the data of a lease was kept, up to now; the rest of what is held for it goes back.
+    pub fn end_storage(&mut self, case: &mut Case, place: usize) {
+        let (id, now) = (case.id(place), self.now);
+        let TaskRecord { leases, tenant, .. } = &mut case.record;
+        let of = &mut leases[place];
+        if of.escrow.storage.is_none() {
+            return;
+        }
+        let Some(provider) = self.host_of(&of.host).map(|entry| entry.record.provider.clone()) else { return };
+        leases::Pallet::<T>::end_storage(id, of, tenant, &provider, &mut self.ledger, now);
     }
 
     fn drop_data(&mut self, case: &mut Case, place: usize) {

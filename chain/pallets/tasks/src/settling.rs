@@ -26,8 +26,8 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Returns how many leases the task has.
-    pub(crate) fn do_settle(task: TaskId) -> Result<u32, DispatchError> {
-        let mut desk = Desk::<T>::new();
+    pub(crate) fn do_settle(who: AccountId, task: TaskId) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new().settled_by(who);
         let leases = desk.settle(task)?;
         desk.commit()?;
         Ok(leases)
@@ -45,7 +45,7 @@ impl<T: Config> Pallet<T> {
         let host = of.host.clone();
         ensure!(hosts::Pallet::<T>::provider_of(&host)? != tenant, Error::<T>::OwnHost);
         of.rated = true;
-        let (task, fee, now) = (case.task, of.escrow.fee, desk.now);
+        let (task, fee, now) = (case.task, of.escrow.treasury_fee(), desk.now);
         desk.put(case);
         desk.commit()?;
         reputation::Pallet::<T>::observe_host(&host, Conduct::Rated(stars), 1, fee, now);
@@ -76,8 +76,9 @@ impl<T: Config> Desk<T> {
             let is_failed =
                 matches!(lease.state, LeaseState::Ended(EndReason::DisputeLost | EndReason::DurationExceeded));
             let is_done = !is_failed && lease.started_at.is_some();
-            if is_done && self.observe(tenant, &lease.host, Conduct::Completed, lease.escrow.fee) {
-                fees = fees.saturating_add(lease.escrow.fee);
+            let fee = lease.escrow.treasury_fee();
+            if is_done && self.observe(tenant, &lease.host, Conduct::Completed, fee) {
+                fees = fees.saturating_add(fee);
             }
         }
         self.observe_settled(tenant, fees);

@@ -37,8 +37,8 @@ impl<T: Config> Pallet<T> {
             .checked_mul(manifest.len() as Balance)
             .and_then(|bytes| bytes.checked_add(params.deposit_base))
             .ok_or(Error::<T>::Overflow)?;
-        let deposit = params
-            .deposit_per_task
+        let task_deposit = params.task_deposit(spec.pods_max).ok_or(Error::<T>::Overflow)?;
+        let deposit = task_deposit
             .checked_mul(Balance::from(count))
             .and_then(|tasks| tasks.checked_add(manifest_deposit))
             .ok_or(Error::<T>::Overflow)?;
@@ -88,7 +88,7 @@ impl<T: Config> Pallet<T> {
             open: count,
             kept: count,
             manifest_deposit,
-            task_deposit: params.deposit_per_task,
+            task_deposit,
         };
         Specs::<T>::insert(key, shared);
         Self::deposit_event(Event::Submitted { first, count, tenant, kind, manifest_digest });

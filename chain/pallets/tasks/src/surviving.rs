@@ -2,8 +2,8 @@
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    lease_id, AccountId, Balance, Billing, Digest, EndReason, Escrow, Lease, LeaseId, LeaseState, PodCheckpoint,
-    StandbyPlace, Survival, TaskRecord,
+    lease_id, AccountId, Balance, Billing, Digest, EndReason, Lease, LeaseId, LeaseState, PodCheckpoint, StandbyPlace,
+    Survival, TaskRecord,
 };
 
 use crate::{
@@ -128,7 +128,7 @@ impl<T: Config> Desk<T> {
         let generation = case.record.generation.checked_add(1).ok_or(Error::<T>::Overflow)?;
         let mut after = case.record.leases[place].clone();
         let away = self.downtime_of(&after.host)?;
-        after.end_billed(reason, billing, case.spec().kind, self.now, away, self.forfeited_ms);
+        after.end_billed(reason, billing, case.spec().kind, self.now, away, self.billing.held_back_ms);
         self.ensure_suits(case, place, &at)?;
         let rate_per_hour = self.rate_at(case.spec(), &at.host, &at.devices, at.rate_per_hour)?;
         let is_covered = after.escrow.accrued < after.escrow.deposit || rate_per_hour == 0;
@@ -152,7 +152,7 @@ impl<T: Config> Desk<T> {
         self.leave(&mut case, place, reason, billing);
         let (bill, deposit) = self.carry_on(&mut case, place);
         let pod = case.record.leases[place].pod;
-        let escrow = Escrow::new(deposit, rate_per_hour, case.spec().unit);
+        let escrow = self.new_escrow(deposit, rate_per_hour, case.spec().unit, assigned_by.is_some());
         case.record.generation = generation;
         let lease = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
         case.record.leases[place] = Lease { assigned_by, ..lease };

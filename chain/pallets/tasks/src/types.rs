@@ -31,7 +31,7 @@ pub struct Params {
     pub deposit_base: Balance,
     /// Coins held besides for each byte of the manifest.
     pub deposit_per_byte: Balance,
-    /// Coins held for each task until it is pruned.
+    /// Coins held for each task until it is pruned, besides those for its pods.
     pub deposit_per_task: Balance,
     /// The longest duration that a task may ask for, in milliseconds; at least 1.
     pub max_duration_ms: u64,
@@ -68,6 +68,8 @@ pub struct Params {
     pub scheduler_penalty_ppm: u32,
     /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
     pub evidence_ms: u64,
+    /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
+    pub deposit_per_pod: Balance,
 }
 
 impl Default for Params {
@@ -79,7 +81,7 @@ impl Default for Params {
             scheduler_bond: 100_000_000_000_000,
             deposit_base: 10_000_000_000,
             deposit_per_byte: 10_000_000,
-            deposit_per_task: 1_000_000_000,
+            deposit_per_task: 10_000_000_000,
             max_duration_ms: 30 * 24 * 3_600_000,
             archive_after_ms: 7 * 24 * 3_600_000,
             refused_item_fine: 1_000_000_000,
@@ -94,11 +96,17 @@ impl Default for Params {
             scheduler_unbonding_ms: 7 * 24 * 3_600_000,
             scheduler_penalty_ppm: 100_000,
             evidence_ms: 3_600_000,
+            deposit_per_pod: 50_000_000_000,
         }
     }
 }
 
 impl Params {
+    /// The coins held for the record of a task of up to `pods` pods. None where there are more than any number of coins.
+    pub fn task_deposit(&self, pods: u16) -> Option<Balance> {
+        self.deposit_per_pod.checked_mul(pods.into())?.checked_add(self.deposit_per_task)
+    }
+
     /// Whether the chain can work by them; an error for each way in which it cannot.
     pub fn check<T>(&self) -> Result<(), Error<T>> {
         ensure!(self.start_timeout_ms > 0, Error::StartTimeoutZero);

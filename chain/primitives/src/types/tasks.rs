@@ -482,10 +482,21 @@ pub struct LeaseBill {
     pub lease: LeaseId,
     /// What it cost the tenant in all, the fee included.
     pub paid: Balance,
-    /// The part of it that went to the treasury.
+    /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
+    /// The part of the fee that went to the scheduler.
+    pub scheduler_fee: Balance,
+    /// The part of the fee that went to those whose calls settled or ended the lease.
+    pub settler_fee: Balance,
     /// What went back to the tenant.
     pub refunded: Balance,
+}
+
+impl LeaseBill {
+    /// The part of the fee that went to the treasury.
+    pub const fn treasury_fee(&self) -> Balance {
+        self.fee.saturating_sub(self.scheduler_fee).saturating_sub(self.settler_fee)
+    }
 }
 
 /// What a host says about a lease of its own.

@@ -6,7 +6,7 @@
 
 use frame_support::assert_ok;
 use gantry_primitives::{EndReason, HostFailure, LeaseState, Report, TaskKind, TaskState, VerificationPolicy};
-use gantry_runtime::{Hosts, Runtime, Tasks};
+use gantry_runtime::{Hosts, Leases, Runtime, Tasks};
 
 use super::world::*;
 
@@ -247,4 +247,41 @@ fn put_away(number: u8, lease: u64) {
     let ended =
         matches!(record(task).leases[0].state, LeaseState::Purged | LeaseState::Ended(EndReason::HostRefused(_)));
     assert!(ended);
+}
+
+/// Finding 10: a provider settles its own jobs, for the settler's share of the fee.
+pub fn settle_its_own_job() -> i128 {
+    let (task, leases) = start(TENANT, job(), &[CHEAT]);
+    pass(LONG, &HOSTS);
+    finish(CHEAT, leases[0], LONG);
+    wait(dispute_window_ms(), &HOSTS);
+    assert_ok!(Tasks::settle(signed(CHEATS[0]), task));
+    cost(LONG)
+}
+
+/// A rental whose tenant pays for ten more days of its data, until a moment before they are over.
+fn with_kept_data() -> (u64, u64, u64) {
+    let (task, leases) = start(TENANT, spec(TaskKind::Rental, 1), &[CHEAT]);
+    pass(LONG, &HOSTS);
+    assert_ok!(Tasks::end(signed(TENANT), task));
+    assert_ok!(Leases::keep(signed(TENANT), leases[0], 10 * 24 * HOUR, RATE));
+    let LeaseState::Retained(until) = record(task).leases[0].state else { panic!("the data is kept") };
+    paid(task);
+    wait(until - now() - 1, &HOSTS);
+    (task, leases[0], until)
+}
+
+/// Keeps the data of a rental for as long as its tenant pays for it.
+pub fn keep_data() -> i128 {
+    let (_, lease, until) = with_kept_data();
+    wait(until - now(), &HOSTS);
+    put_away(CHEAT, lease);
+    cost(LONG)
+}
+
+/// Finding 11: takes what is paid for kept data, and loses the data just before the end.
+pub fn lose_kept_data() -> i128 {
+    let (_, lease, _) = with_kept_data();
+    assert_ok!(Tasks::report(by_host(CHEAT), lease, Report::DataLost));
+    cost(LONG)
 }

@@ -15,7 +15,9 @@ type BalancesCall = pallet_balances::Call<Runtime>;
 actions! {
     "Billing.set_params" 8 |choices| {
         let mut params = pallet_gantry_billing::CurrentParams::<Runtime>::get();
-        params.fee_ppm = choices.pick(&[20_000, 0, 1, 999_999, 1_000_000, 1_000_001]);
+        params.fee_ppm = choices.pick(&[20_000, 0, 1, 99_999, 100_000, 100_001]);
+        params.scheduler_share_ppm = choices.pick(&[200_000, 0, 1, 400_000]);
+        params.settler_share_ppm = choices.pick(&[100_000, 0, 1, 100_001]);
         params.held_back_ms = choices.pick(&[MINUTE, 0, HOUR]);
         params.depletion_bounty = choices.pick(&[GTY / 100, 0, 100 * GTY]);
         call(BillingCall::set_params { params }, admin(choices))

@@ -48,7 +48,9 @@ actions! {
     "Leases.keep" 30 |choices| {
         let found = rental_lease(choices, is_retained);
         let origin = by(choices, found.tenant);
-        call(LeasesCall::keep { lease: found.id, ms: choices.pick(&[MINUTE, 1, HOUR, 0, u64::MAX]) }, origin)
+        let ms = choices.pick(&[MINUTE, 1, HOUR, 0, u64::MAX]);
+        let max_rate_per_hour = choices.pick(&[GTY, 0, u128::MAX]);
+        call(LeasesCall::keep { lease: found.id, ms, max_rate_per_hour }, origin)
     };
     "Leases.release_data" 15 |choices| {
         let found = rental_lease(choices, is_retained);

@@ -177,6 +177,7 @@ actions! {
         params.max_attempts = choices.pick(&[3, 1, 2, 16]);
         params.max_refusals = choices.pick(&[2, 1, 3]);
         params.deposit_per_task = choices.pick(&[GTY / 1_000, 0, GTY]);
+        params.deposit_per_pod = choices.pick(&[GTY / 1_000, 0, GTY]);
         params.refusal_fee = choices.pick(&[GTY / 1_000, 0, 6 * GTY]);
         params.refused_item_fine = choices.pick(&[GTY / 1_000, 6 * GTY, 1]);
         params.scheduler_bond = choices.pick(&[100 * GTY, 0]);

@@ -82,7 +82,17 @@ fn anyone_settles_a_running_lease_but_for_what_is_held_back() {
         assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
         advance(HOUR);
         assert_ok!(Leases::settle(signed(ANYONE), 1));
-        assert_eq!(events(), [Event::Paid { lease: 1, until: START + HOUR, share: 9 * RATE / 10, fee: RATE / 10 }]);
+        assert_eq!(
+            events(),
+            [Event::Paid {
+                lease: 1,
+                until: START + HOUR,
+                share: 9 * RATE / 10,
+                fee: RATE / 10,
+                scheduler_fee: RATE / 50,
+                settler_fee: RATE / 100,
+            }]
+        );
         assert_eq!((lease(1).escrow.paid, lease(1).escrow.fee), (RATE, RATE / 10));
         assert_eq!(worth(PROVIDER), 100_000 * GTY + 9 * RATE / 10);
         assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
@@ -140,8 +150,20 @@ fn a_used_up_lease_is_closed_by_anyone_for_a_bounty_out_of_the_provider_s_share(
         assert_noop!(Leases::close_depleted(signed(ANYONE), 1), Error::<Test>::LeaseNotDepleted);
         advance(60_001);
         assert_ok!(Leases::close_depleted(signed(ANYONE), 1));
-        assert_eq!(events(), [Event::BountyPaid { lease: 1, who: account(ANYONE), bounty: BOUNTY, fee: BOUNTY / 9 }]);
-        assert_eq!(worth(ANYONE), 100_000 * GTY + BOUNTY);
+        assert_eq!(
+            events(),
+            [Event::BountyPaid {
+                lease: 1,
+                who: account(ANYONE),
+                bounty: BOUNTY,
+                fee: BOUNTY / 9,
+                scheduler_fee: BOUNTY / 45,
+                settler_fee: BOUNTY / 90,
+            }]
+        );
+        let settler_fee = lease(1).escrow.settler_fee;
+        assert_eq!(settler_fee, RATE / 100 - 1, "of both payments, each rounded down");
+        assert_eq!(worth(ANYONE), 100_000 * GTY + BOUNTY + settler_fee);
         assert_eq!(lease(1).escrow.paid, RATE, "the tenant pays no more for it");
         // Each of the two fees is rounded down, in the provider's favour.
         assert_eq!(lease(1).escrow.fee, RATE / 10 - 1, "nor has the treasury less");
@@ -156,7 +178,7 @@ fn there_is_no_bounty_before_the_agenda_had_a_minute() {
         open(1, Service, Second, HOUR);
         advance(HOUR + 59_999);
         assert_ok!(Leases::close_depleted(signed(ANYONE), 1));
-        assert_eq!((events(), worth(ANYONE)), (vec![], 100_000 * GTY));
+        assert_eq!((events(), worth(ANYONE)), (vec![], 100_000 * GTY + RATE / 100), "the settler's share alone");
         assert_eq!(lease(1).state, LeaseState::Ended(EndReason::Depleted));
     });
 }

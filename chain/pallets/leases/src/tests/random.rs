@@ -23,7 +23,7 @@ const CALLS: &[Call] = &[
     ("finish_reclaim", ANYONE, |who, lease, _| Leases::finish_reclaim(who, lease)),
     ("settle", ANYONE, |who, lease, _| Leases::settle(who, lease)),
     ("close_depleted", ANYONE, |who, lease, _| Leases::close_depleted(who, lease)),
-    ("keep", TENANT, |who, lease, ms| Leases::keep(who, lease, ms)),
+    ("keep", TENANT, |who, lease, ms| Leases::keep(who, lease, ms, RATE)),
     ("release_data", TENANT, |who, lease, _| Leases::release_data(who, lease)),
     ("crank", ANYONE, |who, _, ms| Leases::crank(who, (ms % 3) as u32).map(|_| ()).map_err(|refusal| refusal.error)),
 ];

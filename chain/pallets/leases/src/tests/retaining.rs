@@ -3,11 +3,20 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
     BillingUnit::{Day, Second},
-    LeaseState,
+    HostStatus, LeaseState,
     TaskKind::{Rental, Service},
 };
 
 use crate::{mock::*, Error, Event};
+
+fn keep(who: u8, lease: u64, ms: u64) -> frame_support::dispatch::DispatchResult {
+    Leases::keep(signed(who), lease, ms, STORAGE_RATE)
+}
+
+/// What is held for the data of lease 1.
+fn held() -> u128 {
+    lease(1).escrow.storage.map_or(0, |storage| storage.held)
+}
 
 /// A rental of an hour that is over; its data is kept from now on.
 fn ended() {
@@ -34,17 +43,31 @@ fn data_is_kept_for_the_period_and_then_the_host_has_its_disk_back() {
     });
 }
 
+/// As [`ended`], and its data is kept for ten hours more. Returns when the time that the tenant pays for begins.
+fn kept() -> u64 {
+    ended();
+    let begins = Leases::now() + RETENTION;
+    assert_ok!(keep(TENANT, 1, 10 * HOUR));
+    let (rate_per_hour, amount) = (STORAGE_RATE, 10 * STORAGE_RATE);
+    assert_eq!(events(), [Event::DataKept { lease: 1, until: begins + 10 * HOUR, rate_per_hour, amount }]);
+    begins
+}
+
+/// The event about `paid` for storage, of which nobody had a settler's share.
+fn storage_paid(paid: u128, refunded: u128) -> Event<Test> {
+    let fee = paid / 10;
+    Event::StoragePaid { lease: 1, share: paid - fee, fee, scheduler_fee: fee / 5, settler_fee: 0, refunded }
+}
+
 #[test]
-fn a_tenant_pays_at_once_for_keeping_data_longer() {
+fn what_a_tenant_pays_for_keeping_data_longer_is_held() {
     on_chain(|| {
-        ended();
-        let until = Leases::now() + RETENTION + 10 * HOUR;
         let (tenant, provider) = (worth(TENANT), worth(PROVIDER));
-        assert_ok!(Leases::keep(signed(TENANT), 1, 10 * HOUR));
-        let (share, fee) = (9 * STORAGE_RATE, STORAGE_RATE);
-        assert_eq!(events(), [Event::DataKept { lease: 1, until, share, fee }]);
-        assert_eq!((worth(TENANT), worth(PROVIDER)), (tenant - 10 * STORAGE_RATE, provider + share));
-        assert_eq!((lease(1).escrow.paid, lease(1).escrow.deposit), (2 * RATE, 2 * RATE));
+        kept();
+        assert_eq!(held(), 10 * STORAGE_RATE);
+        assert_eq!(worth(PROVIDER), provider + 9 * RATE / 10, "for the machine alone");
+        assert_eq!((worth(TENANT), Billing::held(&account(TENANT))), (tenant - RATE, 10 * STORAGE_RATE));
+        assert_eq!((lease(1).escrow.paid, lease(1).escrow.deposit), (RATE, RATE));
         advance(RETENTION + GRACE + 9 * HOUR);
         next_block();
         assert!(matches!(lease(1).state, LeaseState::Retained(_)), "the agenda looks again later");
@@ -55,27 +78,107 @@ fn a_tenant_pays_at_once_for_keeping_data_longer() {
 }
 
 #[test]
-fn data_is_not_kept_for_longer_than_the_chain_allows() {
+fn a_host_without_a_receipt_gets_nothing_of_what_is_held() {
     on_chain(|| {
-        ended();
-        assert_noop!(Leases::keep(signed(TENANT), 1, MAX_KEPT - RETENTION + 1), Error::<Test>::KeptTooLong);
-        assert_noop!(Leases::keep(signed(TENANT), 1, u64::MAX), Error::<Test>::KeptTooLong);
-        assert_noop!(Leases::keep(signed(TENANT), 1, 0), Error::<Test>::DurationIsZero);
-        assert_ok!(Leases::keep(signed(TENANT), 1, MAX_KEPT - RETENTION));
+        kept();
+        let provider = worth(PROVIDER);
+        advance(RETENTION + 10 * HOUR + GRACE + 6_000);
+        next_block();
+        assert_eq!(lease(1).state, LeaseState::Purged);
+        assert_eq!(events(), [storage_paid(0, 10 * STORAGE_RATE), Event::PurgedWithoutReceipt { lease: 1 }]);
+        assert_eq!((worth(PROVIDER), held(), Billing::held(&account(TENANT))), (provider, 0, 0));
     });
 }
 
 #[test]
-fn time_that_is_too_cheap_to_be_paid_or_too_dear_is_not_had() {
+fn kept_data_is_paid_pro_rata_and_the_rest_goes_back_when_it_is_released() {
+    on_chain(|| {
+        let begins = kept();
+        let provider = worth(PROVIDER);
+        advance(begins - Leases::now() + 4 * HOUR);
+        assert_ok!(Leases::release_data(signed(TENANT), 1));
+        let released = Event::DataReleased { lease: 1 };
+        assert_eq!(events(), [storage_paid(4 * STORAGE_RATE, 6 * STORAGE_RATE), released]);
+        assert_eq!((worth(PROVIDER), held()), (provider + 9 * 4 * STORAGE_RATE / 10, 0));
+        assert_eq!(lease(1).escrow.paid, RATE + 4 * STORAGE_RATE);
+    });
+    on_chain(|| {
+        kept();
+        assert_ok!(Leases::release_data(signed(TENANT), 1));
+        assert_eq!(events()[0], storage_paid(0, 10 * STORAGE_RATE), "the time that costs nothing more is not over");
+    });
+}
+
+#[test]
+fn anyone_settles_kept_data_but_for_what_is_held_back() {
+    on_chain(|| {
+        let begins = kept();
+        advance(begins - Leases::now() + HELD_BACK);
+        assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
+        advance(2 * HOUR);
+        change_host(|host| host.status = HostStatus::Offline);
+        assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
+        change_host(|host| host.status = HostStatus::Online);
+        assert_ok!(Leases::settle(signed(ANYONE), 1));
+        let (share, fee) = (9 * 2 * STORAGE_RATE / 10, 2 * STORAGE_RATE / 10);
+        let (scheduler_fee, settler_fee) = (fee / 5, fee / 10);
+        assert_eq!(events(), [Event::StoragePaid { lease: 1, share, fee, scheduler_fee, settler_fee, refunded: 0 }]);
+        assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
+        assert_eq!(held(), 8 * STORAGE_RATE);
+        advance(2 * HOUR);
+        assert_ok!(Leases::release_data(signed(TENANT), 1));
+        let paid = 2 * STORAGE_RATE + STORAGE_RATE / 2;
+        assert_eq!(events()[0], storage_paid(paid, 8 * STORAGE_RATE - paid), "with what was held back");
+    });
+    on_chain(|| {
+        let begins = kept();
+        advance(begins - Leases::now() + 10 * HOUR);
+        assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::NothingDue);
+    });
+}
+
+#[test]
+fn time_that_is_added_is_held_with_the_rest() {
+    on_chain(|| {
+        let begins = kept();
+        advance(begins - Leases::now() + 5 * HOUR);
+        change_host(|host| host.ask.storage_gib_per_hour *= 2);
+        assert_noop!(keep(TENANT, 1, 5 * HOUR), Error::<Test>::StorageTooDear);
+        assert_ok!(Leases::keep(signed(TENANT), 1, 5 * HOUR, 2 * STORAGE_RATE));
+        assert_eq!((held(), lease(1).state), (20 * STORAGE_RATE, LeaseState::Retained(begins + 15 * HOUR)));
+        advance(HOUR);
+        events();
+        assert_ok!(Leases::release_data(signed(TENANT), 1));
+        assert_eq!(events()[0], storage_paid(8 * STORAGE_RATE, 12 * STORAGE_RATE), "6 of 15 hours");
+    });
+}
+
+#[test]
+fn a_host_that_raises_its_price_before_the_call_gets_no_more_than_the_caller_accepts() {
+    on_chain(|| {
+        ended();
+        change_host(|host| host.ask.storage_gib_per_hour += 1);
+        assert_noop!(keep(TENANT, 1, HOUR), Error::<Test>::StorageTooDear);
+    });
+}
+
+#[test]
+fn data_is_not_kept_for_longer_than_the_chain_allows() {
+    on_chain(|| {
+        ended();
+        assert_noop!(keep(TENANT, 1, MAX_KEPT - RETENTION + 1), Error::<Test>::KeptTooLong);
+        assert_noop!(keep(TENANT, 1, u64::MAX), Error::<Test>::KeptTooLong);
+        assert_noop!(keep(TENANT, 1, 0), Error::<Test>::DurationIsZero);
+        assert_ok!(keep(TENANT, 1, MAX_KEPT - RETENTION));
+    });
+}
+
+#[test]
+fn storage_is_never_dearer_than_the_machine_may_be() {
     on_chain(|| {
         ended();
         change_host(|host| host.ask.storage_gib_per_hour = GTY);
-        assert_noop!(Leases::keep(signed(TENANT), 1, 1_000), Error::<Test>::StorageTooDear);
-        change_host(|host| {
-            host.ask.storage_gib_per_hour = STORAGE_RATE / 100;
-            host.provider = account(NOBODY);
-        });
-        assert_noop!(Leases::keep(signed(TENANT), 1, 1_000), Error::<Test>::AmountTooSmall);
+        assert_noop!(Leases::keep(signed(TENANT), 1, 1_000, u128::MAX), Error::<Test>::StorageTooDear);
     });
 }
 
@@ -99,7 +202,7 @@ fn data_that_may_be_purged_is_not_kept_any_more() {
     on_chain(|| {
         ended();
         advance(RETENTION + 1);
-        assert_noop!(Leases::keep(signed(TENANT), 1, HOUR), Error::<Test>::LeaseNotRetained);
+        assert_noop!(keep(TENANT, 1, HOUR), Error::<Test>::LeaseNotRetained);
         assert_noop!(Leases::release_data(signed(TENANT), 1), Error::<Test>::LeaseNotRetained);
     });
 }
@@ -108,13 +211,13 @@ fn data_that_may_be_purged_is_not_kept_any_more() {
 fn only_the_data_of_an_ended_rental_is_kept_and_only_for_its_tenant() {
     on_chain(|| {
         ended();
-        assert_noop!(Leases::keep(signed(PROVIDER), 1, HOUR), Error::<Test>::NotTenant);
+        assert_noop!(keep(PROVIDER, 1, HOUR), Error::<Test>::NotTenant);
         open(2, Service, Second, HOUR);
-        assert_noop!(Leases::keep(signed(TENANT), 2, HOUR), Error::<Test>::LeaseNotRetained);
+        assert_noop!(keep(TENANT, 2, HOUR), Error::<Test>::LeaseNotRetained);
         assert_noop!(Leases::release_data(signed(TENANT), 2), Error::<Test>::LeaseNotRetained);
         open(3, Rental, Day, HOUR);
         advance(HOUR + 6_000);
         next_block();
-        assert_noop!(Leases::keep(signed(TENANT), 3, HOUR), Error::<Test>::StorageNotOffered);
+        assert_noop!(keep(TENANT, 3, HOUR), Error::<Test>::StorageNotOffered);
     });
 }

@@ -1,6 +1,6 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
-    EndReason, FailReason, HostFailure, HostStatus, IndexTag, LeaseBill, LeaseState, RequeueReason, TaskKey, TaskState,
+    EndReason, FailReason, HostFailure, HostStatus, IndexTag, LeaseState, RequeueReason, TaskKey, TaskState,
     VerificationPolicy,
 };
 
@@ -27,7 +27,7 @@ fn a_refused_task_waits_again_and_then_fails() {
                 task,
                 lease: lease_id,
                 reason,
-                bills: vec![LeaseBill { lease: lease_id, paid: RATE / 6, fee: RATE / 6, refunded: RATE - RATE / 6 }],
+                bills: vec![bill_of(lease_id, RATE / 6, RATE / 6, RATE - RATE / 6)],
                 failures: 1,
                 state: TaskState::Queued
             }]

@@ -29,6 +29,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "checkpointMinMs",
             "depositBase",
             "depositPerByte",
+            "depositPerPod",
             "depositPerTask",
             "disputeWindowMs",
             "evidenceMs",

@@ -20,5 +20,7 @@ mod rentals;
 mod reports;
 mod schedulers;
 mod services;
+mod shares;
+mod storage;
 mod submitting;
 mod surviving;

@@ -1,5 +1,5 @@
 use frame_support::assert_ok;
-use gantry_primitives::{BillingUnit, EndReason, HostFailure, LeaseBill, LeaseState, TaskState};
+use gantry_primitives::{BillingUnit, EndReason, HostFailure, LeaseState, TaskState};
 
 use crate::{mock::*, Event};
 
@@ -141,7 +141,7 @@ fn a_tenant_who_prevents_the_start_pays_the_minimum_charge_to_the_treasury() {
             let paid = [tenant - CHARGE, provider - REFUSAL_FEE, other, treasury + CHARGE + REFUSAL_FEE];
             assert_eq!(purses(), paid, "{failure:?}");
             let refunded = RATE - CHARGE;
-            assert_eq!(bill(lease), LeaseBill { lease, paid: CHARGE, fee: CHARGE, refunded });
+            assert_eq!(bill(lease), bill_of(lease, CHARGE, CHARGE, refunded));
             assert_eq!((record(task).state, record(task).failures()), (TaskState::Queued, 1));
             assert_eq!(Billing::held(&account(TENANT)), 0);
             assert_eq!(Reputation::host_priority_ppm(&host(10)), score, "{failure:?} does not count against the host");
@@ -253,7 +253,7 @@ fn a_minimum_charge_that_the_treasury_cannot_be_credited_with_stays_with_the_ten
         let (_, lease) = assigned();
         assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::InputMissing));
         assert_eq!(purses(), before);
-        assert_eq!(bill(lease), LeaseBill { lease, paid: 0, fee: 0, refunded: RATE });
+        assert_eq!(bill(lease), bill_of(lease, 0, 0, RATE));
     });
 }
 

@@ -1,7 +1,7 @@
 use frame_support::{assert_noop, assert_ok, dispatch::DispatchResult};
 use gantry_primitives::{
-    Ask, EndReason, HostFailure, IndexTag, LeaseBill, LeaseState, NoticeState, PodPlacement, Preemption,
-    PreemptionNotice, TaskId, TaskKey, TaskSpec, TaskState, UpTo, MAX_VICTIMS,
+    Ask, EndReason, HostFailure, IndexTag, LeaseState, NoticeState, PodPlacement, Preemption, PreemptionNotice, TaskId,
+    TaskKey, TaskSpec, TaskState, UpTo, MAX_VICTIMS,
 };
 
 use crate::{mock::*, Error, Event, PreemptionNotices, WeightInfo};
@@ -84,7 +84,7 @@ fn a_spot_job_leaves_after_its_notice_is_paid_until_then_and_the_waiting_task_is
         work(1);
         task_events();
         assert_ok!(finish(wanting));
-        let bill = LeaseBill { lease: lease_id, paid: RATE / 4, fee: RATE / 40, refunded: RATE - RATE / 4 };
+        let bill = bill_of(lease_id, RATE / 4, RATE / 40, RATE - RATE / 4);
         let placed = leases_of(wanting)[0];
         assert_eq!(
             task_events(),

@@ -97,6 +97,7 @@ fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
     let mut dice = Dice(run);
     let treasury = dice.pick(&[0, ED]);
     let mut builder = ExtBuilder { treasury, ..Default::default() };
+    (builder.billing.scheduler_share_ppm, builder.billing.settler_share_ppm) = (200_000, 100_000);
     builder.leases.reclaim_notice_ms = dice.pick(&[1, START_TIMEOUT, NOTICE]);
     builder.tasks.max_attempts = 1 + dice.below(3) as u8;
     builder.tasks.max_refusals = 1 + dice.below(3) as u8;

@@ -10,6 +10,23 @@ fn refused(change: impl FnOnce(&mut TaskSpec), error: Error<Test>) {
 }
 
 #[test]
+fn the_deposit_of_a_task_follows_the_pods_that_it_may_have() {
+    on_chain(|| {
+        for (spec, pods) in [(gang(1), 1), (gang(16), 16), (service(16), 16)] {
+            let before = Tasks::deposit_held(&account(TENANT));
+            let task = submit(spec);
+            let deposit = DEPOSIT_BASE + DEPOSIT_PER_BYTE * manifest().len() as u128;
+            let expected = deposit + DEPOSIT_PER_TASK + (pods - 1) * DEPOSIT_PER_POD;
+            assert_eq!(Tasks::deposit_held(&account(TENANT)) - before, expected);
+            assert_ok!(Tasks::cancel(signed(TENANT), task));
+            advance(ARCHIVE_AFTER);
+            assert_ok!(Tasks::prune(signed(ANYONE), vec![task].try_into().expect("one fits")));
+            assert_eq!(Tasks::deposit_held(&account(TENANT)), before, "it comes back");
+        }
+    });
+}
+
+#[test]
 fn a_submitted_task_is_queued_and_its_deposit_held() {
     on_chain(|| {
         let task = submit(spec());

@@ -3,9 +3,8 @@ use frame_support::{
     dispatch::{CheckIfFeeless, DispatchResult},
 };
 use gantry_primitives::{
-    Ask, Balance, BillingUnit, Conduct, DeviceIndices, EndReason, FailReason, HostFailure, LeaseBill, LeaseId,
-    LeaseState, PodCheckpoint, Report, RequeueReason, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState,
-    Vote,
+    Ask, Balance, BillingUnit, Conduct, DeviceIndices, EndReason, FailReason, HostFailure, LeaseId, LeaseState,
+    PodCheckpoint, Report, RequeueReason, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState, Vote,
 };
 
 use crate::{mock::*, Error, Event, WeightInfo};
@@ -83,7 +82,7 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
                 host: host(11),
                 rate_per_hour: RATE,
                 deposit: RATE,
-                bill: LeaseBill { lease: from, paid: 0, fee: 0, refunded: 0 },
+                bill: bill_of(from, 0, 0, 0),
                 reason: EndReason::HostLost,
             }]
         );
@@ -96,7 +95,7 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
         assert_ok!(Tasks::report_result(host_origin(11), to, result(HOUR / 2)));
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!(bill(to), LeaseBill { lease: to, paid: RATE / 2, fee: RATE / 20, refunded: RATE / 2 });
+        assert_eq!(bill(to), bill_of(to, RATE / 2, RATE / 20, RATE / 2));
         assert_eq!(held(), 0);
     });
 }
@@ -148,7 +147,7 @@ fn a_tenant_moves_a_pod_at_any_time_and_what_is_left_goes_on_with_it() {
                 host: host(12),
                 rate_per_hour: RATE,
                 deposit: left,
-                bill: LeaseBill { lease: from, paid: RATE / 4, fee: RATE / 40, refunded: 0 },
+                bill: bill_of(from, RATE / 4, RATE / 40, 0),
                 reason: EndReason::Moved,
             }]
         );
@@ -335,7 +334,7 @@ fn where_the_standby_has_no_room_the_task_waits_again() {
         lose_host_10();
         task_events();
         assert_ok!(Tasks::requeue(signed(ANYONE), from));
-        let bills = vec![LeaseBill { lease: from, paid: 0, fee: 0, refunded: RATE }];
+        let bills = vec![bill_of(from, 0, 0, RATE)];
         let reason = RequeueReason::HostLost;
         let state = TaskState::Queued;
         assert_eq!(task_events(), [Event::Requeued { task, lease: from, reason, bills, failures: 1, state }]);

@@ -186,6 +186,7 @@ actions! {
         let mut params = crate::CurrentParams::<Test>::get();
         params.max_attempts = dice.below(4) as u8;
         params.deposit_per_task = dice.pick(&[0, 1, DEPOSIT_PER_TASK]);
+        params.deposit_per_pod = dice.pick(&[0, 1, DEPOSIT_PER_POD]);
         call(Call::set_params { params }, if dice.one_in(4) { anyone(dice) } else { RuntimeOrigin::root() })
     };
 
@@ -269,7 +270,7 @@ actions! {
     };
     "Leases.keep" 30 |dice| {
         let found = rental_lease(dice, is_retained);
-        call(LeasesCall::keep { lease: found.id, ms: dice.pick(&[0, 1_000, HOUR, HOUR]) }, found.tenant)
+        call(LeasesCall::keep { lease: found.id, ms: dice.pick(&[0, 1_000, HOUR, HOUR]), max_rate_per_hour: dice.pick(&[0, GTY, GTY]) }, found.tenant)
     };
     "Leases.release_data" 10 |dice| {
         let found = rental_lease(dice, is_retained);
@@ -374,8 +375,10 @@ actions! {
     };
 
     "Billing.set_params" 4 |dice| {
-        let fee_ppm = dice.pick(&[0, 1, 20_000, 999_999, 1_000_000, 1_000_001]);
-        let params = pallet_gantry_billing::Params { fee_ppm, ..pallet_gantry_billing::CurrentParams::<Test>::get() };
+        let mut params = pallet_gantry_billing::CurrentParams::<Test>::get();
+        params.fee_ppm = dice.pick(&[0, 1, 20_000, 99_999, 100_000, 100_001]);
+        params.scheduler_share_ppm = dice.pick(&[0, 1, 200_000, 400_000]);
+        params.settler_share_ppm = dice.pick(&[0, 1, 100_000, 100_001]);
         call(BillingCall::set_params { params }, RuntimeOrigin::root())
     };
     "Balances.transfer_allow_death" 6 |dice| {

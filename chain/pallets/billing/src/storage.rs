@@ -1,0 +1,29 @@
+//! Payments out of what is held for kept data.
+
+use gantry_primitives::{AccountId, Balance, Escrow, Fee};
+
+use crate::{Config, Ledger, Payees};
+
+impl<T: Config> Ledger<T> {
+    /// Pays `due` out of what an escrow holds for storage. Returns the provider's share and the fee, as they were paid.
+    pub fn pay_storage(
+        &mut self,
+        tenant: &AccountId,
+        payees: &Payees,
+        escrow: &mut Escrow,
+        due: Balance,
+    ) -> (Balance, Fee) {
+        let (share_due, fee_due) = escrow.divide(due, payees.settler_ppm());
+        let share = self.pay(tenant, &payees.provider, share_due);
+        let fee = self.pay_fee(tenant, payees, fee_due);
+        escrow.pay_storage(share, fee);
+        (share, fee)
+    }
+
+    /// Gives back to the tenant what an escrow still holds for storage. Returns the amount.
+    pub fn release_storage(&mut self, tenant: &AccountId, escrow: &mut Escrow) -> Balance {
+        let left = escrow.storage.take().map_or(0, |storage| storage.held);
+        self.release(tenant, left);
+        left
+    }
+}

@@ -289,6 +289,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         scheduler_unbonding_ms=30_000,
         scheduler_penalty_ppm=100_000,
         evidence_ms=30_000,
+        offer_known_ms=10_000,
         deposit_per_pod=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()

@@ -58,6 +58,7 @@ pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const SCHEDULER_UNBONDING: u64 = 2 * HOUR;
 pub const EVIDENCE: u64 = HOUR;
+pub const OFFER_KNOWN: u64 = 1_000;
 pub const HOST_BOND: Balance = 5 * GTY;
 
 /// Everyone who has coins at genesis.
@@ -473,6 +474,7 @@ impl Default for ExtBuilder {
                 scheduler_unbonding_ms: SCHEDULER_UNBONDING,
                 scheduler_penalty_ppm: 100_000,
                 evidence_ms: EVIDENCE,
+                offer_known_ms: OFFER_KNOWN,
                 deposit_per_pod: DEPOSIT_PER_POD,
             },
             treasury: ED,

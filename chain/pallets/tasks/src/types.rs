@@ -68,6 +68,8 @@ pub struct Params {
     pub scheduler_penalty_ppm: u32,
     /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
     pub evidence_ms: u64,
+    /// What another host offers counts where it had stood for so many milliseconds at the assignment: the scheduler knew it.
+    pub offer_known_ms: u64,
     /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
     pub deposit_per_pod: Balance,
 }
@@ -96,6 +98,7 @@ impl Default for Params {
             scheduler_unbonding_ms: 7 * 24 * 3_600_000,
             scheduler_penalty_ppm: 100_000,
             evidence_ms: 3_600_000,
+            offer_known_ms: 120_000,
             deposit_per_pod: 50_000_000_000,
         }
     }

@@ -155,7 +155,8 @@ class History:
         ]
 
     def bill(self, lease: tuple[int, str, int], paid: int) -> dict[str, int]:
-        return {"lease": lease[0], "paid": paid, "fee": paid // 20, "refunded": lease[2] - paid}
+        shares = {"scheduler_fee": paid // 100, "settler_fee": paid // 200}
+        return {"lease": lease[0], "paid": paid, "fee": paid // 20, **shares, "refunded": lease[2] - paid}
 
     def lose(self) -> list[ChainEvent]:
         task, lease = self._pop(self.running)

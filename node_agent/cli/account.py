@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offchain.core.rate import fee
 from offchain.link.typed import LeaseOfTask
 from offchain.schema._generated_chain import Escrow, TaskKind
 from offchain.schema.escrow import owed_by
 
+PPM = 1_000_000
 AT_SETTLEMENT = ("Reported", "Verified")
 
 
@@ -70,4 +70,4 @@ def _due(lease: LeaseOfTask, terms: Terms) -> Due | None:
 
 def _share(amount: int, escrow: Escrow) -> int:
     amount = max(0, amount)
-    return amount - fee(amount, escrow.fee_ppm)
+    return amount - amount * escrow.fee_ppm // PPM

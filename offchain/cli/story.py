@@ -58,7 +58,10 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: {share} to the provider, {fee} protocol fee"
     " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler).",
     ("Leases", "BountyPaid"): "{who} closed lease {lease}, which was used up, for {bounty}.",
-    ("Leases", "DataKept"): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
+    (
+        "Leases",
+        "DataKept",
+    ): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
     ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: {share} to the provider, {fee} protocol fee"
     " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler); {refunded} back to the tenant.",
     ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
@@ -195,7 +198,11 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     if paid and paid == fee:
         return f"{format_amount(paid)} paid to the treasury for holding the host before the start; {refund}."
     scheduler, settler = (sum(bill.get(name, 0) for bill in found) for name in ("scheduler_fee", "settler_fee"))
-    shares = f" ({format_amount(scheduler)} to schedulers, {format_amount(settler)} to settlers)" if scheduler + settler else ""
+    shares = (
+        f" ({format_amount(scheduler)} to schedulers, {format_amount(settler)} to settlers)"
+        if scheduler + settler
+        else ""
+    )
     return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee{shares}; {refund}."
 
 
@@ -274,9 +281,7 @@ class Bill:
     def _note_meanwhile(self, event: ChainEvent) -> None:
         """What is deposited or paid while a lease goes on."""
         fields = event.fields
-        if event.name in ("Extended", "ToppedUp"):
-            self._of(fields["lease"]).deposited += fields["amount"]
-        elif event.name == "DataKept" and "amount" in fields:
+        if event.name in ("Extended", "ToppedUp") or (event.name == "DataKept" and "amount" in fields):
             self._of(fields["lease"]).deposited += fields["amount"]
         elif event.name in ("Paid", "StoragePaid", "DataKept"):
             found = self._of(fields["lease"])

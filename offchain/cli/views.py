@@ -47,6 +47,10 @@ class LeaseView:
     """What is owed in all by now; what of it is not paid yet is paid when the task is settled."""
     paid: int
     fee: int
+    scheduler_fee: int
+    settler_fee: int
+    assigned_by: str | None
+    """The scheduler that opened it; None where its tenant did."""
     paid_until: int | None
     """Until when a running service or rental lasts with what is deposited, in ms; jobs: when they are stopped."""
     kept_until: int | None
@@ -77,6 +81,9 @@ class LeaseView:
             "owed": self.owed,
             "paid": self.paid,
             "fee": self.fee,
+            "scheduler_fee": self.scheduler_fee,
+            "settler_fee": self.settler_fee,
+            "assigned_by": self.assigned_by,
             "paid_until": self.paid_until,
             "kept_until": self.kept_until,
             "standby": self.standby,
@@ -286,6 +293,9 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         owed=owed_by(record.escrow, now, host.downtime_ms if host is not None else 0),
         paid=record.escrow.paid,
         fee=record.escrow.fee,
+        scheduler_fee=record.escrow.scheduler_fee,
+        settler_fee=record.escrow.settler_fee,
+        assigned_by=record.assigned_by,
         paid_until=record.escrow.until if record.state.tag in ("Active", "Suspended") else None,
         standby=None if record.standby is None else record.standby.host,
         created_at=record.created_at,

@@ -202,8 +202,8 @@ class HostRow(Row):
 class BillRow(Row):
     """What an event says was paid for a lease since the bill before.
 
-    `paid` has the fee in it, and `fee` the shares of the scheduler and of who settled or ended the lease; the rest of the fee
-    is the treasury's.
+    `paid` has the fee in it, and `fee` the shares of the scheduler and of the settler; the rest of the fee is the
+    treasury's.
     """
 
     TABLE = "bills"

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from verification_cast import ANYONE
+
 from offchain.link.ports import Block
 from offchain.schema._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
 from offchain.schema._generated_events import (
@@ -109,3 +111,6 @@ class Ledger:
         for bill in bills:
             self.gained[tenant] -= bill.paid
             self.gained[self.providers[self.hosts[bill.lease]]] += bill.paid - bill.fee
+            # All jobs are placed by their tenants, and this account settles them.
+            assert bill.scheduler_fee == 0
+            self.gained[ANYONE.address] += bill.settler_fee

@@ -48,10 +48,12 @@ PRICE = GTY * 15 // 100
 WALL_MS = 150
 FEE = 50
 """One in so many coins of every bill is the network's."""
-WEIGHT_OF_DEPOSIT = 6_890_625
-"""The weight of evidence about a lease with a fee of 2 % of the deposit of such a job, 12 GTY, in millionths."""
-WEIGHT_OF_PRICE = 30_000
-"""The weight of evidence about a lease with the fee of `PRICE`, 0.003 GTY, in millionths."""
+WEIGHT_OF_DEPOSIT = 6_703_125
+"""The weight, in millionths, of evidence about a lease with a fee of 2 % of the deposit of such a job, 12 GTY, of which
+a settler gets a tenth."""
+WEIGHT_OF_PRICE = 27_000
+"""The weight, in millionths, of evidence about a lease with the fee of `PRICE`, 0.003 GTY, of which a settler gets a
+tenth."""
 
 
 def result(content: int) -> PodResult:

@@ -134,8 +134,11 @@ def test_time_that_was_bought_is_in_the_deposit(after):
     assert lease(fold).paid == 0
 
 
-def test_kept_data_that_was_paid_at_once_by_an_earlier_release_is_in_the_deposit(after):
-    fold = after(SUBMITTED, ASSIGNED, ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1}))
+def test_kept_data_that_was_paid_at_once_by_an_earlier_release_is_in_the_deposit():
+    kept = ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1})
+    events = tuple(ChainEvent(*event, 0) for event in (SUBMITTED, ASSIGNED, kept))
+    fold = Fold()
+    fold.take(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, events, ())).seen)
     assert (lease(fold).deposited, lease(fold).paid) == (1003, 3)
 
 
@@ -294,7 +297,8 @@ def test_coins(after):
 
 def test_what_has_no_known_beginning_changes_nothing_but_is_noted(after):
     settled = ("Tasks", "Settled", {"task": 8, "bills": [bill(lease_id(8, 0, 0), 1, 0, 0)]})
-    fold = after(STARTED, settled, ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 9, "fee": 1}))
+    shares = {"scheduler_fee": 0, "settler_fee": 0}
+    fold = after(STARTED, settled, ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 9, "fee": 1, **shares}))
     assert not any(rows for rows in fold.state.values())
     assert subjects(fold) == {"7", "8"}
 

@@ -1,7 +1,5 @@
 """What is left to do to join, to leave, and to be paid."""
 
-from dataclasses import replace
-
 import pytest
 
 from node_agent.cli.account import Terms, due
@@ -75,7 +73,8 @@ def test_the_way_out(status, leases, step):
 
 
 def leased(number, state, kind=gen.TaskKind.JOB, *, changed_at=0, **money):
-    record = lease("5Host", state=gen.LeaseStateActive(), escrow=escrow(deposit=10 * GTY, rate_per_hour=GTY, **money))
+    terms = {"deposit": 10 * GTY, "rate_per_hour": GTY, "fee_ppm": 50_000}
+    record = lease("5Host", state=gen.LeaseStateActive(), escrow=escrow(**{**terms, **money}))
     task = TaskAndSpec(
         number, task_record("5T", state=state, changed_at=changed_at, leases=(record,)), task_spec(kind=kind)
     )
@@ -118,6 +117,8 @@ def test_claims_are_made_with_few_calls():
 
 
 def test_unit_prices_are_owed_in_advance():
-    hourly = leased(1, gen.TaskStateRunning(), gen.TaskKind.SERVICE, since=HOUR - 1, unit=gen.BillingUnit.HOUR, fee_ppm=0)
+    hourly = leased(
+        1, gen.TaskStateRunning(), gen.TaskKind.SERVICE, since=HOUR - 1, unit=gen.BillingUnit.HOUR, fee_ppm=0
+    )
     (one,) = due([hourly], TERMS)
     assert one.owed == GTY

@@ -261,7 +261,7 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
             }
             (0..pallet_gantry_tasks::NextTaskId::<Test>::get()).filter(|task| task % 3 == 0).for_each(open_dispute);
             for number in 100..106 {
-                let at = dice.below(2).eq(&0).then(|| Hosts::now());
+                let at = dice.below(2).eq(&0).then(Hosts::now);
                 let challenges = now::HostChallenges { by_verifier_at: at, ..Default::default() };
                 Challenged::insert(gantry_mock::host(number), challenges);
             }

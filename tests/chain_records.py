@@ -287,9 +287,10 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         max_refusals=3,
         refusal_fee=0,
         scheduler_unbonding_ms=30_000,
-        deposit_per_pod=0,
         scheduler_penalty_ppm=100_000,
         evidence_ms=30_000,
+        offer_known_ms=10_000,
+        deposit_per_pod=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -208,6 +208,11 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
             Pace::Production => 7 * DAY,
         },
         scheduler_penalty_ppm: 100_000,
+        offer_known_ms: match pace {
+            Pace::Test => 10 * SECOND,
+            Pace::Staging => MINUTE,
+            Pace::Production => 2 * MINUTE,
+        },
         evidence_ms: match pace {
             Pace::Test => 30 * SECOND,
             Pace::Staging => 10 * MINUTE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from core_builders import GTY, gpu, host, pod, task, wants
 
@@ -47,3 +49,19 @@ def test_a_task_of_its_own_goes_where_the_scores_say():
     other = offers("other", "you", GTY + GTY // 2, score_ppm=10_000)
     assert placed(mine, other) == "other"
     assert placed(mine, other, tenant=MINE) == placed(mine, other, account="someone")
+
+
+def test_a_host_to_which_an_assignment_is_on_its_way_still_counts():
+    desk = Desk(b"seed", account=MINE)
+    other = offers("other", "you", GTY)
+    desk.put_hosts([offers("mine", MINE, 2 * GTY), other])
+    desk.put_tasks([task(1, resources=ONE_GPU), task(2, resources=ONE_GPU)])
+    made = desk.round(0).placements
+    assert {number: pods[0].host for number, pods in made.items()} in ({1: "other"}, {2: "other"})
+    (placed_one,) = made
+    assert not desk.round(0).placements, "the chain may refuse the assignment, and the other host would be free"
+    # The chain has it: there is no room elsewhere.
+    desk.put_hosts([replace(other, devices=(gpu(milli_free=0),), live_leases=1)])
+    desk.task_gone(placed_one)
+    (pods,) = desk.round(0).placements.values()
+    assert pods[0].host == "mine"

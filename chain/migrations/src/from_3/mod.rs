@@ -213,8 +213,15 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
             let new = tasks::Params::default();
             let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
-            let of_schedulers = (new.scheduler_unbonding_ms, new.deposit_per_pod);
-            (of_tasks, of_schedulers, new.scheduler_penalty_ppm, new.evidence_ms).encode()
+            (
+                of_tasks,
+                new.scheduler_unbonding_ms,
+                new.scheduler_penalty_ppm,
+                new.evidence_ms,
+                new.offer_known_ms,
+                new.deposit_per_pod,
+            )
+                .encode()
         });
         replace(billing::CurrentParams::<T>::hashed_key(), convert::billing_params);
         let absence_limit_ms = hosts::CurrentParams::<T>::get().absence_limit_ms;

@@ -206,7 +206,13 @@ fn downgrade() {
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
     let new = tasks::Params::default();
     let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
-    let of_schedulers = (new.scheduler_unbonding_ms, new.deposit_per_pod, new.scheduler_penalty_ppm, new.evidence_ms);
+    let of_schedulers = (
+        new.scheduler_unbonding_ms,
+        new.scheduler_penalty_ppm,
+        new.evidence_ms,
+        new.offer_known_ms,
+        new.deposit_per_pod,
+    );
     truncate(tasks::CurrentParams::<Test>::hashed_key(), (of_tasks, of_schedulers).encoded_size());
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
@@ -220,7 +226,7 @@ fn forget_what_release_3_did_not_store() {
         ..host
     });
     replace_all(tasks::Tasks::<Test>::final_prefix(), |mut task: now::TaskRecord| {
-        for lease in task.leases.iter_mut() {
+        for lease in &mut task.leases {
             (lease.assigned_by, lease.self_assigned_ppm) = (None, None);
             let of = &mut lease.escrow;
             (of.scheduler_ppm, of.scheduler_fee, of.settler_fee) = (0, 0, 0);

@@ -1,8 +1,8 @@
 //! Proof that a scheduler favoured a host of its own, and what it costs the scheduler.
 //!
 //! It is about the only pod of a task that a scheduler placed by `assign` on a host of its own. The other host must have been
-//! as good then: what fits there now fitted then, because nothing of its offer has changed and no capacity has become free
-//! since. Pods of a gang are left out, for which a dearer host may be the only one with room for all; so are moved pods,
+//! as good then, and known to be: what fits there now fitted then and for `offer_known_ms` before, because nothing of its
+//! offer has changed and no capacity has become free since. Pods of a gang are left out, for which a dearer host may be the only one with room for all; so are moved pods,
 //! standbys and notices of preemption, whose places were chosen earlier or for another reason.
 
 use frame_support::{
@@ -12,7 +12,7 @@ use frame_support::{
         tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
     },
 };
-use gantry_primitives::{rate::PPM, AccountId, Balance, HostId, LeaseId};
+use gantry_primitives::{rate::PPM, AccountId, Balance, HostId, LeaseId, Moment};
 
 use crate::{
     assigning::Assigner,
@@ -44,9 +44,10 @@ impl<T: Config> Pallet<T> {
         let there = desk.rate_at(case.spec(), host, devices, Balance::MAX)?;
         let is_cheaper = there < rate_per_hour && there <= rate_per_hour.saturating_sub(rate_per_hour.div_ceil(SAVING));
         ensure!(is_cheaper, Error::<T>::NotCheaper);
-        let is_as_good = desk.score_of(host) >= score_ppm && reputation::Pallet::<T>::host_scored_at(host) < at;
+        let was_known = |since: Moment| since < at && since.saturating_add(params.offer_known_ms) <= at;
+        let is_as_good = desk.score_of(host) >= score_ppm && was_known(reputation::Pallet::<T>::host_scored_at(host));
         ensure!(is_as_good, Error::<T>::NotAsGood);
-        ensure!(desk.host(host)?.record.offered_since < at, Error::<T>::OfferTooRecent);
+        ensure!(was_known(desk.host(host)?.record.offered_since), Error::<T>::OfferTooRecent);
 
         let tenant = case.record.tenant.clone();
         desk.put(case);

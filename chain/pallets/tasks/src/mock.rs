@@ -58,6 +58,7 @@ pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const SCHEDULER_UNBONDING: u64 = 2 * HOUR;
 pub const EVIDENCE: u64 = HOUR;
+pub const OFFER_KNOWN: u64 = 1_000;
 pub const HOST_BOND: Balance = 5 * GTY;
 
 /// Everyone who has coins at genesis.
@@ -471,9 +472,10 @@ impl Default for ExtBuilder {
                 max_refusals: 2,
                 refusal_fee: REFUSAL_FEE,
                 scheduler_unbonding_ms: SCHEDULER_UNBONDING,
-                deposit_per_pod: DEPOSIT_PER_POD,
                 scheduler_penalty_ppm: 100_000,
                 evidence_ms: EVIDENCE,
+                offer_known_ms: OFFER_KNOWN,
+                deposit_per_pod: DEPOSIT_PER_POD,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -63,13 +63,15 @@ pub struct Params {
     pub refusal_fee: Balance,
     /// The bond of a scheduler stays held for so many milliseconds after it has left; at most a year.
     pub scheduler_unbonding_ms: u64,
-    /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
-    pub deposit_per_pod: Balance,
     /// What a scheduler loses of its bond where it is proven that it favoured a host of its own, in parts per million of
     /// `scheduler_bond`; at most 1,000,000.
     pub scheduler_penalty_ppm: u32,
     /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
     pub evidence_ms: u64,
+    /// What another host offers counts where it had stood for so many milliseconds at the assignment: the scheduler knew it.
+    pub offer_known_ms: u64,
+    /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
+    pub deposit_per_pod: Balance,
 }
 
 impl Default for Params {
@@ -94,9 +96,10 @@ impl Default for Params {
             max_refusals: 3,
             refusal_fee: 10_000_000_000,
             scheduler_unbonding_ms: 7 * 24 * 3_600_000,
-            deposit_per_pod: 50_000_000_000,
             scheduler_penalty_ppm: 100_000,
             evidence_ms: 3_600_000,
+            offer_known_ms: 120_000,
+            deposit_per_pod: 50_000_000_000,
         }
     }
 }

@@ -16,7 +16,7 @@ fn scene() {
     assert_ok!(Tasks::bond_scheduler(signed(PROVIDER)));
     (10..12).for_each(online_host);
     assert_ok!(Hosts::set_ask(signed(OTHER_PROVIDER), host(11), Ask { gpu_per_hour: GTY / 2, ..ask() }));
-    work(1_000);
+    work(OFFER_KNOWN);
 }
 
 /// [`PROVIDER`] assigns the task to a device of its own host.
@@ -75,7 +75,7 @@ fn assignments_of_one_block_count_once_and_later_ones_again() {
         assert_ok!(report(first));
         // Host 11 had room for one of the two at most, as far as is known.
         assert_noop!(report(second), Error::<Test>::AlreadyPunished);
-        work(1_000);
+        work(OFFER_KNOWN);
         let mut without_device = gang(1);
         without_device.resources.cpu_milli = 100;
         assert_ok!(Tasks::assign(signed(PROVIDER), submit(without_device), placed(vec![place(0, 10, &[])])));
@@ -85,7 +85,7 @@ fn assignments_of_one_block_count_once_and_later_ones_again() {
         assert_noop!(at_11(third), Error::<Test>::NotCheaper);
         assert_ok!(Hosts::set_ask(signed(OTHER_PROVIDER), host(11), asks_less));
         assert_noop!(at_11(third), Error::<Test>::OfferTooRecent);
-        work(1_000);
+        work(OFFER_KNOWN);
         let mut later = gang(1);
         later.resources.cpu_milli = 100;
         assert_ok!(Tasks::assign(signed(PROVIDER), submit(later), placed(vec![place(0, 10, &[])])));
@@ -159,7 +159,7 @@ fn the_other_host_is_at_least_a_tenth_cheaper() {
         let price = |rate: Balance| {
             let ask = Ask { gpu_per_hour: rate - CPU_RATE, ..ask() };
             assert_ok!(Hosts::set_ask(signed(OTHER_PROVIDER), host(11), ask));
-            work(1_000);
+            work(OFFER_KNOWN);
         };
         price(RATE - RATE / 10 + 1);
         let not_enough = assign_to_itself(submit(spec()), 0);
@@ -178,7 +178,7 @@ fn a_host_that_asks_for_nothing_has_no_cheaper_one() {
         for (provider, number) in [(PROVIDER, 10), (OTHER_PROVIDER, 11)] {
             assert_ok!(Hosts::set_ask(signed(provider), host(number), nothing.clone()));
         }
-        work(1_000);
+        work(OFFER_KNOWN);
         let lease_id = assign_to_itself(submit(spec()), 0);
         assert_noop!(report(lease_id), Error::<Test>::NotCheaper);
     });
@@ -216,7 +216,7 @@ fn a_host_that_refused_the_task_or_is_silent_is_no_other_place() {
         let task = submit(spec());
         let refusing = assign(task, vec![place(0, 11, &[0])])[0];
         assert_ok!(Tasks::report_failed(host_origin(11), refusing, HostFailure::DriverError));
-        work(1_000);
+        work(OFFER_KNOWN);
         let again = assign_to_itself(task, 0);
         assert_noop!(report(again), Error::<Test>::HostRefusedTask);
     });
@@ -227,9 +227,9 @@ fn what_has_changed_since_the_assignment_proves_nothing() {
     on_chain(|| {
         scene();
         let busy = [0, 1].map(|device| assign(submit(spec()), vec![place(0, 11, &[device])])[0]);
-        work(1_000);
+        work(OFFER_KNOWN);
         let lease_id = assign_to_itself(submit(spec()), 0);
-        work(1_000);
+        work(OFFER_KNOWN);
         assert_noop!(report(lease_id), pallet_gantry_hosts::Error::<Test>::DeviceBusy);
         assert_ok!(Tasks::cancel(signed(TENANT), gantry_primitives::lease_parts(busy[0]).0));
         assert_noop!(report(lease_id), Error::<Test>::OfferTooRecent);
@@ -241,7 +241,7 @@ fn a_refused_assignment_does_not_spoil_the_proof() {
     on_chain(|| {
         scene();
         let lease_id = assign_to_itself(submit(spec()), 0);
-        work(1_000);
+        work(OFFER_KNOWN);
         // The first pod is taken and given back, because the second does not fit.
         let pair = submit(gang(2));
         let pods = placed(vec![place(0, 11, &[]), place(1, 11, &[0])]);
@@ -258,7 +258,7 @@ fn a_host_with_a_lower_score_is_not_as_good() {
             pallet_gantry_reputation::Pallet::<Test>::observe_host(&host(number), conduct, 1, 100 * GTY, Hosts::now());
         };
         observe(11, Conduct::NotStarted);
-        work(1_000);
+        work(OFFER_KNOWN);
         let lease_id = assign_to_itself(submit(spec()), 0);
         assert_noop!(report(lease_id), Error::<Test>::NotAsGood);
         // It is better by now, and was not then.
@@ -266,7 +266,7 @@ fn a_host_with_a_lower_score_is_not_as_good() {
         (0..20).for_each(|_| observe(11, Conduct::Started));
         assert_noop!(report(lease_id), Error::<Test>::NotAsGood);
         // What becomes of the own host afterwards does not matter.
-        work(1_000);
+        work(OFFER_KNOWN);
         let later = assign_to_itself(submit(spec()), 1);
         observe(10, Conduct::Rated(5));
         assert_ok!(report(later));
@@ -333,5 +333,19 @@ fn a_penalty_is_at_most_the_bond() {
         let who = account(PROVIDER);
         assert_eq!((bond_of(PROVIDER), Tasks::scheduler_bond_held(&who)), (None, 0));
         assert!(devices(&[]).len() < MAX_DEVICES as usize);
+    });
+}
+
+#[test]
+fn an_offer_that_the_scheduler_may_not_have_known_is_no_proof() {
+    on_chain(|| {
+        scene();
+        assert_ok!(Hosts::set_ask(signed(OTHER_PROVIDER), host(11), Ask { gpu_per_hour: GTY / 3, ..ask() }));
+        work(OFFER_KNOWN - 1);
+        let lease_id = assign_to_itself(submit(spec()), 0);
+        assert_noop!(report(lease_id), Error::<Test>::OfferTooRecent);
+        work(1);
+        let later = assign_to_itself(submit(spec()), 1);
+        assert_ok!(report(later));
     });
 }

@@ -38,6 +38,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "maxRefusals",
             "maxReplicas",
             "minChargeMs",
+            "offerKnownMs",
             "poorPpm",
             "preemptionNoticeMs",
             "refusalFee",

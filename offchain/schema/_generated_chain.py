@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "7817c341157e6441cc6b03d6f4bc877fdb4a218529bcb8b96e216a1bacff5c8c"
+METADATA_SHA256: Final = "1a7b63f8a5822095f92a60ff94c2585f099ea591f45ee0c2bb2ac71e707d7e62"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -195,6 +195,8 @@ class BillingParams:
     fee_ppm: int
     held_back_ms: int
     depletion_bounty: int
+    scheduler_share_ppm: int
+    settler_share_ppm: int
 
     @classmethod
     def decode(cls, plain: Any) -> BillingParams:
@@ -202,16 +204,26 @@ class BillingParams:
             fee_ppm=plain["fee_ppm"],
             held_back_ms=plain["held_back_ms"],
             depletion_bounty=plain["depletion_bounty"],
+            scheduler_share_ppm=plain["scheduler_share_ppm"],
+            settler_share_ppm=plain["settler_share_ppm"],
         )
 
     def encode(self) -> Any:
-        return {"fee_ppm": self.fee_ppm, "held_back_ms": self.held_back_ms, "depletion_bounty": self.depletion_bounty}
+        return {
+            "fee_ppm": self.fee_ppm,
+            "held_back_ms": self.held_back_ms,
+            "depletion_bounty": self.depletion_bounty,
+            "scheduler_share_ppm": self.scheduler_share_ppm,
+            "settler_share_ppm": self.settler_share_ppm,
+        }
 
     def scale(self) -> bytes:
         return (
             self.fee_ppm.to_bytes(4, "little")
             + self.held_back_ms.to_bytes(8, "little")
             + self.depletion_bounty.to_bytes(16, "little")
+            + self.scheduler_share_ppm.to_bytes(4, "little")
+            + self.settler_share_ppm.to_bytes(4, "little")
         )
 
 
@@ -368,7 +380,7 @@ class ChallengeRecord:
     until: int
     opened_at: int
     answer: ChallengeAnswer | None
-    retried: bool
+    role: CommitteeRole
     ballot: Ballot
 
     @classmethod
@@ -384,7 +396,7 @@ class ChallengeRecord:
             until=plain["until"],
             opened_at=plain["opened_at"],
             answer=None if plain["answer"] is None else ChallengeAnswer.decode(plain["answer"]),
-            retried=plain["retried"],
+            role=CommitteeRole.decode(plain["role"]),
             ballot=Ballot.decode(plain["ballot"]),
         )
 
@@ -400,9 +412,72 @@ class ChallengeRecord:
             "until": self.until,
             "opened_at": self.opened_at,
             "answer": None if self.answer is None else self.answer.encode(),
-            "retried": self.retried,
+            "role": self.role.encode(),
             "ballot": self.ballot.encode(),
         }
+
+
+class CommitteeRole:
+    """gantry_primitives::types::verification::CommitteeRole.
+
+    One of `CommitteeRoleFirst`, `CommitteeRoleSecond`, `CommitteeRoleConfirming`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> CommitteeRole:
+        tag, payload = _variant(plain)
+        return _COMMITTEE_ROLE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class CommitteeRoleFirst(CommitteeRole):
+    """CommitteeRole: First."""
+
+    tag: ClassVar[str] = "First"
+
+    def scale(self) -> bytes:
+        return bytes([0])
+
+
+@dataclass(frozen=True, slots=True)
+class CommitteeRoleSecond(CommitteeRole):
+    """CommitteeRole: Second."""
+
+    tag: ClassVar[str] = "Second"
+
+    def scale(self) -> bytes:
+        return bytes([1])
+
+
+@dataclass(frozen=True, slots=True)
+class CommitteeRoleConfirming(CommitteeRole):
+    """CommitteeRole: Confirming."""
+
+    tag: ClassVar[str] = "Confirming"
+    paid: int
+
+    def encode(self) -> Any:
+        return {"Confirming": {"paid": self.paid}}
+
+    def scale(self) -> bytes:
+        return bytes([2]) + self.paid.to_bytes(16, "little")
+
+
+_COMMITTEE_ROLE: Final[dict[str, Callable[[Any], CommitteeRole]]] = {
+    "First": lambda _: CommitteeRoleFirst(),
+    "Second": lambda _: CommitteeRoleSecond(),
+    "Confirming": lambda p: CommitteeRoleConfirming(paid=p["paid"]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -772,6 +847,11 @@ class Escrow:
     paid: int
     fee: int
     open: bool
+    fee_ppm: int
+    scheduler_ppm: int
+    scheduler_fee: int
+    settler_fee: int
+    storage: StorageDeposit | None
 
     @classmethod
     def decode(cls, plain: Any) -> Escrow:
@@ -786,6 +866,11 @@ class Escrow:
             paid=plain["paid"],
             fee=plain["fee"],
             open=plain["open"],
+            fee_ppm=plain["fee_ppm"],
+            scheduler_ppm=plain["scheduler_ppm"],
+            scheduler_fee=plain["scheduler_fee"],
+            settler_fee=plain["settler_fee"],
+            storage=None if plain["storage"] is None else StorageDeposit.decode(plain["storage"]),
         )
 
     def encode(self) -> Any:
@@ -800,6 +885,11 @@ class Escrow:
             "paid": self.paid,
             "fee": self.fee,
             "open": self.open,
+            "fee_ppm": self.fee_ppm,
+            "scheduler_ppm": self.scheduler_ppm,
+            "scheduler_fee": self.scheduler_fee,
+            "settler_fee": self.settler_fee,
+            "storage": None if self.storage is None else self.storage.encode(),
         }
 
     def scale(self) -> bytes:
@@ -814,6 +904,11 @@ class Escrow:
             + self.paid.to_bytes(16, "little")
             + self.fee.to_bytes(16, "little")
             + bytes([self.open])
+            + self.fee_ppm.to_bytes(4, "little")
+            + self.scheduler_ppm.to_bytes(4, "little")
+            + self.scheduler_fee.to_bytes(16, "little")
+            + self.settler_fee.to_bytes(16, "little")
+            + (b"\0" if self.storage is None else b"\1" + self.storage.scale())
         )
 
 
@@ -1115,6 +1210,7 @@ class HostRecord:
     live_leases: int
     answers_challenges: bool
     challenged: int | None
+    offered_since: int
 
     @classmethod
     def decode(cls, plain: Any) -> HostRecord:
@@ -1141,6 +1237,7 @@ class HostRecord:
             live_leases=plain["live_leases"],
             answers_challenges=plain["answers_challenges"],
             challenged=plain["challenged"],
+            offered_since=plain["offered_since"],
         )
 
     def encode(self) -> Any:
@@ -1167,6 +1264,7 @@ class HostRecord:
             "live_leases": self.live_leases,
             "answers_challenges": self.answers_challenges,
             "challenged": self.challenged,
+            "offered_since": self.offered_since,
         }
 
 
@@ -1473,6 +1571,8 @@ class Lease:
     result: PodResult | None
     rated: bool
     standby: StandbyPlace | None
+    assigned_by: AccountId | None
+    self_assigned_ppm: int | None
 
     @classmethod
     def decode(cls, plain: Any) -> Lease:
@@ -1492,6 +1592,8 @@ class Lease:
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
             rated=plain["rated"],
             standby=None if plain["standby"] is None else StandbyPlace.decode(plain["standby"]),
+            assigned_by=plain["assigned_by"],
+            self_assigned_ppm=plain["self_assigned_ppm"],
         )
 
     def encode(self) -> Any:
@@ -1511,6 +1613,8 @@ class Lease:
             "result": None if self.result is None else self.result.encode(),
             "rated": self.rated,
             "standby": None if self.standby is None else self.standby.encode(),
+            "assigned_by": self.assigned_by,
+            "self_assigned_ppm": self.self_assigned_ppm,
         }
 
 
@@ -1521,20 +1625,38 @@ class LeaseBill:
     lease: int
     paid: int
     fee: int
+    scheduler_fee: int
+    settler_fee: int
     refunded: int
 
     @classmethod
     def decode(cls, plain: Any) -> LeaseBill:
-        return cls(lease=plain["lease"], paid=plain["paid"], fee=plain["fee"], refunded=plain["refunded"])
+        return cls(
+            lease=plain["lease"],
+            paid=plain["paid"],
+            fee=plain["fee"],
+            scheduler_fee=plain["scheduler_fee"],
+            settler_fee=plain["settler_fee"],
+            refunded=plain["refunded"],
+        )
 
     def encode(self) -> Any:
-        return {"lease": self.lease, "paid": self.paid, "fee": self.fee, "refunded": self.refunded}
+        return {
+            "lease": self.lease,
+            "paid": self.paid,
+            "fee": self.fee,
+            "scheduler_fee": self.scheduler_fee,
+            "settler_fee": self.settler_fee,
+            "refunded": self.refunded,
+        }
 
     def scale(self) -> bytes:
         return (
             self.lease.to_bytes(8, "little")
             + self.paid.to_bytes(16, "little")
             + self.fee.to_bytes(16, "little")
+            + self.scheduler_fee.to_bytes(16, "little")
+            + self.settler_fee.to_bytes(16, "little")
             + self.refunded.to_bytes(16, "little")
         )
 
@@ -1689,6 +1811,24 @@ class LeaveReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingScheduler:
+    """pallet_gantry_tasks::types::LeavingScheduler."""
+
+    bond: int
+    until: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> LeavingScheduler:
+        return cls(bond=plain["bond"], until=plain["until"])
+
+    def encode(self) -> Any:
+        return {"bond": self.bond, "until": self.until}
+
+    def scale(self) -> bytes:
+        return self.bond.to_bytes(16, "little") + self.until.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
 class ListedVerifier:
     """gantry_primitives::types::verification::ListedVerifier."""
 
@@ -1791,6 +1931,73 @@ class Misconduct(StrEnum):
         return bytes([{"FailedChallenge": 0, "ChallengeNotAnswered": 1, "WrongResult": 2, "ResultNotRevealed": 3, "DisputeLost": 4}[self.value]])
 
 
+class NoticeState:
+    """gantry_primitives::types::tasks::NoticeState.
+
+    One of `NoticeStateAbsent`, `NoticeStateStanding`, `NoticeStateWithdrawn`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> NoticeState:
+        tag, payload = _variant(plain)
+        return _NOTICE_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeStateAbsent(NoticeState):
+    """NoticeState: Absent."""
+
+    tag: ClassVar[str] = "Absent"
+
+    def scale(self) -> bytes:
+        return bytes([0])
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeStateStanding(NoticeState):
+    """NoticeState: Standing."""
+
+    tag: ClassVar[str] = "Standing"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Standing": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([1]) + self.value.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeStateWithdrawn(NoticeState):
+    """NoticeState: Withdrawn."""
+
+    tag: ClassVar[str] = "Withdrawn"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Withdrawn": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([2]) + self.value.to_bytes(8, "little")
+
+
+_NOTICE_STATE: Final[dict[str, Callable[[Any], NoticeState]]] = {
+    "Absent": lambda _: NoticeStateAbsent(),
+    "Standing": lambda p: NoticeStateStanding(value=p),
+    "Withdrawn": lambda p: NoticeStateWithdrawn(value=p),
+}
+
+
 class PenaltyReason(StrEnum):
     """gantry_primitives::types::verification::PenaltyReason."""
 
@@ -1878,13 +2085,14 @@ class PodPlacement:
     pod: int
     host: AccountId
     devices: bytes
+    rate_per_hour: int
 
     @classmethod
     def decode(cls, plain: Any) -> PodPlacement:
-        return cls(pod=plain["pod"], host=plain["host"], devices=plain["devices"])
+        return cls(pod=plain["pod"], host=plain["host"], devices=plain["devices"], rate_per_hour=plain["rate_per_hour"])
 
     def encode(self) -> Any:
-        return {"pod": self.pod, "host": self.host, "devices": self.devices}
+        return {"pod": self.pod, "host": self.host, "devices": self.devices, "rate_per_hour": self.rate_per_hour}
 
 
 @dataclass(frozen=True, slots=True)
@@ -1922,6 +2130,33 @@ class Preemption:
 
     def scale(self) -> bytes:
         return self.wanting.to_bytes(8, "little") + self.ends_at.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionNotice:
+    """gantry_primitives::types::tasks::PreemptionNotice."""
+
+    victims: tuple[int, ...]
+    pods: tuple[PodPlacement, ...]
+    scheduler: AccountId
+    ends_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> PreemptionNotice:
+        return cls(
+            victims=tuple(plain["victims"]),
+            pods=tuple(PodPlacement.decode(i0) for i0 in plain["pods"]),
+            scheduler=plain["scheduler"],
+            ends_at=plain["ends_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "victims": list(self.victims),
+            "pods": [i0.encode() for i0 in self.pods],
+            "scheduler": self.scheduler,
+            "ends_at": self.ends_at,
+        }
 
 
 class Queue(StrEnum):
@@ -2466,13 +2701,32 @@ class StandbyPlace:
 
     host: AccountId
     devices: bytes
+    rate_per_hour: int
 
     @classmethod
     def decode(cls, plain: Any) -> StandbyPlace:
-        return cls(host=plain["host"], devices=plain["devices"])
+        return cls(host=plain["host"], devices=plain["devices"], rate_per_hour=plain["rate_per_hour"])
 
     def encode(self) -> Any:
-        return {"host": self.host, "devices": self.devices}
+        return {"host": self.host, "devices": self.devices, "rate_per_hour": self.rate_per_hour}
+
+
+@dataclass(frozen=True, slots=True)
+class StorageDeposit:
+    """gantry_primitives::types::billing::StorageDeposit."""
+
+    held: int
+    since: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> StorageDeposit:
+        return cls(held=plain["held"], since=plain["since"])
+
+    def encode(self) -> Any:
+        return {"held": self.held, "since": self.since}
+
+    def scale(self) -> bytes:
+        return self.held.to_bytes(16, "little") + self.since.to_bytes(8, "little")
 
 
 class Survival(StrEnum):
@@ -2534,6 +2788,7 @@ class TaskRecord:
     submitted_at: int
     changed_at: int
     preemption: Preemption | None
+    notice: NoticeState
     leases: tuple[Lease, ...]
     checkpoints: tuple[PodCheckpoint, ...]
 
@@ -2549,6 +2804,7 @@ class TaskRecord:
             submitted_at=plain["submitted_at"],
             changed_at=plain["changed_at"],
             preemption=None if plain["preemption"] is None else Preemption.decode(plain["preemption"]),
+            notice=NoticeState.decode(plain["notice"]),
             leases=tuple(Lease.decode(i0) for i0 in plain["leases"]),
             checkpoints=tuple(PodCheckpoint.decode(i0) for i0 in plain["checkpoints"]),
         )
@@ -2564,6 +2820,7 @@ class TaskRecord:
             "submitted_at": self.submitted_at,
             "changed_at": self.changed_at,
             "preemption": None if self.preemption is None else self.preemption.encode(),
+            "notice": self.notice.encode(),
             "leases": [i0.encode() for i0 in self.leases],
             "checkpoints": [i0.encode() for i0 in self.checkpoints],
         }
@@ -2808,6 +3065,10 @@ class TasksParams:
     report_grace_ms: int
     max_refusals: int
     refusal_fee: int
+    scheduler_unbonding_ms: int
+    deposit_per_pod: int
+    scheduler_penalty_ppm: int
+    evidence_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2830,6 +3091,10 @@ class TasksParams:
             report_grace_ms=plain["report_grace_ms"],
             max_refusals=plain["max_refusals"],
             refusal_fee=plain["refusal_fee"],
+            scheduler_unbonding_ms=plain["scheduler_unbonding_ms"],
+            deposit_per_pod=plain["deposit_per_pod"],
+            scheduler_penalty_ppm=plain["scheduler_penalty_ppm"],
+            evidence_ms=plain["evidence_ms"],
         )
 
     def encode(self) -> Any:
@@ -2852,6 +3117,10 @@ class TasksParams:
             "report_grace_ms": self.report_grace_ms,
             "max_refusals": self.max_refusals,
             "refusal_fee": self.refusal_fee,
+            "scheduler_unbonding_ms": self.scheduler_unbonding_ms,
+            "deposit_per_pod": self.deposit_per_pod,
+            "scheduler_penalty_ppm": self.scheduler_penalty_ppm,
+            "evidence_ms": self.evidence_ms,
         }
 
     def scale(self) -> bytes:
@@ -2874,6 +3143,10 @@ class TasksParams:
             + self.report_grace_ms.to_bytes(8, "little")
             + self.max_refusals.to_bytes(1, "little")
             + self.refusal_fee.to_bytes(16, "little")
+            + self.scheduler_unbonding_ms.to_bytes(8, "little")
+            + self.deposit_per_pod.to_bytes(16, "little")
+            + self.scheduler_penalty_ppm.to_bytes(4, "little")
+            + self.evidence_ms.to_bytes(8, "little")
         )
 
 
@@ -3011,6 +3284,7 @@ class VerificationParams:
     dispute_reveal_ms: int
     appeal_ms: int
     miss_period_ms: int
+    min_verifiers: int
 
     @classmethod
     def decode(cls, plain: Any) -> VerificationParams:
@@ -3036,6 +3310,7 @@ class VerificationParams:
             dispute_reveal_ms=plain["dispute_reveal_ms"],
             appeal_ms=plain["appeal_ms"],
             miss_period_ms=plain["miss_period_ms"],
+            min_verifiers=plain["min_verifiers"],
         )
 
     def encode(self) -> Any:
@@ -3061,6 +3336,7 @@ class VerificationParams:
             "dispute_reveal_ms": self.dispute_reveal_ms,
             "appeal_ms": self.appeal_ms,
             "miss_period_ms": self.miss_period_ms,
+            "min_verifiers": self.min_verifiers,
         }
 
     def scale(self) -> bytes:
@@ -3086,6 +3362,7 @@ class VerificationParams:
             + self.dispute_reveal_ms.to_bytes(8, "little")
             + self.appeal_ms.to_bytes(8, "little")
             + self.miss_period_ms.to_bytes(8, "little")
+            + self.min_verifiers.to_bytes(2, "little")
         )
 
 
@@ -3396,7 +3673,7 @@ class calls:
     @staticmethod
     def tasks_assign(*, task: int, pods: Sequence[PodPlacement]) -> Call:
         """Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        none. By a bonded scheduler, or by the tenant.
+        none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
         """
         return Call("Tasks", "assign", {"task": task, "pods": [i0.encode() for i0 in pods]})
 
@@ -3449,12 +3726,12 @@ class calls:
 
     @staticmethod
     def tasks_bond_scheduler() -> Call:
-        """Become a scheduler: the bond is held, and the caller may assign tasks of others."""
+        """Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays."""
         return Call("Tasks", "bond_scheduler", {})
 
     @staticmethod
     def tasks_unbond_scheduler() -> Call:
-        """Cease to be a scheduler and get the bond back."""
+        """Cease to be a scheduler. The bond stays held for the unbonding period; the same call releases it afterwards."""
         return Call("Tasks", "unbond_scheduler", {})
 
     @staticmethod
@@ -3517,32 +3794,55 @@ class calls:
         return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
 
     @staticmethod
-    def tasks_preempt(*, wanting: int, victims: Sequence[int]) -> Call:
-        """Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
-        By a bonded scheduler.
+    def tasks_preempt(*, wanting: int, victims: Sequence[int], pods: Sequence[PodPlacement]) -> Call:
+        """Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
+        on until the notice is over. By a bonded scheduler.
         """
-        return Call("Tasks", "preempt", {"wanting": wanting, "victims": list(victims)})
+        return Call("Tasks", "preempt", {
+            "wanting": wanting,
+            "victims": list(victims),
+            "pods": [i0.encode() for i0 in pods],
+        })
 
     @staticmethod
-    def tasks_finish_preemption(*, task: int) -> Call:
-        """End a spot task whose notice is over: it is paid until now and waits again. Where the task for which it was
-        to leave waits no longer, the notice is void. By anyone.
+    def tasks_finish_preemption(*, wanting: int) -> Call:
+        """Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
+        their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
         """
-        return Call("Tasks", "finish_preemption", {"task": task})
+        return Call("Tasks", "finish_preemption", {"wanting": wanting})
 
     @staticmethod
-    def tasks_name_standby(*, lease: int, host: AccountId, devices: bytes) -> Call:
+    def tasks_name_standby(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
         """Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        now. By a bonded scheduler, or by the tenant.
+        now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         """
-        return Call("Tasks", "name_standby", {"lease": lease, "host": host, "devices": devices})
+        return Call("Tasks", "name_standby", {
+            "lease": lease,
+            "host": host,
+            "devices": devices,
+            "rate_per_hour": rate_per_hour,
+        })
 
     @staticmethod
-    def tasks_move_pod(*, lease: int, host: AccountId, devices: bytes) -> Call:
+    def tasks_move_pod(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
         """Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        a new one. By the tenant; or by a bonded scheduler while the host deteriorates.
+        a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
+        higher rate than is named.
         """
-        return Call("Tasks", "move_pod", {"lease": lease, "host": host, "devices": devices})
+        return Call("Tasks", "move_pod", {
+            "lease": lease,
+            "host": host,
+            "devices": devices,
+            "rate_per_hour": rate_per_hour,
+        })
+
+    @staticmethod
+    def tasks_report_self_assignment(*, lease: int, host: AccountId, devices: bytes) -> Call:
+        """Prove that the scheduler of a lease placed the only pod of a task on a host of its own although it would have
+        fitted on another, on these devices, where it costs at least a tenth less and the score is no lower. The
+        scheduler loses a part of its bond: half of it goes to the tenant. By anyone.
+        """
+        return Call("Tasks", "report_self_assignment", {"lease": lease, "host": host, "devices": devices})
 
     @staticmethod
     def leases_extend(*, lease: int, ms: int) -> Call:
@@ -3580,7 +3880,9 @@ class calls:
 
     @staticmethod
     def leases_settle(*, lease: int) -> Call:
-        """Pay what a running service or rental owes, but for the last period that is held back. By anyone."""
+        """Pay what a running service or rental owes, or what is due for its kept data, but for the last period that is held
+        back. By anyone.
+        """
         return Call("Leases", "settle", {"lease": lease})
 
     @staticmethod
@@ -3591,11 +3893,11 @@ class calls:
         return Call("Leases", "close_depleted", {"lease": lease})
 
     @staticmethod
-    def leases_keep(*, lease: int, ms: int) -> Call:
-        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, paid at once at the
-        host's storage price.
+    def leases_keep(*, lease: int, ms: int, max_rate_per_hour: int) -> Call:
+        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, at the host's present storage
+        price, which is at most `max_rate_per_hour`. The coins are held, and paid as the time passes.
         """
-        return Call("Leases", "keep", {"lease": lease, "ms": ms})
+        return Call("Leases", "keep", {"lease": lease, "ms": ms, "max_rate_per_hour": max_rate_per_hour})
 
     @staticmethod
     def leases_release_data(*, lease: int) -> Call:
@@ -3780,6 +4082,25 @@ class storage:
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
     """Who may assign tasks of others, each with the bond that is held for it."""
 
+    tasks_leaving_schedulers: Final[StorageItem[LeavingScheduler]] = StorageItem(
+        "Tasks",
+        "LeavingSchedulers",
+        LeavingScheduler.decode,
+    )
+    """Schedulers that have left, each with the bond that is still held and the time of its release."""
+
+    tasks_punished_until: Final[StorageItem[int]] = StorageItem("Tasks", "PunishedUntil", _same)
+    """Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
+    is not held against them any more.
+    """
+
+    tasks_preemption_notices: Final[StorageItem[PreemptionNotice]] = StorageItem(
+        "Tasks",
+        "PreemptionNotices",
+        PreemptionNotice.decode,
+    )
+    """Which spot tasks were told to leave, by the waiting task for which. While that task waits."""
+
     tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
     """The periods and amounts in force."""
 
@@ -3875,6 +4196,16 @@ class storage:
         lambda x: tuple(QueueEnds.decode(i0) for i0 in x),
     )
     """Which places of each queue are taken, in the order of [`Queue::ALL`]."""
+
+    verification_retries: Final[StorageItem[tuple[Queue, QueueEntry]]] = StorageItem(
+        "Verification",
+        "Retries",
+        lambda x: (Queue.decode(x[0]), QueueEntry.decode(x[1])),
+    )
+    """What failed and is tried again, by its place, with the queue in which it waited. All entries wait equally long."""
+
+    verification_retry_ends: Final[StorageItem[QueueEnds]] = StorageItem("Verification", "RetryEnds", QueueEnds.decode)
+    """Which places of [`Retries`] are taken."""
 
     verification_seen_randomness: Final[StorageItem[tuple[bytes, int]]] = StorageItem(
         "Verification",
@@ -4033,8 +4364,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "PriorityNotLower": "The priority of the task is not below that of the one that wants its room.",
         "AlreadyNoticed": "The task was told to leave already.",
         "WasPreempted": "The task was told to leave itself, and makes nobody leave until it runs again.",
-        "NotNoticed": "The task was not told to leave.",
-        "NoticeNotOver": "The notice of the task is not over.",
+        "NotNoticed": "Nobody was told to leave for the task.",
+        "NoticeNotOver": "The notice is not over.",
         "NotMovable": "The task does not allow that its pods are moved.",
         "NoStandbyWanted": "The task wants no standbys.",
         "StandbyStands": "The lease has a standby that is in order and has room.",
@@ -4061,6 +4392,21 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxRefusalsZero": "A task must be allowed at least one refusal.",
         "TooManyAttempts": "A task remembers no more than 16 attempts.",
         "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
+        "RateAbovePlan": "The host asks for more than the rate with which the pod was to be placed there.",
+        "StillUnbonding": "The account has left the schedulers, and its bond is held until the unbonding period is over.",
+        "NoticeStands": "Others were told to leave for the task already.",
+        "NoticeTooSoon": "The pods of the task did not fit when the notice of others was over: it may make others leave later.",
+        "VictimElsewhere": "A task that is to leave has no pod on the hosts where the waiting task is to be placed.",
+        "FitsWithoutVictims": "The waiting task fits there without anybody leaving.",
+        "SchedulerUnbondingTooLong": "The unbonding period of schedulers is longer than a year.",
+        "SchedulerPenaltyTooHigh": "A scheduler loses at most its bond.",
+        "EvidenceOutlivesBond": "A scheduler could have its bond back before the time for evidence is over.",
+        "NotSelfAssigned": "The lease was not opened by a scheduler that placed the only pod of a task of another on a host of its own.",
+        "EvidenceTooOld": "The assignment is too long ago.",
+        "AlreadyPunished": "The scheduler was punished for this assignment, or for a later one.",
+        "NotCheaper": "The other host is not at least a tenth cheaper.",
+        "NotAsGood": "The score of the other host is lower than that of the host was at the assignment, or has changed since.",
+        "OfferTooRecent": "What the other host offers has changed since the assignment, or capacity has become free.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",
@@ -4078,10 +4424,9 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DepositUsedUp": "What is deposited does not cover any time at the full rate: top it up first.",
         "DurationIsZero": "The duration is zero.",
         "AmountIsZero": "The amount is zero.",
-        "AmountTooSmall": "The provider cannot be credited with so little: its account lacks the existential deposit.",
         "KeptTooLong": "The data would be kept for longer than the chain allows.",
         "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
-        "StorageTooDear": "The host asks for more for storage than the tenant pays at most for the machine.",
+        "StorageTooDear": "The host asks for more for storage than the caller accepts, or than the tenant pays at most for the machine.",
         "NothingDue": "Nothing is due that could be paid now.",
         "NothingOnAgenda": "No entry of the agenda is due.",
         "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
@@ -4093,7 +4438,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
     },
     "Billing": {
         "TenantCannotPay": "The tenant cannot pay the deposits of its leases.",
-        "FeeTooHigh": "The fee would be more than all that is paid.",
+        "FeeTooHigh": "The fee would be more than a tenth of what is paid.",
+        "SharesTooHigh": "The shares of scheduler and settler would be more than half of the fee.",
         "Overflow": "A sum or product does not fit its type.",
     },
     "Reputation": {
@@ -4158,6 +4504,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DeviceLeased": "A lease holds some of the device. Only the tenant of that lease may have it challenged, and names the lease.",
         "NotTenantOfLease": "The caller is not the tenant of the lease, or the lease does not hold the device now.",
         "MissPeriodTooShort": "The period of missed challenges must not be shorter than the rest between challenges.",
+        "MinVerifiersTooLow": "The list must have more verifiers than two committees, or no verdict against a host could be confirmed.",
+        "MinVerifiersTooHigh": "More verifiers are asked for than the list can have.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

@@ -438,7 +438,9 @@ class TasksPreemptionNoticed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionWithdrawn(GantryEvent):
-    """The notice of a spot task is void, because the task for which it was to leave waits no longer."""
+    """The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
+    when the notice was over.
+    """
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PreemptionWithdrawn"
@@ -449,9 +451,21 @@ class TasksPreemptionWithdrawn(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksPreemptionFailed(GantryEvent):
+    """The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionFailed"
+    task: int
+    """The waiting task."""
+    error: Any
+    """Why it could not be assigned."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksPreempted(GantryEvent):
-    """A spot task left for a waiting task of higher priority. A rental is over, and its data is retained; others
-    wait again.
+    """A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
+    its data is retained; others wait again.
     """
 
     pallet: ClassVar[str] = "Tasks"
@@ -725,8 +739,38 @@ class TasksSchedulerBonded(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksSchedulerLeaving(GantryEvent):
+    """An account may no longer assign tasks of others. Its bond is still held."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """From then on its bond can be released."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSchedulerPunished(GantryEvent):
+    """A scheduler lost a part of its bond, because it placed a pod on a host of its own although another was cheaper."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerPunished"
+    who: AccountId
+    """The scheduler."""
+    lease: int
+    """The lease of the pod."""
+    cheaper: AccountId
+    """The host that was cheaper."""
+    to_tenant: int
+    """What went to the tenant."""
+    to_treasury: int
+    """What went to the treasury."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSchedulerUnbonded(GantryEvent):
-    """An account may no longer assign tasks of others and has its bond back."""
+    """An account that has left the schedulers has its bond back."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "SchedulerUnbonded"
@@ -827,7 +871,11 @@ class LeasesPaid(GantryEvent):
     share: int
     """What the provider got."""
     fee: int
-    """What the treasury got."""
+    """The protocol fee, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the settler got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -843,12 +891,16 @@ class LeasesBountyPaid(GantryEvent):
     bounty: int
     """What it got of the provider's share."""
     fee: int
-    """What the treasury got for it."""
+    """The protocol fee for it, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the closer got as the settler."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesDataKept(GantryEvent):
-    """A tenant paid for keeping the data of a rental."""
+    """A tenant had coins held for keeping the data of a rental longer."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "DataKept"
@@ -856,10 +908,30 @@ class LeasesDataKept(GantryEvent):
     """The lease."""
     until: int
     """The time until which it is kept now."""
+    rate_per_hour: int
+    """The price of the added time, in base units an hour."""
+    amount: int
+    """How many coins are held for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesStoragePaid(GantryEvent):
+    """A host was paid for keeping data, or what was held for that went back to the tenant."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "StoragePaid"
+    lease: int
+    """The lease."""
     share: int
     """What the provider got."""
     fee: int
-    """What the treasury got."""
+    """The protocol fee, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the settler got."""
+    refunded: int
+    """What went back to the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1030,6 +1102,22 @@ class VerificationCommitteeDrawn(GantryEvent):
     """The block whose randomness the seed is of."""
     members: tuple[AccountId, ...]
     """Its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationConfirmationAwaited(GantryEvent):
+    """A committee found against a host. Another one, drawn by the same seed, judges the same answer."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ConfirmationAwaited"
+    challenge: int
+    """The challenge."""
+    round: int
+    """How many committees were drawn for the challenge before."""
+    members: tuple[AccountId, ...]
+    """The members of the confirming committee."""
+    until: int
+    """Until when they may commit their votes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1513,6 +1601,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         ends_at=f["ends_at"],
     ),
     ("Tasks", "PreemptionWithdrawn"): lambda f: TasksPreemptionWithdrawn(task=f["task"], wanting=f["wanting"]),
+    ("Tasks", "PreemptionFailed"): lambda f: TasksPreemptionFailed(task=f["task"], error=f["error"]),
     ("Tasks", "Preempted"): lambda f: TasksPreempted(
         task=f["task"],
         wanting=f["wanting"],
@@ -1567,6 +1656,14 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Tasks", "ItemRefused"): lambda f: TasksItemRefused(index=f["index"], task=f["task"], error=f["error"]),
     ("Tasks", "BatchDone"): lambda f: TasksBatchDone(accepted=f["accepted"], refused=f["refused"]),
     ("Tasks", "SchedulerBonded"): lambda f: TasksSchedulerBonded(who=f["who"]),
+    ("Tasks", "SchedulerLeaving"): lambda f: TasksSchedulerLeaving(who=f["who"], until=f["until"]),
+    ("Tasks", "SchedulerPunished"): lambda f: TasksSchedulerPunished(
+        who=f["who"],
+        lease=f["lease"],
+        cheaper=f["cheaper"],
+        to_tenant=f["to_tenant"],
+        to_treasury=f["to_treasury"],
+    ),
     ("Tasks", "SchedulerUnbonded"): lambda f: TasksSchedulerUnbonded(who=f["who"]),
     ("Tasks", "ParamsChanged"): lambda _: TasksParamsChanged(),
     ("Leases", "Extended"): lambda f: LeasesExtended(lease=f["lease"], amount=f["amount"], ends_at=f["ends_at"]),
@@ -1588,18 +1685,35 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         ends_at=f["ends_at"],
     ),
     ("Leases", "ReclaimNoticed"): lambda f: LeasesReclaimNoticed(lease=f["lease"], reclaim_at=f["reclaim_at"]),
-    ("Leases", "Paid"): lambda f: LeasesPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
+    ("Leases", "Paid"): lambda f: LeasesPaid(
+        lease=f["lease"],
+        until=f["until"],
+        share=f["share"],
+        fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
+    ),
     ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(
         lease=f["lease"],
         who=f["who"],
         bounty=f["bounty"],
         fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
     ),
     ("Leases", "DataKept"): lambda f: LeasesDataKept(
         lease=f["lease"],
         until=f["until"],
+        rate_per_hour=f["rate_per_hour"],
+        amount=f["amount"],
+    ),
+    ("Leases", "StoragePaid"): lambda f: LeasesStoragePaid(
+        lease=f["lease"],
         share=f["share"],
         fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
+        refunded=f["refunded"],
     ),
     ("Leases", "DataReleased"): lambda f: LeasesDataReleased(lease=f["lease"]),
     ("Leases", "PurgedWithoutReceipt"): lambda f: LeasesPurgedWithoutReceipt(lease=f["lease"]),
@@ -1633,6 +1747,12 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         seed=f["seed"],
         block=f["block"],
         members=tuple(f["members"]),
+    ),
+    ("Verification", "ConfirmationAwaited"): lambda f: VerificationConfirmationAwaited(
+        challenge=f["challenge"],
+        round=f["round"],
+        members=tuple(f["members"]),
+        until=f["until"],
     ),
     ("Verification", "CommitteeNotDrawn"): lambda f: VerificationCommitteeNotDrawn(
         matter=Matter.decode(f["matter"]),

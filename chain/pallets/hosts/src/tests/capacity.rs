@@ -89,7 +89,7 @@ fn what_is_refused_leaves_the_record_as_it_was() {
             Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default(), &account(ANYONE));
         assert!(matches!(refused, Err(Error::<Test>::Overflow)));
         record.live_leases = 0;
-        assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[]).is_err());
+        assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[], START).is_err());
         assert_eq!(record, before);
     });
 }

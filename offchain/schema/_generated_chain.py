@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "1a7b63f8a5822095f92a60ff94c2585f099ea591f45ee0c2bb2ac71e707d7e62"
+METADATA_SHA256: Final = "270adc5b958f80b3723ae531e32e353a520ea4cafa421ea1a7c9b428fed99588"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -3066,9 +3066,10 @@ class TasksParams:
     max_refusals: int
     refusal_fee: int
     scheduler_unbonding_ms: int
-    deposit_per_pod: int
     scheduler_penalty_ppm: int
     evidence_ms: int
+    offer_known_ms: int
+    deposit_per_pod: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -3092,9 +3093,10 @@ class TasksParams:
             max_refusals=plain["max_refusals"],
             refusal_fee=plain["refusal_fee"],
             scheduler_unbonding_ms=plain["scheduler_unbonding_ms"],
-            deposit_per_pod=plain["deposit_per_pod"],
             scheduler_penalty_ppm=plain["scheduler_penalty_ppm"],
             evidence_ms=plain["evidence_ms"],
+            offer_known_ms=plain["offer_known_ms"],
+            deposit_per_pod=plain["deposit_per_pod"],
         )
 
     def encode(self) -> Any:
@@ -3118,9 +3120,10 @@ class TasksParams:
             "max_refusals": self.max_refusals,
             "refusal_fee": self.refusal_fee,
             "scheduler_unbonding_ms": self.scheduler_unbonding_ms,
-            "deposit_per_pod": self.deposit_per_pod,
             "scheduler_penalty_ppm": self.scheduler_penalty_ppm,
             "evidence_ms": self.evidence_ms,
+            "offer_known_ms": self.offer_known_ms,
+            "deposit_per_pod": self.deposit_per_pod,
         }
 
     def scale(self) -> bytes:
@@ -3144,9 +3147,10 @@ class TasksParams:
             + self.max_refusals.to_bytes(1, "little")
             + self.refusal_fee.to_bytes(16, "little")
             + self.scheduler_unbonding_ms.to_bytes(8, "little")
-            + self.deposit_per_pod.to_bytes(16, "little")
             + self.scheduler_penalty_ppm.to_bytes(4, "little")
             + self.evidence_ms.to_bytes(8, "little")
+            + self.offer_known_ms.to_bytes(8, "little")
+            + self.deposit_per_pod.to_bytes(16, "little")
         )
 
 

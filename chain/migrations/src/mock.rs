@@ -44,7 +44,7 @@ pub const ABSENCE_LIMIT_MS: u64 = 600_000;
 
 const TENANT: u8 = 1;
 const PROVIDER: u8 = 3;
-const SCHEDULER: u8 = 5;
+pub const SCHEDULER: u8 = 5;
 pub const ANYONE: u8 = 6;
 
 pub fn signed(who: u8) -> RuntimeOrigin {

@@ -85,6 +85,7 @@ mod tests {
             submitted_at: 0,
             changed_at: 0,
             preemption: None,
+            notice: Default::default(),
             leases: Default::default(),
             checkpoints: Default::default(),
         };

@@ -265,7 +265,6 @@ pub fn begin() {
                 answers: true,
                 leased: BTreeMap::new(),
                 challenged: None,
-                offered_since: 0,
                 devices: vec![model("L4"), model("H100")],
                 attested: false,
                 verified: false,

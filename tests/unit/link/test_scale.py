@@ -50,17 +50,16 @@ def test_bytes_stay_bytes_whatever_they_look_like():
 
 
 def test_the_path_to_a_misfit_is_named():
-    call = Call("Tasks", "assign", {"task": 1, "pods": [{"pod": 1, "host": ALICE, "devices": b""}]})
+    pod = {"pod": 1, "host": ALICE, "devices": b"", "rate_per_hour": 1}
+    call = Call("Tasks", "assign", {"task": 1, "pods": [pod]})
     RUNTIME.encode_call(call)
+    without_devices = {name: value for name, value in pod.items() if name != "devices"}
     cases = [
         ({"task": -1, "pods": []}, "Tasks.assign.task: -1 does not fit into u64."),
-        ({"task": 1, "pods": [{"pod": 70000, "host": ALICE, "devices": b""}]}, "Tasks.assign.pods[0].pod: 70000 does"),
-        ({"task": 1, "pods": [{"pod": 1, "host": "5Grwx", "devices": b""}]}, "Tasks.assign.pods[0].host: '5Grwx' is"),
-        ({"task": 1, "pods": [{"pod": 1, "host": ALICE}]}, "Tasks.assign.pods[0]: missing field devices."),
-        (
-            {"task": 1, "pods": [{"pod": 1, "host": ALICE, "devices": "0x"}]},
-            "Tasks.assign.pods[0].devices: needs bytes",
-        ),
+        ({"task": 1, "pods": [{**pod, "pod": 70000}]}, "Tasks.assign.pods[0].pod: 70000 does"),
+        ({"task": 1, "pods": [{**pod, "host": "5Grwx"}]}, "Tasks.assign.pods[0].host: '5Grwx' is"),
+        ({"task": 1, "pods": [without_devices]}, "Tasks.assign.pods[0]: missing field devices."),
+        ({"task": 1, "pods": [{**pod, "devices": "0x"}]}, "Tasks.assign.pods[0].devices: needs bytes"),
         ({"task": 1}, "Tasks.assign: unknown or missing argument pods."),
         ({"task": True, "pods": []}, "Tasks.assign.task: needs a number, not True."),
     ]

@@ -787,7 +787,7 @@ mod benchmarks {
         let (own, other) = (online_host::<T>(0), online_host::<T>(1));
         let who = hosts::Pallet::<T>::provider_of(&own).expect("it exists");
         Pallet::<T>::do_bond_scheduler(who.clone()).expect("it has coins");
-        hosts::Hosts::<T>::mutate(&other, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = 0);
+        hosts::Hosts::<T>::mutate(&other, |record| record.as_mut().expect("it exists").ask.memory_gib_per_hour = 0);
         let pods = vec![place(0, own, all_devices())].try_into().expect("one fits");
         Pallet::<T>::do_assign(who.clone(), task, pods).expect("it fits");
         let (lease, _) = leases::<T>(task).remove(0);

@@ -89,7 +89,7 @@ fn what_is_refused_leaves_the_record_as_it_was() {
             Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default(), &account(ANYONE));
         assert!(matches!(refused, Err(Error::<Test>::Overflow)));
         record.live_leases = 0;
-        assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[], START).is_err());
+        assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[], Hosts::now()).is_err());
         assert_eq!(record, before);
     });
 }
@@ -150,5 +150,34 @@ fn a_challenged_device_takes_no_new_lease_and_the_others_do() {
         assert_ok!(Hosts::set_challenged(&host(HOST), None));
         assert_ok!(reserve(HOST, &pod(1, 1, 1_000), &[0], &anywhere));
         assert_noop!(Hosts::set_challenged(&account(ANYONE), None), Error::<Test>::NoSuchHost);
+    });
+}
+
+#[test]
+fn a_host_says_since_when_it_has_offered_what_it_offers() {
+    on_chain(|| {
+        online();
+        // Time passes before each change.
+        let stamped_by = |changed: frame_support::dispatch::DispatchResult| {
+            assert_ok!(changed);
+            let is_now = record().offered_since == Hosts::now();
+            advance(1_000);
+            is_now
+        };
+        advance(1_000);
+        let half = pod(1_000, 1, 500);
+        assert!(!stamped_by(reserve(HOST, &half, &[0], &Placement::default())));
+        assert!(stamped_by(release(HOST, &half, &[0])));
+        assert!(stamped_by(Hosts::set_ask(signed(PROVIDER), host(HOST), ask(1))));
+        assert!(stamped_by(Hosts::set_network(by_host(HOST), 1, 1, 20)));
+        assert!(stamped_by(Hosts::set_device_health(by_host(HOST), Default::default())));
+        assert!(stamped_by(Hosts::drain(signed(PROVIDER), host(HOST))));
+        assert!(stamped_by(Hosts::undrain(signed(PROVIDER), host(HOST))));
+        assert!(stamped_by(Hosts::set_attested(&host(HOST), 0, true)));
+        assert!(stamped_by(Hosts::set_challenged(&host(HOST), Some(0))));
+        assert!(!stamped_by(Hosts::set_endpoint(by_host(HOST), bytes("there"))));
+        assert!(!stamped_by(Hosts::heartbeat(by_host(HOST)).map(|_| ()).map_err(|refused| refused.error)));
+        advance(2 * HEARTBEAT_PERIOD);
+        assert!(stamped_by(Hosts::heartbeat(by_host(HOST)).map(|_| ()).map_err(|refused| refused.error)));
     });
 }

@@ -157,7 +157,10 @@ def challenge(
         emit(opened)
         return
     fee = format_amount(opened["fee"])
-    say(f"Challenge {opened['challenge']} of GPU {device} is open; {fee} are held for its committees; what they do not use comes back.")
+    say(
+    held = f"{fee} are held for its committees; what they do not use comes back."
+    say(f"Challenge {opened['challenge']} of GPU {device} is open; {held}")
+    )
 
 
 @host.command()

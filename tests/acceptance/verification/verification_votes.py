@@ -68,7 +68,7 @@ class Committee:
         await self.reveal(*votes)
 
     async def confirming(self, *, parties: Collection[str]) -> Committee:
-        """Wait for the committee that has to confirm a verdict of this one, draw it again, and find the same members."""
+        """Wait for the committee that has to confirm a verdict of this one, and draw it again: the members are the same."""
         challenge, turn = self.matter.value, self.turn + 1
         found = await self.client.event(VerificationConfirmationAwaited, challenge=challenge, round=turn)
         ballot = await ballot_of(self.client, self.matter, at=found.block.ref.hash)
@@ -78,7 +78,9 @@ class Committee:
         members = drawn(self.seed, listed, len(self.members), ballot.asked_in, {*parties, *former})
         assert found.event.members == members == tuple(seat.who for seat in ballot.seats)
         assert set(former) <= set(ballot.former)
-        return Committee(self.client, self.matter, turn, tuple(VERIFIERS[who] for who in members), self.seed, found.block)
+        return Committee(
+            self.client, self.matter, turn, tuple(VERIFIERS[who] for who in members), self.seed, found.block
+        )
 
 
 async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:

@@ -157,10 +157,8 @@ def challenge(
         emit(opened)
         return
     fee = format_amount(opened["fee"])
-    say(
     held = f"{fee} are held for its committees; what they do not use comes back."
     say(f"Challenge {opened['challenge']} of GPU {device} is open; {held}")
-    )
 
 
 @host.command()

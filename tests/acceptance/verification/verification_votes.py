@@ -68,7 +68,7 @@ class Committee:
         await self.reveal(*votes)
 
     async def confirming(self, *, parties: Collection[str]) -> Committee:
-        """Wait for the committee that has to confirm a verdict of this one, and draw it again: the members are the same."""
+        """Wait for the committee that has to confirm a verdict of this one, and draw it again."""
         challenge, turn = self.matter.value, self.turn + 1
         found = await self.client.event(VerificationConfirmationAwaited, challenge=challenge, round=turn)
         ballot = await ballot_of(self.client, self.matter, at=found.block.ref.hash)

@@ -302,7 +302,7 @@ MAY = {
         calls.tasks_scale(task=NO_TASK, pods=1),
         calls.tasks_end(task=NO_TASK),
         calls.tasks_rate(lease=NO_LEASE, stars=5),
-        calls.tasks_name_standby(lease=NO_LEASE, host=PRINCIPAL.address, devices=b""),
+        calls.tasks_name_standby(lease=NO_LEASE, host=PRINCIPAL.address, devices=b"", rate_per_hour=0),
         calls.tasks_move_pod(lease=NO_LEASE, host=PRINCIPAL.address, devices=b""),
         calls.verification_appeal(task=NO_TASK),
         calls.leases_extend(lease=NO_LEASE, ms=1),

@@ -49,7 +49,9 @@ pub fn raise_the_price_of_a_planned_pod() -> i128 {
 pub fn favour_an_own_host() -> i128 {
     bond();
     ask_for(2 * RATE);
-    wait(MINUTE, &HOSTS);
+    // The offers of the others have stood for a while, and their scores are older than the assignment.
+    wait(5 * MINUTE, &HOSTS);
+    wait(1, &[]);
     let task = submit(TENANT, generous());
     assert_ok!(Tasks::assign(signed(SCHEDULER), task, at(CHEAT, 2 * RATE)));
     let lease = Tasks::leases_of(task).expect("it exists")[0].0;

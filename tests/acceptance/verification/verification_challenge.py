@@ -23,7 +23,7 @@ async def opened_by(world: World, opener: Signer, cast: Cast) -> MatterChallenge
     call = calls.verification_open_challenge(host=cast.hosts[0].address, device=0, lease=None)
     said = (await world.client.do(opener, call)).one(VerificationChallengeOpened)
     assert (said.host, said.device) == (cast.hosts[0].address, 0)
-    assert (said.opener, said.fee) == (opener.address, world.params.challenge_fee)
+    assert (said.opener, said.fee) == (opener.address, 2 * world.params.challenge_fee)
     return MatterChallenge(said.challenge)
 
 

@@ -228,7 +228,9 @@ def _remove(folder: Path) -> None:
     own = [str(_LEASE_DISKS / path.name) for path in images.iterdir()] if images.is_dir() else []
     for top in (*own, str(folder)):
         for point in sorted((p for p in points if p == top or p.startswith(f"{top}/")), reverse=True):
-            subprocess.run(["umount", point], check=False, capture_output=True)
+            # A process that was killed a moment ago may still have a file open there.
+            if subprocess.run(["umount", point], check=False, capture_output=True).returncode != 0:
+                subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
     for top in own:
         shutil.rmtree(top, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -13,6 +13,9 @@ from offchain.schema.manifest_values import format_amount
 from offchain.schema.reasons import SENTENCES, innermost, sentence
 
 _FAILED_ATTEMPT = "{reason}; failures by different providers: {failures}. {bills}"
+_PAYMENT = (
+    "{share} to the provider, {fee} protocol fee ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler)"
+)
 _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
     ("Tasks", "Assigned"): "Assigned: {leases}.",
@@ -55,15 +58,15 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Leases", "Suspended"): "Lease {lease} was stopped at {rate_per_hour} an hour; it lasts until {ends_at}.",
     ("Leases", "Resumed"): "Lease {lease} goes on at {rate_per_hour} an hour; it lasts until {ends_at}.",
     ("Leases", "ReclaimNoticed"): "The provider wants lease {lease} to end at {reclaim_at}.",
-    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: {share} to the provider, {fee} protocol fee"
-    " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler).",
+    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: " + _PAYMENT + ".",
     ("Leases", "BountyPaid"): "{who} closed lease {lease}, which was used up, for {bounty}.",
     (
         "Leases",
         "DataKept",
     ): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
-    ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: {share} to the provider, {fee} protocol fee"
-    " ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler); {refunded} back to the tenant.",
+    ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: "
+    + _PAYMENT
+    + "; {refunded} back to the tenant.",
     ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
     ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} is taken for deleted; its host sent no receipt.",
     ("Verification", "CommitteeDrawn"): "Judges were drawn: {members}.",

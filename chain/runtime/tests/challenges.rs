@@ -36,11 +36,16 @@ fn here() -> HostRecord {
 
 /// Plays on a chain with verifiers and one host that answers challenges.
 fn with_a_host(game: impl FnOnce()) {
+    with_verifiers(VERIFIERS, game);
+}
+
+/// Plays on a chain with one host that answers challenges, and with these verifiers.
+fn with_verifiers(verifiers: core::ops::Range<u8>, game: impl FnOnce()) {
     play(|| {
         join(PROVIDER, HOST);
         let answering = HostRecord { answers_challenges: true, ..here() };
         Hosts::store(&host(HOST), &answering);
-        for who in VERIFIERS {
+        for who in verifiers {
             assert_ok!(Verification::bond_verifier(signed(who)));
         }
         // Verifiers are drawn for challenges of later blocks alone.
@@ -243,18 +248,11 @@ fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
 /// The four accounts are the only verifiers yet.
 #[test]
 fn four_accounts_that_are_the_whole_list_suspend_nobody() {
-    play(|| {
-        join(PROVIDER, HOST);
-        Hosts::store(&host(HOST), &HostRecord { answers_challenges: true, ..here() });
-        for who in ATTACKERS {
-            assert_ok!(Verification::bond_verifier(signed(who)));
-        }
-        System::set_block_number(System::block_number() + 1);
+    with_verifiers(ATTACKERS, || {
         assert_ok!(open(VERIFIER, 0, None));
         draw_committees();
         assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
         assert_eq!((here().status, here().challenged), (HostStatus::Online, None));
-        check();
     });
 }
 

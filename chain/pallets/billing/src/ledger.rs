@@ -133,10 +133,23 @@ impl<T: Config> Ledger<T> {
         escrow: &mut Escrow,
         due: Balance,
     ) -> (Balance, Fee) {
+        let (share, fee) = self.pay_divided(tenant, payees, escrow, due);
+        escrow.pay(share, fee);
+        (share, fee)
+    }
+
+    /// Pays `due` by the fee of an escrow, which the caller updates. Returns the provider's share and the fee, as they were
+    /// paid.
+    pub(crate) fn pay_divided(
+        &mut self,
+        tenant: &AccountId,
+        payees: &Payees,
+        escrow: &Escrow,
+        due: Balance,
+    ) -> (Balance, Fee) {
         let (share_due, fee_due) = escrow.divide(due, payees.settler_ppm());
         let share = self.pay(tenant, &payees.provider, share_due);
         let fee = self.pay_fee(tenant, payees, fee_due);
-        escrow.pay(share, fee);
         (share, fee)
     }
 

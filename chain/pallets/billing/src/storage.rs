@@ -13,9 +13,7 @@ impl<T: Config> Ledger<T> {
         escrow: &mut Escrow,
         due: Balance,
     ) -> (Balance, Fee) {
-        let (share_due, fee_due) = escrow.divide(due, payees.settler_ppm());
-        let share = self.pay(tenant, &payees.provider, share_due);
-        let fee = self.pay_fee(tenant, payees, fee_due);
+        let (share, fee) = self.pay_divided(tenant, payees, escrow, due);
         escrow.pay_storage(share, fee);
         (share, fee)
     }

@@ -81,7 +81,7 @@ impl<T: Config> Pallet<T> {
         if let LeaseState::Retained(until) = kept.lease.state {
             return Self::settle_storage(who, id, kept, until);
         }
-        let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
+        let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::ensure_running(kept)?;
         let until = lease.billed_to(Self::now()).saturating_sub(billing::Pallet::<T>::params().held_back_ms);
         ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
         let due = lease.escrow.due(until, downtime_ms);
@@ -143,7 +143,11 @@ impl<T: Config> Pallet<T> {
 
     /// A running lease of a service or rental. The host's downtime has moved its end already.
     fn running(id: LeaseId) -> Result<Kept, DispatchError> {
-        let mut kept = T::Keeper::read(id)?;
+        Self::ensure_running(T::Keeper::read(id)?)
+    }
+
+    /// A lease that was read already, where it is a running one of a service or rental.
+    fn ensure_running(mut kept: Kept) -> Result<Kept, DispatchError> {
         ensure!(kept.spec.kind != TaskKind::Job, Error::<T>::LeaseOfJob);
         let is_running = matches!(kept.lease.state, LeaseState::Active | LeaseState::Suspended);
         ensure!(is_running, Error::<T>::LeaseNotRunning);

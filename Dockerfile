@@ -15,8 +15,8 @@ FROM python AS unpacked
 WORKDIR /src
 COPY chain/release chain/release
 COPY offchain/__init__.py offchain/__init__.py
-COPY offchain/local offchain/local
-RUN GANTRY_CACHE=/out python3 -m offchain.local.release > /out.txt \
+COPY offchain/devnet offchain/devnet
+RUN GANTRY_CACHE=/out python3 -m offchain.devnet.release > /out.txt \
     && install -D "$(sed -n 1p /out.txt)" /node/gantry-node \
     && install -D -m 644 "$(sed -n 2p /out.txt)" /node/gantry-runtime.wasm
 

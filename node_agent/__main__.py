@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from offchain.link.harmless import LogFormatter
+from offchain.schema.terminal_escaping import LogFormatter
 
 _COMMANDS = {
     "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),

@@ -17,24 +17,24 @@ from node_agent.log_store import LogKey
 from node_agent.pod_notes import PodNotes, Woven
 from node_agent.ports import Driver, DriverError, PodGone
 from node_agent.state_dir import StateDir
-from offchain.link.errors import TheirError
-from offchain.link.p2p import refused
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import Session
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.errors import TheirError
+from offchain.schema.chain_types._generated_chain import (
     HostStatusRetired,
     LeaseStateActive,
     LeaseStatePending,
     LeaseStateRetained,
     LeaseStateSuspended,
 )
-from offchain.schema.ids import lease_parts
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import ManifestError
-from offchain.schema.wire import Answer, Code, Op, Request
-from offchain.schema.wire_ops import INTO_POD, OF_SNAPSHOTS, Args, LogsArgs, SnapshotArgs
-from offchain.schema.wire_snapshot import Act
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.protocol.messages import Answer, Code, Op, Request
+from offchain.schema.protocol.operations import INTO_POD, OF_SNAPSHOTS, Args, LogsArgs, SnapshotArgs
+from offchain.schema.protocol.snapshots import Act
 
 CHUNK: Final = 1 << 18
 MAX_TAIL_BYTES: Final = 4 << 20
@@ -47,7 +47,7 @@ ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 
 
 class Answers:
-    """Authoriser, results and logs for :class:`offchain.link.p2p_host.HostServer`."""
+    """Authoriser, results and logs for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(
         self,

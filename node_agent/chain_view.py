@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable
 
 from node_agent.core.checkpoints import Known, TaskView
 from node_agent.core.values import Lease, LeaseStatus
-from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
+from offchain.schema.chain_types._generated_chain import (
     HostStatusDraining,
     IndexTag,
     LeaseStatePending,
@@ -15,7 +15,7 @@ from offchain.schema._generated_chain import (
     Survival,
     VerificationPolicyAcceptance,
 )
-from offchain.schema.escrow import ends_at
+from offchain.schema.chain_types.escrow import ends_at
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
 """The states of leases that hold something of their host."""

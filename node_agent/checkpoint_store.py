@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from node_agent.core.checkpoints import Kept, Known, PodKey
-from offchain.link.store import Store
-from offchain.link.tar_files import CHUNK, BadArchive, check
+from offchain.adapters.outbox.store import Store
+from offchain.adapters.transport.tar_files import CHUNK, BadArchive, check
 
 LEAVE_FREE_BYTES = 2 << 30
 """So much of the disk is left to others."""

@@ -23,20 +23,20 @@ from node_agent.core.states import Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import PodSpec
 from node_agent.ports import Driver, DriverError, FolderMissing, PodGone, Seed
-from offchain.link import ss58
-from offchain.link.errors import BadReply, ChainUnreachable, GantryError
-from offchain.link.p2p import HostRefused, HostUnreachable
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_copy import get_checkpoint
-from offchain.link.ports import ChainEvent
-from offchain.link.tar_files import BadArchive
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostRecord, ReportCheckpoint, calls
-from offchain.schema.chain import Call
-from offchain.schema.ids import tasks_of_event
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import ManifestError
-from offchain.schema.wire import Code
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys import ss58
+from offchain.adapters.transport.copy import get_checkpoint
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.port import HostRefused, HostUnreachable
+from offchain.adapters.transport.tar_files import BadArchive
+from offchain.errors import BadReply, ChainUnreachable, GantryError
+from offchain.ports import ChainEvent
+from offchain.schema.chain_types._generated_chain import HostRecord, ReportCheckpoint, calls
+from offchain.schema.chain_types.ids import tasks_of_event
+from offchain.schema.chain_types.values import Call
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.protocol.messages import Code
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from typing import Any
 from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.telemetry.hardware import MAX_DEVICES
 from node_agent.telemetry.probe import Reserve
-from offchain.link.errors import OurError
-from offchain.link.harmless import unseen
-from offchain.schema._generated_chain import Ask, Tier
-from offchain.schema.manifest_values import check_address
-from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
+from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import Ask, Tier
+from offchain.schema.manifest.values import check_address
+from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
+from offchain.schema.terminal_escaping import unseen
 
 NAME = "agent.json"
 VERSION = 1

@@ -13,12 +13,12 @@ from contextlib import aclosing
 from typing import Final
 
 from node_agent.core.identity import Foreign, IdentityWatch
-from offchain.link.errors import BadReply, ChainUnreachable, OurError
-from offchain.link.outbox import ERA_BLOCKS, Outbox
-from offchain.link.ports import Block, ChainPort
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostRecord, HostStatusRetired
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import BadReply, ChainUnreachable, OurError
+from offchain.ports import Block, ChainPort
+from offchain.schema.chain_types._generated_chain import HostRecord, HostStatusRetired
 
 log = logging.getLogger(__name__)
 

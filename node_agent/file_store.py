@@ -16,7 +16,7 @@ from pathlib import Path
 
 from node_agent.core.values import SSH_KEYS, PodSpec
 from node_agent.images.logins import parse_login
-from offchain.schema.manifest_types import DeliveredFile
+from offchain.schema.manifest.types import DeliveredFile
 
 MAX_SECRET_BYTES = 1 << 20
 MAX_INPUT_BYTES = 256 << 20

@@ -13,16 +13,16 @@ from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Lease
-from offchain.link.chain_pin import note_block, seen_block
-from offchain.link.continuity import require_continued
-from offchain.link.errors import BadReply, ChainBehind, ChainUnreachable, StoreStuck
-from offchain.link.outbox import Outbox
-from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.link.watcher import Watcher
-from offchain.schema._generated_chain import LeaseStateEnded
-from offchain.schema.ids import TASK_PALLETS, tasks_of_event
+from offchain.adapters.chain.chain_pin import note_block, seen_block
+from offchain.adapters.chain.continuity import require_continued
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import BadReply, ChainBehind, ChainUnreachable, StoreStuck
+from offchain.ports import Block, BlockRef, ChainEvent, ChainPort
+from offchain.schema.chain_types._generated_chain import LeaseStateEnded
+from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from node_agent.core.identity import IdentityWatch
 from node_agent.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
 from node_agent.sender import Sender
 from node_agent.suspension import SuspensionLog
-from offchain.link.errors import BadReply, ChainUnreachable
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import calls
-from offchain.schema.chain import Call
-from offchain.schema.wire import endpoint_text
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import BadReply, ChainUnreachable
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.values import Call
+from offchain.schema.protocol.messages import endpoint_text
 
 log = logging.getLogger(__name__)
 

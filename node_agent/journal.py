@@ -10,9 +10,9 @@ from typing import Protocol
 
 from node_agent.core.states import AgentState
 from node_agent.core.values import Lease
-from offchain.link.errors import BadReply, ChainUnreachable
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.outbox.store import Store
+from offchain.errors import BadReply, ChainUnreachable
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from node_agent.log_lines import MAX_LINE_BYTES, merged
 from node_agent.ports import MAX_LOG_BYTES
-from offchain.link import harmless
+from offchain.schema import terminal_escaping
 
 _CUT = b"[the log was longer; its beginning was not kept]\n"
 _PIECE = 1 << 18
@@ -134,7 +134,7 @@ def _finish(ring: Path, part: Path, written: int, note: str) -> None:
         with ring.open("rb") as taken:
             _unroll(taken, written, file)
         if note:
-            file.write(f"[{harmless.line(note)}]\n".encode())
+            file.write(f"[{terminal_escaping.line(note)}]\n".encode())
         file.flush()
         os.fsync(file.fileno())
 

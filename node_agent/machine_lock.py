@@ -16,7 +16,7 @@ import socket
 import struct
 from typing import Final, Self
 
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 log = logging.getLogger(__name__)
 

@@ -12,15 +12,21 @@ from typing import Any, Protocol
 
 from node_agent.core import netprobe as core
 from node_agent.memory import give_back
-from offchain.link import ss58
-from offchain.link.errors import BadReply, ChainUnreachable
-from offchain.link.p2p import LinkError
-from offchain.link.p2p_attach import places
-from offchain.link.p2p_reach import addresses_of
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostRecord, HostStatusRetired, HostStatusRetiring, calls, storage
-from offchain.schema.chain import Call
-from offchain.schema.wire_gateway import GatewayAddress, is_gateway
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys import ss58
+from offchain.adapters.transport.gateway_registration import places
+from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.routing import addresses_of
+from offchain.errors import BadReply, ChainUnreachable
+from offchain.schema.chain_types._generated_chain import (
+    HostRecord,
+    HostStatusRetired,
+    HostStatusRetiring,
+    calls,
+    storage,
+)
+from offchain.schema.chain_types.values import Call
+from offchain.schema.protocol.gateway import GatewayAddress, is_gateway
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Final
 from node_agent.access.log_lines import stamp, stamp_of_ms
 from node_agent.core.states import Pod
 from node_agent.log_store import LogKey, LogStore
-from offchain.link import harmless
+from offchain.schema import terminal_escaping
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class PodNotes:
         if pod is None:
             return
         key = LogKey(number, pod.lease.created_at_ms)
-        line = stamp_of_ms(self._now_ms()) + f"Z [{harmless.line(text)}]\n".encode()
+        line = stamp_of_ms(self._now_ms()) + f"Z [{terminal_escaping.line(text)}]\n".encode()
         with self._turn:
             try:
                 self._store.note(key, line)

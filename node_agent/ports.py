@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from node_agent.core.values import Ending, Found, Handle, HostFailure, PodSpec, Usage
-from offchain.schema.manifest_types import ResultSpec
-from offchain.schema.wire_snapshot import Snapshot
+from offchain.schema.manifest.types import ResultSpec
+from offchain.schema.protocol.snapshots import Snapshot
 
 MAX_RESULT_BYTES = 16 << 20
 MAX_LOG_BYTES = 32 << 20

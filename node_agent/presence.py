@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from offchain.schema._generated_chain import (
+from offchain.schema.chain_types._generated_chain import (
     HostRecord,
     HostStatusRetired,
     HostStatusUnverified,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from node_agent.core.values import Lease
 from node_agent.ports import Volume
-from offchain.schema.wire import canonical_json
-from offchain.schema.wire_snapshot import Snapshot
+from offchain.schema.protocol.messages import canonical_json
+from offchain.schema.protocol.snapshots import Snapshot
 
 
 def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume], snapshots: Iterable[Snapshot] = ()) -> bytes:

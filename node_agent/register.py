@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.ports import Call, Signer
-from offchain.link.registration import register
-from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor
+from offchain.adapters.chain.registration import register
+from offchain.ports import Call, Signer
+from offchain.schema.chain_types._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor
 
 NETWORK_UNKNOWN = 0
 """Nothing has measured it yet: such a host gets no task that wants a certain speed."""

@@ -22,13 +22,13 @@ from node_agent.pod_logs import PodLogs
 from node_agent.ports import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
 from node_agent.state_dir import StateDir
-from offchain.link.errors import BadKey, TheirError
-from offchain.link.seal import seal
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
-from offchain.schema.chain import Call
-from offchain.schema.manifest_types import ResultSpec
-from offchain.schema.reasons import code
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.sealed_box import seal
+from offchain.errors import BadKey, TheirError
+from offchain.schema.chain_types._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
+from offchain.schema.chain_types.reasons import code
+from offchain.schema.chain_types.values import Call
+from offchain.schema.manifest.types import ResultSpec
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ import asyncio
 import logging
 
 from node_agent.core.values import Outcome
-from offchain.link.errors import StoreStuck
-from offchain.link.outbox import Dead, Failed, Outbox
-from offchain.schema.chain import Call
+from offchain.adapters.outbox.outbox import Dead, Failed, Outbox
+from offchain.errors import StoreStuck
+from offchain.schema.chain_types.values import Call
 
 log = logging.getLogger(__name__)
 

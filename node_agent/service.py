@@ -41,16 +41,16 @@ from node_agent.sender import Sender
 from node_agent.start_notes import StartNotes, waiting_text
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import ChainBehind, OurError
-from offchain.link.keys import Ed25519Signer
-from offchain.link.outbox import Outbox
-from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
-from offchain.link.ports import ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostRecord
-from offchain.schema.chain import Call
-from offchain.schema.wire import Op
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
+from offchain.adapters.transport.port import Transport
+from offchain.errors import ChainBehind, OurError
+from offchain.ports import ChainPort
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.chain_types.values import Call
+from offchain.schema.protocol.messages import Op
 
 log = logging.getLogger(__name__)
 

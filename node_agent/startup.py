@@ -47,19 +47,19 @@ from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
 from node_agent.telemetry.source import Found
 from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
-from offchain.link.chain_pin import expected_genesis, pin_genesis
-from offchain.link.errors import OurError
-from offchain.link.keys import Ed25519Signer, load_host_key
-from offchain.link.open_files import have_open_files
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_reach import Reach, open_direct, open_host
-from offchain.link.p2p_ways import Ways
-from offchain.link.ports import Call, ChainPort
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask, Capabilities, Tier
-from offchain.schema.wire import endpoint_text
-from offchain.schema.wire_gateway import GatewayAddress
+from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer, load_host_key
+from offchain.adapters.transport.fd_limit import have_open_files
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.routing import Reach, open_direct, open_host
+from offchain.errors import OurError
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import Ask, Capabilities, Tier
+from offchain.schema.protocol.gateway import GatewayAddress
+from offchain.schema.protocol.messages import endpoint_text
 
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0

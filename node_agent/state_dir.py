@@ -12,9 +12,9 @@ from node_agent.codec import CodecError, dumps, loads
 from node_agent.core.states import Pod
 from node_agent.file_store import FileStore
 from node_agent.log_store import LogStore
-from offchain.link.errors import OurError, StoreCorrupt
-from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
-from offchain.link.store import Store
+from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
+from offchain.adapters.outbox.store import Store
+from offchain.errors import OurError, StoreCorrupt
 
 HOST_KEY = "host.key"
 _TABLES = [

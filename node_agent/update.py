@@ -27,7 +27,7 @@ from node_agent.install.launch import ROOT
 from node_agent.install.release_trust import Trust
 from node_agent.install.releases import INSTALLED, Release, Releases
 from node_agent.install.service import Service
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 READY_S = 90.0
 """So long a new release may take until it says that it is ready."""

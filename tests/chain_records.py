@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from offchain.link.fake import FakeChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
+from tests.support.fake_chain import FakeChain
 
 GTY = 10**12
 ANY_RATE = 2**128 - 1

@@ -32,8 +32,8 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
-from offchain.schema._generated_chain import GpuPrice
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types._generated_chain import GpuPrice
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import DOCKER, NOTHING, SANDBOXED, escrow
 
 MODELS = st.sampled_from((b"A100", b"T4"))

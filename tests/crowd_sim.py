@@ -19,8 +19,8 @@ from offchain.core import fit
 from offchain.core.conduct.seen import Seen
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
-from offchain.link.ports import Call
-from offchain.schema.ids import lease_id
+from offchain.ports import Call
+from offchain.schema.chain_types.ids import lease_id
 from offchain.services.acts import Verdict
 from offchain.services.scheduler import Scheduler
 from tests.chain_records import escrow

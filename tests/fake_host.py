@@ -23,11 +23,11 @@ from node_agent.service import Agent
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.keys import from_uri
-from offchain.link.p2p_reach import open_host
-from offchain.link.p2p_ways import Ways
-from offchain.link.ports import Signer
-from offchain.schema.wire import endpoint_text
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.routing import open_host
+from offchain.ports import Signer
+from offchain.schema.protocol.messages import endpoint_text
 from tests.chain_records import ask
 from tests.real_chain import Chain, connect
 

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from offchain.link import ss58
-from offchain.link.ports import Block, BlockRef, ChainEvent, DispatchFailure, Inclusion
-from offchain.schema.ids import lease_id
+from offchain.adapters.keys import ss58
+from offchain.ports import Block, BlockRef, ChainEvent, DispatchFailure, Inclusion
+from offchain.schema.chain_types.ids import lease_id
 
 GENESIS = hashlib.sha256(b"genesis").digest()
 BLOCK_MS = 2000

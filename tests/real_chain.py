@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.link.errors import SubmitRefusal, SubmitRefused
-from offchain.link.once import submit_once
-from offchain.link.ports import Block, Call, ChainEvent, SignedExtrinsic, Signer
-from offchain.link.runtime import Runtime
-from offchain.link.substrate import SubstrateChain
-from offchain.local import node_rpc
-from offchain.local.node import Node
-from offchain.local.release import Binaries, binaries
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.devnet import node_rpc
+from offchain.devnet.node import Node
+from offchain.devnet.release import Binaries, binaries
+from offchain.errors import SubmitRefusal, SubmitRefused
+from offchain.ports import Block, Call, ChainEvent, SignedExtrinsic, Signer
 from tests.support.fast_chain import fast
 
 PATIENCE = 120.0

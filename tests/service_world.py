@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.services.acts import Verdict
 from tests.chain_records import Tasks, host_record, lease
+from tests.support.fake_chain import FakeChain
 
 TENANT, PROVIDER, HOST = from_uri("//Charlie").address, from_uri("//Bob").address, from_uri("//Host").address
 MANIFEST = b"""\

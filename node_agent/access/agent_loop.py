@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator
 from node_agent.access.snapshots import SnapshotDriver
 from node_agent.loop_thread import bound_to
 from node_agent.metering.answers import Receipts
-from offchain.schema.receipt import Countersignature, SignedReceipt
-from offchain.schema.wire_snapshot import Snapshot
+from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
+from offchain.schema.protocol.snapshots import Snapshot
 
 
 class BoundSnapshots:

@@ -12,14 +12,14 @@ from typing import Final
 from node_agent.access.resumed import send_from
 from node_agent.chain_view import RUNNABLE, standby_of
 from node_agent.core.checkpoints import Kept, PodKey
-from offchain.link.errors import TheirError
-from offchain.link.p2p import refused
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import Session
-from offchain.link.typed import GantryChain
-from offchain.schema.ids import lease_parts
-from offchain.schema.wire import Code, Op, Request
-from offchain.schema.wire_ops import CheckpointArgs
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.errors import TheirError
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.protocol.messages import Code, Op, Request
+from offchain.schema.protocol.operations import CheckpointArgs
 
 MAX_FILES: Final = 4
 """Files on their way out of this host at once."""
@@ -46,7 +46,7 @@ async def check_asker(chain: GantryChain, request: Request) -> None:
 
 
 class CheckpointAnswers:
-    """A handler for :class:`offchain.link.p2p_host.HostServer`; :func:`check_asker` was asked before.
+    """A handler for :class:`offchain.adapters.transport.host_server.HostServer`; :func:`check_asker` was asked before.
 
     `find` gives the file of a pod with this SHA-256, `path` the place of a file.
     """
@@ -61,7 +61,7 @@ class CheckpointAnswers:
         return {Op.CHECKPOINT: self.checkpoint}
 
     async def checkpoint(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         args = request.args
         assert request.lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, CheckpointArgs)  # noqa: S101  (decoded by its op)

@@ -14,16 +14,16 @@ from node_agent.access.programs import Programs
 from node_agent.access.resumed import send_from
 from node_agent.access.uploads import Upload, Uploads, pieces
 from node_agent.ports import DriverError, EngineBusy, EngineUnreachable, PodGone
-from offchain.link.errors import BadKey
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import HostRefused, refused
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import BULK_WINDOW, WINDOW, Session
-from offchain.link.seal import open_as_host
-from offchain.link.tar_files import COPY_INSIDE, BadArchive, check
-from offchain.schema.wire import Answer, Code, Control, Op, Request, WireError
-from offchain.schema.wire_mux import CONTROL, MAIN
-from offchain.schema.wire_ops import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, PutArgs
+from offchain.adapters.keys.sealed_box import open_as_host
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import BULK_WINDOW, WINDOW, Session
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.tar_files import COPY_INSIDE, BadArchive, check
+from offchain.errors import BadKey
+from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request, WireError
+from offchain.schema.protocol.mux import CONTROL, MAIN
+from offchain.schema.protocol.operations import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, PutArgs
 
 MAX_DIALS: Final = 256
 """TCP connections into the pods of this host at once."""
@@ -37,7 +37,7 @@ Deliver = Callable[[int, str, bytes], Awaitable[None]]
 
 
 class Access:
-    """Handlers for :class:`offchain.link.p2p_host.HostServer`."""
+    """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver) -> None:
         self._pods = pods
@@ -70,7 +70,7 @@ class Access:
         await self._pods.close()
 
     async def exec(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, ExecArgs)
         self._programs.check_room(lease)
         with _explained(lease):
@@ -80,12 +80,12 @@ class Access:
         await self._programs.start(lease, request.account, program, session)
 
     async def attach(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, AttachArgs)
         await self._programs.attach(lease, request.account, args.token, args.received, session)
 
     async def dial(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, DialArgs)
         if self._dials >= MAX_DIALS:
             raise refused(Code.BUSY, f"{MAX_DIALS} connections into pods are open here.", "Close some of them.")
@@ -102,14 +102,14 @@ class Access:
             self._dials -= 1
 
     async def get(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, GetArgs)
         with self._copying(), _explained(lease):
             async with aclosing(self._pods.get(lease, args.service, args.path)) as archive:
                 await send_from(session, archive, args.offset, args.digest, args.path)
 
     async def put(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, PutArgs)
         with self._copying(), _explained(lease):
             hidden = await self._pods.hidden(lease, args.service, args.path)
@@ -135,7 +135,7 @@ class Access:
                 self._uploads.done(upload)
 
     async def deliver(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, DeliverArgs)
         with self._copying():
             session.accept(window=WINDOW)

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from node_agent.access.ports import PathHidden
-from offchain.schema import protected_paths
+from offchain.schema.manifest.parse import protected_paths
 
 KERNEL: Final = frozenset(protected_paths.KERNEL)
 

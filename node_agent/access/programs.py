@@ -10,10 +10,10 @@ from typing import Final
 
 from node_agent.access.ports import ExecSession
 from node_agent.ports import DriverError
-from offchain.link.p2p import HostRefused, refused
-from offchain.link.p2p_peer import WINDOW, Session
-from offchain.schema.wire import Answer, Code, Control, Refusal, WireError
-from offchain.schema.wire_mux import CONTROL, MAIN
+from offchain.adapters.transport.peer import WINDOW, Session
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.schema.protocol.messages import Answer, Code, Control, Refusal, WireError
+from offchain.schema.protocol.mux import CONTROL, MAIN
 
 HOLD_S: Final = 60.0
 """A program whose tenant lost the connection is ended after so long."""

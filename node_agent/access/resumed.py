@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 
-from offchain.link.p2p import refused
-from offchain.link.p2p_peer import Session
-from offchain.schema.wire import Code, Control
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.schema.protocol.messages import Code, Control
 
 
 async def send_from(session: Session, body: AsyncIterator[bytes], offset: int, before: str | None, what: str) -> None:

@@ -14,12 +14,12 @@ from node_agent.core.runs import RESTORABLE
 from node_agent.core.states import Pod
 from node_agent.core.values import TaskKind
 from node_agent.ports import DriverError, EngineBusy, EngineUnreachable, PodGone, SnapshotRefused
-from offchain.link.p2p import refused
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import Session
-from offchain.schema.wire import Code, Op, Request
-from offchain.schema.wire_ops import ImageArgs, SnapshotArgs
-from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.schema.protocol.messages import Code, Op, Request
+from offchain.schema.protocol.operations import ImageArgs, SnapshotArgs
+from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
 
 MAX_ARCHIVES: Final = 2
 """Images on their way out of this host at once."""
@@ -46,7 +46,7 @@ class SnapshotDriver(Protocol):
 
 
 class SnapshotAnswers:
-    """Handlers for :class:`offchain.link.p2p_host.HostServer`. `emit` takes the wish to restore one."""
+    """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`. `emit` takes the wish to restore one."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SnapshotAnswers:
         return {Op.SNAPSHOT: self.snapshot, Op.IMAGE: self.image}
 
     async def snapshot(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = request.lease, request.args
         assert lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, SnapshotArgs)  # noqa: S101  (decoded by its op)
@@ -85,7 +85,7 @@ class SnapshotAnswers:
         await session.write(Snapshots(there, current).encode())
 
     async def image(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.link.p2p_host.Handler`."""
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = request.lease, request.args
         assert lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, ImageArgs)  # noqa: S101  (decoded by its op)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from offchain.link.p2p import refused
-from offchain.schema.wire import Code
+from offchain.adapters.transport.port import refused
+from offchain.schema.protocol.messages import Code
 
 CHUNK: Final = 1 << 20
 KEEP_S: Final = 3600.0

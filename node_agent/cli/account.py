@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offchain.link.typed import LeaseOfTask
-from offchain.schema._generated_chain import Escrow, TaskKind
-from offchain.schema.escrow import owed_by
+from offchain.adapters.chain.typed import LeaseOfTask
+from offchain.schema.chain_types._generated_chain import Escrow, TaskKind
+from offchain.schema.chain_types.escrow import owed_by
 
 PPM = 1_000_000
 AT_SETTLEMENT = ("Reported", "Verified")

@@ -18,10 +18,10 @@ from node_agent.install.service import Service, service_for
 from node_agent.register import ANSWERS_CHALLENGES, hardware_spec
 from node_agent.startup import HARDWARE, Settings, key_of, probe_hardware
 from node_agent.telemetry import hardware as hw
-from offchain.link.errors import OurError
-from offchain.link.registration import change_hardware as changed_call
-from offchain.schema._generated_chain import HostRecord
-from offchain.schema.manifest_values import format_amount
+from offchain.adapters.chain.registration import change_hardware as changed_call
+from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.manifest.values import format_amount
 
 
 @click.command("change-hardware")

@@ -11,7 +11,7 @@ from node_agent.cli.advisories import Component, known, remedies, standing
 from node_agent.drivers.runtimes import OPTION
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.probe import Reserve
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.manifest.values import format_amount
 
 LEAST_ENGINE = (20, 10)
 CDI_ENGINE = (25, 0)

@@ -12,11 +12,11 @@ from node_agent.cli.account import Due
 from node_agent.cli.host_view import read_host
 from node_agent.cli.output import Teller, finish
 from node_agent.startup import Settings, key_of, reached
-from offchain.link.errors import CallFailed
-from offchain.link.ports import Call
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Escrow, calls
-from offchain.schema.manifest_values import format_amount
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import CallFailed
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import Escrow, calls
+from offchain.schema.manifest.values import format_amount
 
 BATCH = 64
 

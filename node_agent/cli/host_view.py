@@ -11,12 +11,12 @@ from pathlib import Path
 from node_agent.beacon import Running, read
 from node_agent.cli.account import Due, Terms, due
 from node_agent.journal import Journal, Total
-from offchain.link.errors import StoreCorrupt
-from offchain.link.ports import ChainPort
-from offchain.link.store import Store
-from offchain.link.typed import Balance, GantryChain, LeaseOfTask
-from offchain.schema._generated_chain import HostRecord, HostsParams
-from offchain.schema.standing import Suspension, suspension_of
+from offchain.adapters.chain.typed import Balance, GantryChain, LeaseOfTask
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreCorrupt
+from offchain.ports import ChainPort
+from offchain.schema.chain_types._generated_chain import HostRecord, HostsParams
+from offchain.schema.chain_types.standing import Suspension, suspension_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,11 +34,11 @@ from node_agent.startup import (
 )
 from node_agent.state_dir import HOST_KEY, StateDir
 from node_agent.telemetry import hardware as hw
-from offchain.link.errors import OurError
-from offchain.link.keys import Ed25519Signer
-from offchain.link.ports import ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask, HostRecord
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.errors import OurError
+from offchain.ports import ChainPort
+from offchain.schema.chain_types._generated_chain import Ask, HostRecord
 
 ONLINE_S = 180.0
 UP_S = 60.0

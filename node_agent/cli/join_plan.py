@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offchain.link.errors import OurError, RefusedError
-from offchain.schema._generated_chain import HostRecord
+from offchain.errors import OurError, RefusedError
+from offchain.schema.chain_types._generated_chain import HostRecord
 
 
 class Step(StrEnum):

@@ -21,10 +21,10 @@ from node_agent.drivers.clear import clear_engine, forget_secrets
 from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of, reached
-from offchain.link.errors import OurError, RefusedError
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
-from offchain.schema.manifest_values import format_amount
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import OurError, RefusedError
+from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
+from offchain.schema.manifest.values import format_amount
 
 
 class LeaveStep(StrEnum):

@@ -28,14 +28,14 @@ from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered
 from node_agent.telemetry.tier import tier_of
-from offchain.link.errors import GantryError, OurError, WrongChain
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import LinkError
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostsParams, Tier
-from offchain.schema.wire import WEBSOCKET
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.port import LinkError
+from offchain.errors import GantryError, OurError, WrongChain
+from offchain.schema.chain_types._generated_chain import HostsParams, Tier
+from offchain.schema.protocol.messages import WEBSOCKET
 
 _ENGINE_TIMEOUT_S = 5
 _DIAL_S = 3.0

@@ -18,12 +18,12 @@ from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.startup import Settings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
-from offchain.link.errors import GantryError
-from offchain.link.harmless import unseen
-from offchain.schema._generated_chain import Ask, BillingUnit, GpuPrice, Tier
-from offchain.schema.manifest_values import parse_amount
-from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
-from offchain.schema.wire_values import WireError
+from offchain.errors import GantryError
+from offchain.schema.chain_types._generated_chain import Ask, BillingUnit, GpuPrice, Tier
+from offchain.schema.manifest.values import parse_amount
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
+from offchain.schema.terminal_escaping import unseen
 
 GTY = 10**12
 PPM = 10**6

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from node_agent.ports import DriverError
-from offchain.link import harmless
-from offchain.link.errors import GantryError
+from offchain.errors import GantryError
+from offchain.schema import terminal_escaping
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Teller:
     def text(self, *lines: str) -> None:
         """Lines for people; nothing with --json."""
         if not self.as_json:
-            click.echo("\n".join(map(harmless.line, lines)))
+            click.echo("\n".join(map(terminal_escaping.line, lines)))
 
     def step(self, step: str, **facts: Any) -> None:
         """A step on the way, for programs; nothing without --json."""
@@ -57,7 +57,7 @@ def finish(work: Coroutine[Any, Any, T], *, as_json: bool = False, away: str = "
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
     except (OSError, sqlite3.Error) as error:
-        click.echo(harmless.text(f"error: {error}.{away}"), err=True)
+        click.echo(terminal_escaping.text(f"error: {error}.{away}"), err=True)
     sys.exit(1)
 
 
@@ -71,7 +71,7 @@ def tell_failure(shown: str, code: str, message: str, remedy: str, *, as_json: b
     """What people are shown, and with --json its parts for programs."""
     if as_json:
         _emit({"error": {"code": code, "message": message, "remedy": remedy}})
-    click.echo(harmless.text(f"error: {shown}"), err=True)
+    click.echo(terminal_escaping.text(f"error: {shown}"), err=True)
 
 
 def _emit(value: dict[str, Any]) -> None:

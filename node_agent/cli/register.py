@@ -11,10 +11,10 @@ from node_agent.cli import options, signing
 from node_agent.cli.output import Teller, finish
 from node_agent.startup import Settings, connected, find_hardware, registration
 from node_agent.state_dir import StateDir
-from offchain.link.errors import RefusedError
-from offchain.link.once import first_of
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask
+from offchain.adapters.chain.submit_once import first_of
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import RefusedError
+from offchain.schema.chain_types._generated_chain import Ask
 
 INCLUDED, FINALIZED = "included", "finalized"
 

@@ -14,12 +14,12 @@ import click
 
 from node_agent.cli.output import Teller
 from node_agent.cli.words import signing_request, wallet_link
-from offchain.link import keystore
-from offchain.link.errors import CallFailed, OurError, RefusedError
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
-from offchain.schema.manifest_values import check_address
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys import keystore
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import CallFailed, OurError, RefusedError
+from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
+from offchain.schema.manifest.values import check_address
 
 TIMEOUT_S = 120.0
 _PASSWORD = "GANTRY_PASSWORD"  # noqa: S105  (the name of a variable)

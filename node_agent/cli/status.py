@@ -18,10 +18,10 @@ from node_agent.install.release_trust import load, shown, version_in_use
 from node_agent.install.releases import Releases
 from node_agent.install.service import Service, service_for
 from node_agent.startup import Settings, key_of, reached
-from offchain.link import harmless
-from offchain.link.errors import OurError
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.standing import challenges_text
+from offchain.errors import OurError
+from offchain.schema import terminal_escaping
+from offchain.schema.chain_types.standing import challenges_text
+from offchain.schema.manifest.values import format_amount
 
 
 @click.command()
@@ -53,7 +53,7 @@ def logs(settings: Settings, lines: int, *, follow: bool) -> None:
         service = service_for(settings.state, options.DEFAULT_STATE)
         # Blocking is right here: nothing else goes on.
         for line in service.log(lines, follow=follow):
-            click.echo(harmless.line(line))
+            click.echo(terminal_escaping.line(line))
 
     with contextlib.suppress(BrokenPipeError):
         finish(work())

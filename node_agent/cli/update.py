@@ -13,7 +13,7 @@ from node_agent.install.release_trust import shown
 from node_agent.install.releases import Releases
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 
 class Digest(click.ParamType[str]):

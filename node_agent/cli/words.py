@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from offchain.link.ports import Call
-from offchain.schema.manifest_values import format_amount
+from offchain.ports import Call
+from offchain.schema.manifest.values import format_amount
 
 _AMOUNTS = frozenset({"amount", "per_hour", "bond"})
 _WALLET = "https://polkadot.js.org/apps/"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import Manifest, ManifestError
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
 
 
 @dataclass(frozen=True, slots=True)

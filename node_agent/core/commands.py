@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from node_agent.core.values import Handle, HostFailure, PodSpec, Usage
-from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.manifest.types import ResultSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.link.ports import Block, ChainEvent
+from offchain.ports import Block, ChainEvent
 
 FREE = ("SkipFeelessPayment", "FeeSkipped", "origin")
 PAID = ("TransactionPayment", "TransactionFeePaid", "who")

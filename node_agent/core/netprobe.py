@@ -19,7 +19,7 @@ from statistics import median, median_high
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from offchain.schema.wire_gateway import is_gateway
+from offchain.schema.protocol.gateway import is_gateway
 
 PEERS_A_ROUND = 3
 ROUND_MS = 600_000

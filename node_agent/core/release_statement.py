@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn, Protocol
 
-from offchain.link.errors import TheirError
-from offchain.link.keys import verify
-from offchain.schema.wire_values import canonical_json
+from offchain.adapters.keys.signer import verify
+from offchain.errors import TheirError
+from offchain.schema.protocol.fields import canonical_json
 
 DOMAIN = b"gantry/agent-release/v1\0"
 FORMAT = 1

@@ -11,7 +11,7 @@ from typing import Final
 
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import Lease
-from offchain.schema.manifest_types import WHOLE_GPU
+from offchain.schema.manifest.types import WHOLE_GPU
 
 _ELSEWHERE: Final = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.SUSPENDING, Phase.SUSPENDED})
 _COMING: Final = frozenset({Phase.AWAITING, Phase.PREPARING})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offchain.schema._generated_chain import HostFailure, TaskKind, Usage
-from offchain.schema.manifest_types import (
+from offchain.schema.chain_types._generated_chain import HostFailure, TaskKind, Usage
+from offchain.schema.manifest.types import (
     WHOLE_GPU,
     CheckpointSpec,
     RegistryLogin,

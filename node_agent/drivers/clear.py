@@ -23,7 +23,7 @@ from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lease_disks import DiskError
 from node_agent.file_store import secrets_folder
 from node_agent.state_dir import HOST_KEY
-from offchain.link.keys import load_host_key
+from offchain.adapters.keys.signer import load_host_key
 
 
 def clear_engine(url: str | None, host: str, *, data: bool) -> None:

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from offchain.schema.protected_paths import GATE, INIT, plain_path, protected_folder
+from offchain.schema.manifest.protected_paths import GATE, INIT, plain_path, protected_folder
 
 BEFORE: Final = (GATE, INIT, "--")
 """The words before the command line of a container that has a gate (see :mod:`node_agent.drivers.docker_gate`)."""

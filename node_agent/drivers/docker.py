@@ -56,8 +56,8 @@ from node_agent.ports import (
     SnapshotRefused,
     Volume,
 )
-from offchain.schema.manifest_types import ResultSpec
-from offchain.schema.wire_snapshot import Snapshot
+from offchain.schema.manifest.types import ResultSpec
+from offchain.schema.protocol.snapshots import Snapshot
 
 log = logging.getLogger(__name__)
 

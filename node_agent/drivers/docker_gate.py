@@ -26,7 +26,7 @@ from docker.types import Mount
 from node_agent.drivers.command_line import BEFORE, CHECK, command_line
 from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Mounted, Wanted, parse_mounts
 from node_agent.drivers.static_program import elf, is_static
-from offchain.schema.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
+from offchain.schema.manifest.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import docker
 
 from node_agent.drivers.docker_spec import LOG_FILE_MIB, MIB
 from node_agent.ports import MAX_RESULT_BYTES, Collected
-from offchain.link.tar_members import BadArchive, Kind, Members
+from offchain.adapters.transport.tar_members import BadArchive, Kind, Members
 
 LOG_LINE_OVERHEAD = 80
 """Bytes the engine's log file needs for each line beside the line itself, about."""

@@ -21,7 +21,7 @@ from node_agent.drivers.docker_data import DockerData, snapshots_on
 from node_agent.drivers.docker_engine import Engine
 from node_agent.images.ports import SNAPSHOT_MARK
 from node_agent.ports import ImageUnavailable, PodGone, SnapshotRefused
-from offchain.schema.wire_snapshot import MAX_SNAPSHOTS, Snapshot
+from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
 
 COMMIT_TIMEOUT_S = 3600
 """The engine reads and writes all that changed; a large file system on a slow disk takes its time."""

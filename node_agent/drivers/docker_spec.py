@@ -15,8 +15,8 @@ from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
 from node_agent.drivers.cdi import name_of
 from node_agent.drivers.runtimes import Runtime
 from node_agent.drivers.seccomp_profile import SECURITY_OPTION
-from offchain.schema.manifest_types import WHOLE_GPU
-from offchain.schema.protected_paths import NOTICES
+from offchain.schema.manifest.protected_paths import NOTICES
+from offchain.schema.manifest.types import WHOLE_GPU
 
 MIB = 1 << 20
 NANOSECONDS = 1_000_000

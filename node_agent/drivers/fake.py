@@ -26,8 +26,8 @@ from node_agent.ports import (
     SnapshotRefused,
     Volume,
 )
-from offchain.schema.manifest_types import ResultSpec
-from offchain.schema.wire_snapshot import MAX_SNAPSHOTS, Snapshot
+from offchain.schema.manifest.types import ResultSpec
+from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
 
 HANDLE_VERSION = 2
 _STAMP = b"1970-01-01T00:00:00.000000000Z "

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from node_agent.drivers.command_line import program_path, tenants_command
-from offchain.schema.protected_paths import AGENT_FILES, KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
+from offchain.schema.manifest.protected_paths import (
+    AGENT_FILES,
+    KERNEL,
+    NOTICES,
+    SHARED_MEMORY,
+    plain_path,
+    protected_folder,
+)
 
 MAX_VOLUMES: Final = 64
 """The most volumes that an image may ask for: the engine makes each of them for each container."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.schema.protected_paths import AGENT_FILES, NOTICES, SHARED_MEMORY, protected_folder
+from offchain.schema.manifest.protected_paths import AGENT_FILES, NOTICES, SHARED_MEMORY, protected_folder
 
 MASKED: Final = (
     "/proc/acpi",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from offchain.schema.manifest_types import DOCKER_HUB, ImageRef
+from offchain.schema.manifest.types import DOCKER_HUB, ImageRef
 
 PAUSES_S = (1.0, 3.0, 9.0, 20.0)
 """After each round in which all that went wrong may pass."""

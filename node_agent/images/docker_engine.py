@@ -25,7 +25,7 @@ from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import MAX_PULLS
 from node_agent.loop_thread import LoopThread
 from node_agent.ports import EngineBusy, EngineUnreachable
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 CALL_TIMEOUT_S = 60
 SILENCE_S = 300

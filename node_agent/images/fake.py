@@ -9,7 +9,7 @@ from node_agent.images.decide import Disk, Fault, Held, Platform
 from node_agent.images.logins import NOBODY, Access
 from node_agent.images.ports import Came, GoOn, LocalImage, Pulled, PullRefused
 from node_agent.ports import EngineUnreachable
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 LINUX = Platform("linux", "amd64")
 

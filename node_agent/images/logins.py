@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from node_agent.images.decide import Held
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 MAX_LOGIN_BYTES = 4096
 MAX_CLAIMS = 65_536

@@ -11,7 +11,7 @@ from typing import Protocol
 from node_agent.images.decide import Disk, Fault, Held, Platform
 from node_agent.images.logins import NOBODY, Access
 from node_agent.ports import PullProgress
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 SNAPSHOT_MARK = "gantry-snapshot "
 """What the comment on an image begins with that is a snapshot of a tenant's container: no manifest names it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
-from offchain.schema.manifest_types import DOCKER_HUB, ImageRef
+from offchain.schema.manifest.types import DOCKER_HUB, ImageRef
 
 MAX_URL = 8192
 """Characters of an address that a registry names."""

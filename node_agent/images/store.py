@@ -14,7 +14,7 @@ from node_agent.images.decide import Disk, Fault, GiveUp, Held, Mirror, Pause, P
 from node_agent.images.logins import NOBODY, Access
 from node_agent.images.ports import ImageEngine, LocalImage, Pulled, PullRefused
 from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, PullProgress, ResourcesUnavailable
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 MAX_PULLS = 3
 MAX_PULLS_OF_ACCOUNT = 2

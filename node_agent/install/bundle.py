@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from node_agent import VERSION
 from node_agent.core.release_statement import Version, parse_keys, parse_version
 from node_agent.install.launch import ROOT
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 PACKAGES = ("node_agent", "offchain")
 LOCK = "requirements.lock"

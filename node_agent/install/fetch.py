@@ -12,7 +12,7 @@ import aiohttp
 
 from node_agent.core.release_statement import MAX_STATEMENT_BYTES
 from node_agent.install.bundle import MAX_BUNDLE_BYTES
-from offchain.link.errors import OurError, TheirError
+from offchain.errors import OurError, TheirError
 
 _DOWNLOAD_S = 600.0
 _ELSEWHERE = "Give a file or an https address."

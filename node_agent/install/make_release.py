@@ -16,9 +16,9 @@ from node_agent import VERSION
 from node_agent.core.release_statement import Statement, parse_key, parse_keys, parse_version, sign
 from node_agent.install.bundle import build
 from node_agent.install.fetch import statement_beside
-from offchain.link import secret_file
-from offchain.link.errors import BadKey, GantryError
-from offchain.link.keys import Ed25519Signer
+from offchain.adapters.keys import secret_file
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.errors import BadKey, GantryError
 
 _SEED_BYTES = 32
 

@@ -30,7 +30,7 @@ from node_agent.core.release_statement import (
 from node_agent.install.bundle import facts_of
 from node_agent.install.fetch import fetch_statement, statement_beside
 from node_agent.install.releases import INSTALLED, Releases
-from offchain.link.errors import OurError, TheirError
+from offchain.errors import OurError, TheirError
 
 NAME = "release-keys.json"
 FORMAT = 1

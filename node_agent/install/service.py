@@ -17,7 +17,7 @@ from node_agent.install.launch import ROOT
 from node_agent.install.logfile import tail
 from node_agent.install.systemd import SystemdService, has_systemd, unit_name
 from node_agent.process import end, is_same
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 START_S = 30.0
 STOP_S = supervise.STOP_S + 10.0
@@ -25,7 +25,7 @@ _FOLLOW_S = 0.5
 
 
 class Service(Protocol):
-    """One agent's service. Every method may be called again. Raises :class:`offchain.link.errors.OurError`."""
+    """One agent's service. Every method may be called again. Raises :class:`offchain.errors.OurError`."""
 
     @property
     def kind(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from node_agent.install.launch import ROOT
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 UNITS = Path("/etc/systemd/system")
 BOOTED = Path("/run/systemd/system")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from offchain.link.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
-from offchain.link.keys import ss58_decode, verify
-from offchain.link.p2p import HostRefused, refused
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import Session
-from offchain.schema.receipt import Countersignature, SignedReceipt
-from offchain.schema.wire import Answer, Code, Control, Op, Request
-from offchain.schema.wire_ops import ReceiptArgs
+from offchain.adapters.keys.signer import ss58_decode, verify
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
+from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request
+from offchain.schema.protocol.operations import ReceiptArgs
+from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
 
 
 class Receipts(Protocol):

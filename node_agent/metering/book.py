@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from node_agent.codec import CodecError, dumps, loads
 from node_agent.metering.core import Metered
-from offchain.link.errors import StoreCorrupt
-from offchain.link.store import Store
-from offchain.schema._generated_chain import Escrow, Usage
-from offchain.schema.receipt import SignedReceipt
-from offchain.schema.wire_values import WireError
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreCorrupt
+from offchain.schema.chain_types._generated_chain import Escrow, Usage
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.receipt import SignedReceipt
 
 KEEP_MS = 30 * 24 * 3_600_000
 """Sums and receipts of leases that are over are kept this long."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from offchain.schema.receipt import MIB, Totals
+from offchain.schema.protocol.receipt import MIB, Totals
 
 LONGEST_GAP_MS: Final = 60_000
 FIRST_MS: Final = 10_000

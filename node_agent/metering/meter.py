@@ -17,12 +17,12 @@ from node_agent.metering.core import Gpu, Run, Sample, fold
 from node_agent.metering.ports import Gauge, GpuGauge, Moment
 from node_agent.metering.write import ended, receipt_of
 from node_agent.ports import DriverError
-from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
-from offchain.link.keys import Ed25519Signer
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema._generated_chain import HostRecord
-from offchain.schema.receipt import Countersignature, SignedReceipt
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.outbox.store import Store
+from offchain.errors import BadReply, ChainUnreachable, StoreStuck
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from node_agent.metering.book import Entry
-from offchain.link.typed import LeaseOfTask
-from offchain.schema import _generated_chain as gen
-from offchain.schema.receipt import Receipt, Totals
-from offchain.schema.receipt_bill import ended_bill, running_bill
+from offchain.adapters.chain.typed import LeaseOfTask
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.receipt import Receipt, Totals
+from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
 
 
 def receipt_of(

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.link.errors import OurError
-from offchain.schema._generated_chain import Capabilities, Tier
+from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
 PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16

@@ -12,7 +12,7 @@ from typing import Any
 from node_agent.core.devices import Gone, Observation, Well, Xid
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, Device
 from node_agent.telemetry.source import Found
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 VENDOR = "Nvidia"
 SONAME = "libnvidia-ml.so.1"

@@ -11,7 +11,7 @@ from node_agent.telemetry.hardware import MAX_DEVICES, Device, Hardware
 from node_agent.telemetry.nvml import Nvml
 from node_agent.telemetry.source import DeviceSource, Found
 from node_agent.telemetry.tier import capabilities_of, tier_of
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -22,7 +22,7 @@ class DeviceSource(Protocol):
     """One vendor's driver. Methods block for as long as the driver takes; call them from a thread."""
 
     def devices(self) -> tuple[Found, ...]:
-        """What there is now. Raises :class:`offchain.link.errors.OurError` where the driver is there and fails."""
+        """What there is now. Raises :class:`offchain.errors.OurError` where the driver is there and fails."""
         ...
 
     def look(self, uuids: Sequence[str | None]) -> list[Observation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from node_agent.telemetry.hardware import Device
-from offchain.schema._generated_chain import Capabilities, Tier
+from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
 _DATACENTER = frozenset((
     "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",

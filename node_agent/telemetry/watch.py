@@ -14,10 +14,10 @@ from node_agent.config import write_private
 from node_agent.core import devices as core
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.source import DeviceSource
-from offchain.link.errors import BadReply, ChainUnreachable
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import calls, storage
-from offchain.schema.chain import Call
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import BadReply, ChainUnreachable
+from offchain.schema.chain_types._generated_chain import calls, storage
+from offchain.schema.chain_types.values import Call
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
+from offchain.adapters.keys import ss58
 from offchain.cli.failures import CliError
-from offchain.link import ss58
-from offchain.link.ports import Signer
+from offchain.ports import Signer
 
 _WELL_KNOWN = ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie", "One", "Two")
 _DEVELOPMENT = re.compile(rf"//({'|'.join(_WELL_KNOWN)})(//stash)?")
@@ -43,7 +43,7 @@ def seal_key_path(name: str) -> Path:
 
 def open_seal_key(text: str) -> bytes:
     """The private seal key of this name, or in this file."""
-    from offchain.link.seal import load_seal_key  # noqa: PLC0415  (only for sealed results)
+    from offchain.adapters.keys.sealed_box import load_seal_key  # noqa: PLC0415  (only for sealed results)
 
     if "/" in text or not (path := seal_key_path(text)).is_file():
         path = Path(text).expanduser()
@@ -91,7 +91,7 @@ def open_account(account: str | None, password_file: str | None) -> Signer:
             raise CliError(f"{text} is an address; its key is not here.", "Give the account's name or keystore file.")
         _unknown(text)
         raise AssertionError
-    from offchain.link import keystore  # noqa: PLC0415  (only needed to sign)
+    from offchain.adapters.keys import keystore
 
     return keystore.load(path, read_password(password_file, f"Password of {path.stem}"))
 
@@ -141,9 +141,9 @@ def _development(text: str) -> Signer:
             f"Use one of {names}, or a keystore: gantry account import NAME.",
             code="bad_key",
         )
-    from offchain.link import keys  # noqa: PLC0415  (only needed to sign)
+    from offchain.adapters.keys import signer
 
-    return keys.from_uri(text)
+    return signer.from_uri(text)
 
 
 def _path_of(text: str) -> Path | None:

@@ -10,7 +10,7 @@ from offchain.cli.output import emit, say
 from offchain.cli.session import Included, connected, run, send
 from offchain.cli.story import event_text
 from offchain.cli.views import TaskView, read_task
-from offchain.link.ports import Call, ChainPort
+from offchain.ports import Call, ChainPort
 
 Wanted = Callable[[ChainPort, TaskView], Awaitable[list[Call]]]
 """The calls, from the task as it is; CliError where it cannot be done."""

@@ -14,7 +14,7 @@ from offchain.indexer import queries
 from offchain.indexer.database import IndexFault
 from offchain.indexer.index import read_meta
 from offchain.indexer.plain import unpack, with_bytes
-from offchain.link.ports import ChainEvent
+from offchain.ports import ChainEvent
 
 _MOST: Final = 1000
 _NAMES: Final = frozenset(

@@ -16,8 +16,8 @@ from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.rate import deposit
 from offchain.core.vacancy import emptied
 from offchain.core.values import Host, HostStatus, Layout
-from offchain.schema._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
+from offchain.schema.manifest.values import format_amount
 
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1

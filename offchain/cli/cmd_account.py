@@ -12,7 +12,7 @@ from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress, table
 from offchain.cli.session import connected, run
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.manifest.values import format_amount
 
 
 @click.group(
@@ -114,7 +114,7 @@ def import_(
       gantry account import ben                        (asks for the words, which are not shown)
       gantry account import ben < words.txt
     """
-    from offchain.link import keystore as keystores  # noqa: PLC0415  (only needed here)
+    from offchain.adapters.keys import keystore as keystores
 
     if keystore is None:
         phrase = click.prompt("Secret words", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
@@ -140,7 +140,7 @@ def seal_key(name: str, as_json: bool) -> None:
     Example:
       gantry account seal-key mine
     """
-    from offchain.link.seal import load_seal_key, new_seal_key, public_of  # noqa: PLC0415  (only needed here)
+    from offchain.adapters.keys.sealed_box import load_seal_key, new_seal_key, public_of  # noqa: PLC0415  (only needed here)
 
     path = accounts.seal_key_path(name)
     made = not path.exists()
@@ -189,7 +189,8 @@ def _new_path(name: str) -> Path:
 
 
 def _save(name: str, phrase: str, crypto: str, password_file: str | None) -> Path:
-    from offchain.link import keys, keystore  # noqa: PLC0415  (only needed here)
+    from offchain.adapters.keys import keystore
+    from offchain.adapters.keys import signer as keys
 
     path = _new_path(name)
     signer: Any = keys.from_uri(phrase, "ed25519" if crypto == "ed25519" else "sr25519")

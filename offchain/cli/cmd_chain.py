@@ -12,8 +12,8 @@ from offchain.cli.inspect import Story, Tell, host_story, lease_story, task_stor
 from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
-from offchain.link.ports import ChainPort
-from offchain.schema.manifest_values import format_amount
+from offchain.ports import ChainPort
+from offchain.schema.manifest.values import format_amount
 
 
 @click.group()

@@ -137,13 +137,13 @@ def _side(text: str) -> Remote | Path:
 
 
 async def _in(pod: Pod, source: Path, path: str, service: str | None, meter: Meter) -> str:
-    from offchain.link import p2p_copy, tar_files  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport import copy, tar_files
 
     target = _target(source, path)
     packing = await asyncio.to_thread(tar_files.plan, source, target.name)
     for skipped in packing.skipped:
         progress(f"{skipped} is neither a file nor a folder nor a link: left out.")
-    await p2p_copy.put(pod.client, pod.lease.id, str(target.parent), service, packing, meter)
+    await copy.put(pod.client, pod.lease.id, str(target.parent), service, packing, meter)
     return str(target)
 
 
@@ -155,10 +155,10 @@ def _target(source: Path, path: str) -> PurePosixPath:
 
 
 async def _out(pod: Pod, path: str, wanted: Path, service: str | None, meter: Meter) -> str:
-    from offchain.link import p2p_copy, tar_files  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport import copy, tar_files
 
     target, part = _places(pod.lease.id, service, path, wanted)
-    await p2p_copy.get(pod.client, pod.lease.id, path, service, part, meter)
+    await copy.get(pod.client, pod.lease.id, path, service, part, meter)
     await asyncio.to_thread(_unpack, tar_files, part, target)
     return str(target)
 

@@ -13,7 +13,7 @@ from offchain.cli.hostlink import host_of, lease_of
 from offchain.cli.output import emit, progress
 from offchain.cli.session import connected, run
 from offchain.cli.views import LeaseView, TaskView, read_task
-from offchain.schema.wire_ops import MAX_SEALED
+from offchain.schema.protocol.operations import MAX_SEALED
 
 _LIVE = ("Pending", "Active")
 

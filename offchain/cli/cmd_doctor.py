@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import click
 
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import from_uri
 from offchain.cli import accounts, network, options
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.core.audit import Report
-from offchain.link import ss58
-from offchain.link.keys import from_uri
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.wire_gateway import parse_gateway
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.protocol.gateway import parse_gateway
 from offchain.services.audit import audit_chain
 
 
@@ -83,8 +83,8 @@ def _python() -> Finding:
 
 
 def _engine() -> Finding:
-    from offchain.local import engine  # noqa: PLC0415  (only here)
-    from offchain.local.places import LocalError, Places  # noqa: PLC0415
+    from offchain.devnet import engine  # noqa: PLC0415  (only here)
+    from offchain.devnet.places import LocalError, Places  # noqa: PLC0415
 
     refused: LocalError | None = None
     found = None
@@ -110,7 +110,7 @@ def _engine() -> Finding:
 
 def _half_removed() -> list[str]:
     """Networks that keep this machine's own engine from starting, as far as this user may look."""
-    from offchain.local import engine_store  # noqa: PLC0415  (only here)
+    from offchain.devnet import engine_store  # noqa: PLC0415  (only here)
 
     try:
         return engine_store.half_removed(engine_store.system_data())
@@ -119,7 +119,7 @@ def _half_removed() -> list[str]:
 
 
 def _mend_engine(*, as_json: bool) -> None:
-    from offchain.local import engine_store  # noqa: PLC0415  (only here)
+    from offchain.devnet import engine_store  # noqa: PLC0415  (only here)
 
     folder = engine_store.system_data()
     try:
@@ -139,8 +139,8 @@ def _mend_engine(*, as_json: bool) -> None:
 
 
 def _release() -> Finding:
-    from offchain.local.places import LocalError  # noqa: PLC0415  (only here)
-    from offchain.local.release import binaries  # noqa: PLC0415
+    from offchain.devnet.places import LocalError  # noqa: PLC0415  (only here)
+    from offchain.devnet.release import binaries  # noqa: PLC0415
 
     try:
         return Finding("Node", good=True, said=str(binaries().node))
@@ -176,8 +176,8 @@ def _gateways(url: str | None) -> list[Finding]:
 
 
 def _gateway(url: str | None, address: str) -> Finding:
-    from offchain.link.p2p_attach import places  # noqa: PLC0415  (the transport is slow to load)
-    from offchain.link.p2p_reach import open_direct  # noqa: PLC0415
+    from offchain.adapters.transport.gateway_registration import places  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
     async def work() -> float:
         async with connected(url) as chain:

@@ -13,11 +13,11 @@ from offchain.cli.failures import CliError
 from offchain.cli.hostlink import pod_of, pod_option, service_option
 from offchain.cli.output import emit, progress
 from offchain.cli.session import run
-from offchain.schema.wire_mux import ERR
-from offchain.schema.wire_ops import ExecArgs
+from offchain.schema.protocol.mux import ERR
+from offchain.schema.protocol.operations import ExecArgs
 
 if TYPE_CHECKING:
-    from offchain.link.p2p_program import RemoteProgram
+    from offchain.adapters.transport.remote_program import RemoteProgram
 
 _MOST_JSON = 16 << 20
 

@@ -15,11 +15,11 @@ from offchain.cli.failures import CliError
 from offchain.cli.hostlink import pod_of, pod_option
 from offchain.cli.output import emit, progress
 from offchain.cli.session import run
-from offchain.link.errors import GantryError
-from offchain.schema.wire import Code
+from offchain.errors import GantryError
+from offchain.schema.protocol.messages import Code
 
 if TYPE_CHECKING:
-    from offchain.link.p2p_peer import Session
+    from offchain.adapters.transport.peer import Session
 
 _PIECE = 1 << 17
 _FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})

@@ -18,8 +18,8 @@ from offchain.indexer.index import replayed_digest, stored_digest
 from offchain.indexer.plain import unpack, with_bytes
 from offchain.indexer.queries import Filter, Happened, Moved
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
-from offchain.link.ports import ChainEvent, DispatchFailure
-from offchain.schema.manifest_values import format_amount
+from offchain.ports import ChainEvent, DispatchFailure
+from offchain.schema.manifest.values import format_amount
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LIMIT = 1000

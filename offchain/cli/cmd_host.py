@@ -13,9 +13,9 @@ from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import HostView, read_host, read_hosts, score_text, text_of
-from offchain.schema._generated_chain import calls
-from offchain.schema.manifest_values import format_amount, parse_duration
-from offchain.schema.standing import challenges_text
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.standing import challenges_text
+from offchain.schema.manifest.values import format_amount, parse_duration
 
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")

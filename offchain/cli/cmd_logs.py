@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import click
 
+from offchain.adapters.transport.port import LinkError
 from offchain.cli import accounts, options
 from offchain.cli.hostlink import pod_of, pod_option, reached
 from offchain.cli.next_run import next_run, still_runs
 from offchain.cli.output import Screen, progress
 from offchain.cli.session import run
-from offchain.link.p2p import LinkError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

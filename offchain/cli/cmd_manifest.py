@@ -8,7 +8,7 @@ from offchain.cli import options
 from offchain.cli.cmd_submit import load
 from offchain.cli.manifest_text import deposit_text, manifest_lines, plain_manifest, service_lines
 from offchain.cli.output import Screen, details, emit, say
-from offchain.schema.manifest_task import manifest_digest
+from offchain.schema.manifest.task_spec import manifest_digest
 
 
 @click.group()

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
+from offchain.adapters.outbox.admin import Desk, Entry
+from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.store import Store
 from offchain.cli import network, options
 from offchain.cli.failures import CliError
 from offchain.cli.output import emit, say, table
 from offchain.cli.story import plain_fields
-from offchain.link.desk import Desk, Entry
-from offchain.link.intent_values import State
-from offchain.link.store import Store
 
 _DATABASES = ("worker.db", "agent.db")
 _STATE_DIR = click.option(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import accounts, options
 from offchain.cli.cmd_forward import Ports, listening
 from offchain.cli.cmd_submit import load
@@ -19,8 +20,7 @@ from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.service_texts import plain_service, service_lines
 from offchain.cli.session import connected, run
 from offchain.cli.updating import Asked, update_to
-from offchain.link.typed import GantryChain
-from offchain.schema.manifest_version import plain
+from offchain.schema.manifest.version import plain
 from offchain.services.front import Front
 from offchain.services.updates import PATIENCE_MS, SETTLE_MS, Result
 from offchain.services.versions import Service, named, services_of

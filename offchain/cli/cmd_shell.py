@@ -14,11 +14,11 @@ from offchain.cli.cmd_exec import leave
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import pod_of, pod_option, service_option
 from offchain.cli.session import run
-from offchain.link.harmless import line
-from offchain.schema.wire_ops import ExecArgs
+from offchain.schema.protocol.operations import ExecArgs
+from offchain.schema.terminal_escaping import line
 
 if TYPE_CHECKING:
-    from offchain.link.p2p_program import RemoteProgram
+    from offchain.adapters.transport.remote_program import RemoteProgram
 
 _DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi")
 

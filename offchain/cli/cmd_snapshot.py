@@ -18,8 +18,8 @@ from offchain.cli.failures import CliError
 from offchain.cli.hostlink import Pod, pod_of
 from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import run
-from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots, snapshot_name
-from offchain.schema.wire_values import WireError
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots, snapshot_name
 
 T = TypeVar("T")
 _NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
@@ -168,7 +168,7 @@ def _save(
     as_json: bool,
 ) -> None:
     """Fetch a snapshot's image into a file."""
-    from offchain.link import p2p_copy  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport import copy
 
     if target.exists():
         raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
@@ -179,7 +179,7 @@ def _save(
         # Named by the image too, so that what came of another one is not gone on with.
         key = hashlib.sha256(repr((pod.lease.id, found.digest)).encode()).hexdigest()[:12]
         part = target.parent / f".{target.name}.{key}.gantry-part"
-        await p2p_copy.get_image(pod.client, pod.lease.id, found.name, part, meter)
+        await copy.get_image(pod.client, pod.lease.id, found.name, part, meter)
         await asyncio.to_thread(part.replace, target)
         return found
 

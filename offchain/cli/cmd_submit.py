@@ -23,12 +23,12 @@ from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import TaskView, score_text
 from offchain.core.queues.tree import Tree, tree
-from offchain.link.ports import BlockRef, ChainPort, Signer
-from offchain.schema._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest import Manifest, parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.manifest_variables import resolve
+from offchain.ports import BlockRef, ChainPort, Signer
+from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.manifest.variables import resolve
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
@@ -160,7 +160,7 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
     """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
-    from offchain.link.typed import GantryChain  # noqa: PLC0415
+    from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
 
     typed = GantryChain(chain)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.acting import act
 from offchain.cli.cmd_logs import logs
@@ -23,11 +24,10 @@ from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.waiting import Waited, waited_for, waiting_text
-from offchain.link.ports import Call, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import IndexTag, Survival
-from offchain.schema.manifest_types import Survival as Word
-from offchain.schema.manifest_values import format_amount
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import IndexTag, Survival
+from offchain.schema.manifest.types import Survival as Word
+from offchain.schema.manifest.values import format_amount
 
 _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.RESTART: "restart",
@@ -211,7 +211,7 @@ def result(
     lease, data = run(work())
     digest = lease.result_digest.hex() if lease.result_digest else ""
     if private is not None:
-        from offchain.link.seal import open_sealed  # noqa: PLC0415  (only for sealed results)
+        from offchain.adapters.keys.sealed_box import open_sealed  # noqa: PLC0415  (only for sealed results)
 
         data = open_sealed(private, data)
     if output is not None:

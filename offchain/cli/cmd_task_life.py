@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import options
 from offchain.cli.acting import act, told
 from offchain.cli.failures import CliError
 from offchain.cli.views import LeaseView, TaskView
 from offchain.core.rate import storage_rate_per_hour
-from offchain.link.ports import Call, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import calls
-from offchain.schema.manifest_values import parse_amount, parse_duration
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.values import parse_amount, parse_duration
 
 MAX_PODS = 16
 _NUMBER = click.argument("number", type=click.IntRange(0))

@@ -7,15 +7,15 @@ from typing import Final
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import options
 from offchain.cli.acting import act, told
 from offchain.cli.failures import CliError
 from offchain.cli.views import LeaseView, TaskView
 from offchain.core.fit import Fit, fit
-from offchain.link.ports import Call, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest_values import format_amount
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.manifest.values import format_amount
 from offchain.services.records import host_of
 
 _RUNS: Final = ("Pending", "Active")

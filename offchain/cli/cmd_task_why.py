@@ -15,8 +15,8 @@ from offchain.cli.outlooks import Asked, outlook_at
 from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run
 from offchain.core.values import TaskState
-from offchain.link.ports import ChainPort
-from offchain.schema.ids import lease_parts
+from offchain.ports import ChainPort
+from offchain.schema.chain_types.ids import lease_parts
 
 _HOW = (
     "Ask a scheduler that answers (--scheduler URL; its operator starts it with --answers), or keep an index "

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import host_of, lease_of
@@ -15,10 +16,9 @@ from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task
-from offchain.link.ports import ChainPort, Signer
-from offchain.link.typed import GantryChain
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.receipt import Receipt
+from offchain.ports import ChainPort, Signer
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.protocol.receipt import Receipt
 from offchain.services import receipts
 from offchain.services.receipts import Checked
 

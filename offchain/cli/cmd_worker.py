@@ -14,7 +14,7 @@ from offchain.cli import accounts, definitions, history_address, network, option
 from offchain.cli.output import say
 from offchain.cli.session import connected, run
 from offchain.core.planning.definitions import Definitions
-from offchain.schema.wire_gateway import DEFAULT_PORT
+from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 F = TypeVar("F", bound=Callable[..., Any])
 

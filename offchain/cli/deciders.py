@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from offchain.cli import network as networks
-from offchain.link.errors import GantryError
-from offchain.schema.decisions import MOST_BYTES, PATH, Told, parse
-from offchain.schema.wire_values import WireError
+from offchain.errors import GantryError
+from offchain.schema.protocol.decisions import MOST_BYTES, PATH, Told, parse
+from offchain.schema.protocol.fields import WireError
 from offchain.services.decisions import read
 
 if TYPE_CHECKING:  # slow to load, and only where a scheduler is asked

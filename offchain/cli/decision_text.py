@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from offchain.cli.deciders import Heard
 from offchain.cli.output import details, say, table
 from offchain.cli.story import time_text
-from offchain.schema.decisions import Answer, Candidate, Decision, Standing, Told, Wait
+from offchain.schema.protocol.decisions import Answer, Candidate, Decision, Standing, Told, Wait
 
 
 def show(heard: Sequence[Heard]) -> None:

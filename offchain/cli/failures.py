@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from offchain.link.harmless import line
-from offchain.schema.manifest_types import ManifestError
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.terminal_escaping import line
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2

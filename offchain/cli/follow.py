@@ -7,15 +7,15 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from offchain.adapters.transport.port import LinkError
 from offchain.cli.hostlink import fetch_result
 from offchain.cli.session import blocks, send
 from offchain.cli.start_notes import tell_notes
 from offchain.cli.story import event_text, state_after
 from offchain.cli.views import FINAL_STATES, TaskView, read_host, read_task
-from offchain.link.errors import GantryError
-from offchain.link.p2p import LinkError
-from offchain.link.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
-from offchain.schema.ids import tasks_of_event
+from offchain.errors import GantryError
+from offchain.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
+from offchain.schema.chain_types.ids import tasks_of_event
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
 """What the tenant knows already, or what is between a scheduler and the chain."""

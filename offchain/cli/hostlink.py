@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from offchain.adapters.keys import ss58
 from offchain.cli import options
 from offchain.cli.failures import CliError
 from offchain.cli.output import progress
 from offchain.cli.session import connected
 from offchain.cli.views import LeaseView, TaskView, read_host, read_task
-from offchain.link import ss58
-from offchain.link.ports import ChainPort, Signer
+from offchain.ports import ChainPort, Signer
 
 if TYPE_CHECKING:
-    from offchain.link.p2p_client import HostClient
+    from offchain.adapters.transport.host_client import HostClient
 
 _WAYS = {
     "websocket": "UDP does not get through to the host; using a secure websocket.",
@@ -66,7 +66,7 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
 @contextlib.asynccontextmanager
 async def host_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
     """A connection to the host that has this lease, proven by its key on the chain."""
-    from offchain.link.p2p_reach import open_host  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport.routing import open_host  # noqa: PLC0415  (the transport is slow to load)
 
     view = await read_host(chain, lease.host)
     genesis = await chain.genesis_hash()

@@ -7,13 +7,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli import walk
 from offchain.cli.failures import CliError
 from offchain.cli.story import Bill, event_text, failure_of, plain_fields, state_after
 from offchain.cli.views import FINAL_STATES
-from offchain.link.ports import Block, ChainEvent, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
+from offchain.ports import Block, ChainEvent, ChainPort
+from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
 
 Tell = Callable[[str], None]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from offchain.core.rate import deposit
-from offchain.schema.manifest_types import (
+from offchain.schema.manifest.types import (
     WHOLE_GPU,
     CheckpointSpec,
     GpuNeed,
@@ -20,7 +20,7 @@ from offchain.schema.manifest_types import (
     SpotSpec,
     Survival,
 )
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.manifest.values import format_amount
 
 SURVIVALS: Final[Mapping[Survival, str | None]] = {
     "restart": None,

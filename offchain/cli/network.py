@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from offchain.cli.failures import CliError
-from offchain.schema.wire_gateway import parse_gateway
-from offchain.schema.wire_values import WireError
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.gateway import parse_gateway
 
 DEFAULT_URL = "ws://127.0.0.1:9944"
 _ROOT = Path(__file__).resolve().parent.parent.parent

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from offchain.cli.views import LeaseView, TaskView, read_task
-from offchain.link.ports import ChainPort
+from offchain.ports import ChainPort
 
 _LIVE: Final = ("Pending", "Active", "Suspended")
 _WAITS: Final = ("Queued", "Assigned", "Running")

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli import network as networks
-from offchain.schema.manifest_values import check_address
-from offchain.schema.wire_gateway import parse_gateway
-from offchain.schema.wire_values import WireError
+from offchain.schema.manifest.values import check_address
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.gateway import parse_gateway
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GATEWAYS = "gantry.gateways"

@@ -14,8 +14,8 @@ from offchain.core.fit import Misfit
 from offchain.core.outlook import Outlook
 from offchain.core.starts import Starts
 from offchain.core.values import Survival, Task
-from offchain.schema.ids import lease_parts
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.values import format_amount
 
 _NAMED = 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.checks import layout_of
 from offchain.cli.failures import CliError
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
@@ -11,9 +12,8 @@ from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
 from offchain.core.queues.tree import Tree
 from offchain.core.values import RetainedData, Task, TaskState
-from offchain.link.ports import BlockRef, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import TaskSpec
+from offchain.ports import BlockRef, ChainPort
+from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.services.reads import Reads
 
 _NOT_SENT = 1 << 62

@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from offchain.link import harmless
-from offchain.link.harmless import Harmless
+from offchain.schema import terminal_escaping
+from offchain.schema.terminal_escaping import Harmless
 
 
 def emit(value: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def emit(value: dict[str, Any]) -> None:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns wide enough for what is in them."""
-    cells = [[harmless.line(str(cell)) for cell in row] for row in rows]
+    cells = [[terminal_escaping.line(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
     for line in [list(header), *cells]:
         say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -44,12 +44,12 @@ def details(pairs: Sequence[tuple[str, object]]) -> None:
 
 def say(line: str = "") -> None:
     """One line on standard output: line feeds in it are written out."""
-    click.echo(harmless.line(line))
+    click.echo(terminal_escaping.line(line))
 
 
 def progress(line: str) -> None:
     """One line on standard error: line feeds in it are written out."""
-    click.echo(harmless.line(line), err=True)
+    click.echo(terminal_escaping.line(line), err=True)
 
 
 def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:

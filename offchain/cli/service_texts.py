@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.failures import CliError
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest import Manifest, parse_manifest
-from offchain.schema.manifest_task import manifest_digest
-from offchain.schema.manifest_version import plain
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest
+from offchain.schema.manifest.version import plain
 from offchain.services.versions import Service, Version
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from offchain.cli import network as networks
 from offchain.cli.failures import CliError
-from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
+from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Included:
 
 def make_chain(network: networks.Network) -> ChainPort:
     """The chain adapter. A seam: tests put the fake here."""
-    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (only commands that talk to a chain need it)
+    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (only commands that talk to a chain need it)
 
     return SubstrateChain(network.url, expected_genesis=network.genesis_hash, timeout=CONNECT_SECONDS)
 
@@ -83,7 +83,7 @@ async def blocks(chain: ChainPort, start: int) -> AsyncGenerator[Block, None]:
 
 async def send(chain: ChainPort, call: Call, signer: Signer) -> Included:
     """Sign, send, and wait for the final block with the call. Raises CallFailed where the chain refused it."""
-    from offchain.link.once import submit_once  # noqa: PLC0415  (only commands that sign need it)
+    from offchain.adapters.chain.submit_once import submit_once  # noqa: PLC0415  (only commands that sign need it)
 
     try:
         included, block = await submit_once(chain, signer, call)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from offchain.adapters.transport.port import LinkError
 from offchain.cli.hostlink import host_of
 from offchain.cli.views import LeaseView, read_task
-from offchain.link.errors import GantryError
-from offchain.link.p2p import LinkError
-from offchain.link.ports import ChainPort, Signer
+from offchain.errors import GantryError
+from offchain.ports import ChainPort, Signer
 
 ASK_AGAIN_S: Final = 3.0
 ANSWER_S: Final = 5.0

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from offchain.link.ports import Block, ChainEvent, DispatchFailure
-from offchain.schema.ids import lease_parts
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.reasons import SENTENCES, innermost, sentence
+from offchain.ports import Block, ChainEvent, DispatchFailure
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.reasons import SENTENCES, innermost, sentence
+from offchain.schema.manifest.values import format_amount
 
 _FAILED_ATTEMPT = "{reason}; failures by different providers: {failures}. {bills}"
 _PAYMENT = (

@@ -6,6 +6,8 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.outbox.store import Store
 from offchain.cli import accounts, options
 from offchain.cli.cmd_submit import check
 from offchain.cli.failures import CliError
@@ -13,12 +15,10 @@ from offchain.cli.output import progress
 from offchain.cli.service_texts import folder, keep_text, text_before
 from offchain.cli.session import connected, run
 from offchain.core.rollout import least_surge
-from offchain.link.ports import ChainPort, Signer
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain
-from offchain.schema.manifest import Manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from offchain.schema.manifest_version import plain
+from offchain.ports import ChainPort, Signer
+from offchain.schema.manifest.parse import Manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.version import plain
 from offchain.services.acts import Performer
 from offchain.services.runner import alone
 from offchain.services.updates import Limits, Result, Rollout, at_work, submit

@@ -21,7 +21,7 @@ from offchain.cli import network as networks
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress
 from offchain.cli.session import Included, send
-from offchain.link.ports import Call, ChainPort, Signer
+from offchain.ports import Call, ChainPort, Signer
 
 RELEASED = Path(__file__).resolve().parent.parent.parent / "chain" / "release" / "gantry-runtime.wasm"
 _WASM = b"\0asm"
@@ -62,7 +62,7 @@ class Upgrade:
 
 def make_chain(network: networks.Network) -> ChainPort:
     """The chain adapter for a chain whose types this program was not made for. A seam: tests put the fake here."""
-    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (not needed for --help)
+    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (not needed for --help)
 
     return SubstrateChain(
         network.url, expected_genesis=network.genesis_hash, check_metadata=False, timeout=PATIENCE_SECONDS

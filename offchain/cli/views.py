@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.cli.failures import CliError
 from offchain.cli.story import state_text
-from offchain.link.ports import ChainPort
-from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.schema import _generated_chain as gen
-from offchain.schema.escrow import owed_by
-from offchain.schema.manifest_values import format_amount
-from offchain.schema.reasons import SENTENCES, code, innermost, sentence
-from offchain.schema.score import host_ppm
-from offchain.schema.standing import Suspension, suspension_of
+from offchain.ports import ChainPort
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.escrow import owed_by
+from offchain.schema.chain_types.reasons import SENTENCES, code, innermost, sentence
+from offchain.schema.chain_types.score import host_ppm
+from offchain.schema.chain_types.standing import Suspension, suspension_of
+from offchain.schema.manifest.values import format_amount
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000

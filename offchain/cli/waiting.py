@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.views import LeaseView, TaskView
-from offchain.link.ports import ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import ManifestError
+from offchain.ports import ChainPort
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
-from offchain.link.errors import BadReply
-from offchain.link.ports import Block, ChainPort
+from offchain.errors import BadReply
+from offchain.ports import Block, ChainPort
 
 _FETCHED_AHEAD = 16
 _TELL_EVERY = 1_000

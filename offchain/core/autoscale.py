@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.schema.manifest_types import Metric, PodMetric
-from offchain.schema.receipt import Totals
+from offchain.schema.manifest.types import Metric, PodMetric
+from offchain.schema.protocol.receipt import Totals
 
 PPM: Final = 1_000_000
 TOLERANCE_PPM: Final = 100_000

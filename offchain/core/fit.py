@@ -22,7 +22,7 @@ from offchain.core.values import (
     Resources,
     Task,
 )
-from offchain.schema.manifest_types import WHOLE_GPU
+from offchain.schema.manifest.types import WHOLE_GPU
 
 
 class Misfit(StrEnum):

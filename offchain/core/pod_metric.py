@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.schema.manifest_types import PodMetric
+from offchain.schema.manifest.types import PodMetric
 
 MAX_ANSWER: Final = 1 << 20
 """Bytes of an answer, head and page."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from offchain.core.values import Ask, BillingUnit, Device, Resources
-from offchain.schema.escrow import HOUR_MS, UNIT_MS, UNPAYABLE, owed
+from offchain.schema.chain_types.escrow import HOUR_MS, UNIT_MS, UNPAYABLE, owed
 
 __all__ = [
     "HOUR_MS",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Final
 
-from offchain.schema import _generated_chain as gen
-from offchain.schema.receipt import Receipt, Totals
-from offchain.schema.receipt_bill import amount, billings_of, running_bill
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.receipt import Receipt, Totals
+from offchain.schema.protocol.receipt_bill import amount, billings_of, running_bill
 
 SKEW_MS: Final = 60_000
 """Clocks of hosts count for no more than this; and work before the start is on chain is metered, too."""

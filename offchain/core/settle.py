@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskKind, TaskState
-from offchain.schema.escrow import ends_at
+from offchain.schema.chain_types.escrow import ends_at
 
 
 @dataclass(frozen=True, slots=True)

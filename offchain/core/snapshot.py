@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from offchain.core.values import Host, Periods, Task
-from offchain.schema.ids import TASK_PALLETS, tasks_of_event
+from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
 
 
 class Event(Protocol):
-    """An event of the chain, as :class:`offchain.link.ports.ChainEvent` has it."""
+    """An event of the chain, as :class:`offchain.ports.ChainEvent` has it."""
 
     @property
     def pallet(self) -> str:

@@ -16,7 +16,7 @@ from offchain.core.fit import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
 from offchain.core.vacancy import Together, emptied, most_of, open_to, released, room
 from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskKind
-from offchain.schema.escrow import NEVER, ends_at
+from offchain.schema.chain_types.escrow import NEVER, ends_at
 
 MOST_LOOKS: Final = 100_000
 """So many times it is looked what a host has room for, for all tasks ahead together: some seconds."""

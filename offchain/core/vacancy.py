@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.values import Capacity, Device, Host, Layout, Resources, Task
-from offchain.schema.manifest_types import WHOLE_GPU
+from offchain.schema.manifest.types import WHOLE_GPU
 
 
 def emptied(host: Host) -> Host:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from offchain.schema._generated_chain import (
+from offchain.schema.chain_types._generated_chain import (
     Ask,
     BillingUnit,
     Capabilities,
@@ -123,7 +123,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease that has not ended. The rules of its escrow are in :mod:`offchain.schema.escrow`."""
+    """A lease that has not ended. The rules of its escrow are in :mod:`offchain.schema.chain_types.escrow`."""
 
     id: int
     host: str

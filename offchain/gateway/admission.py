@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from offchain.link.errors import TheirError
-from offchain.link.p2p import refused
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostStatusRetired
-from offchain.schema.wire import Code, Op, Request
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.transport.port import refused
+from offchain.errors import TheirError
+from offchain.schema.chain_types._generated_chain import HostStatusRetired
+from offchain.schema.protocol.messages import Code, Op, Request
 
 _OF_HOSTS = frozenset({Op.SERVE, Op.TAKE, Op.PROBE})
 
@@ -21,7 +21,7 @@ class Admission:
         self._is_behind = is_behind
 
     async def __call__(self, request: Request) -> None:
-        """Raises :class:`offchain.link.p2p.HostRefused` unless `request.account` may ask this of a gateway."""
+        """Raises :class:`offchain.adapters.transport.port.HostRefused` unless `request.account` may ask this of a gateway."""
         if self._is_behind():
             raise refused(
                 Code.BUSY,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.schema.wire import Code, Refusal
+from offchain.schema.protocol.messages import Code, Refusal
 
 LEAST_WINDOW: Final = 1 << 16
 MOST_WINDOW: Final = 1 << 20

@@ -11,15 +11,15 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from offchain.adapters.keys import ss58
+from offchain.adapters.transport.gateway_registration import BEAT
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.errors import GantryError
 from offchain.gateway.limits import Limits, Stream, refusal, window
-from offchain.link import ss58
-from offchain.link.errors import GantryError
-from offchain.link.p2p import HostRefused, refused
-from offchain.link.p2p_attach import BEAT
-from offchain.link.p2p_host import Handler
-from offchain.link.p2p_peer import Session
-from offchain.schema.wire import Code, Op, Refusal, Request
-from offchain.schema.wire_ops import TOKEN_BYTES, CarryArgs, TakeArgs
+from offchain.schema.protocol.messages import Code, Op, Refusal, Request
+from offchain.schema.protocol.operations import TOKEN_BYTES, CarryArgs, TakeArgs
 
 BEAT_S = 5.0
 SILENCE_S = 30.0
@@ -88,7 +88,7 @@ class Relay:
         return Load(len(self._hosts), len(self._streams), self._carried)
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """For :class:`offchain.link.p2p_host.HostServer`."""
+        """For :class:`offchain.adapters.transport.host_server.HostServer`."""
         return {Op.SERVE: self.serve, Op.TAKE: self.take, Op.CARRY: self.carry}
 
     # --- hosts ----------------------------------------------------------------------------------------------------

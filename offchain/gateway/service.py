@@ -13,22 +13,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from offchain.adapters.chain.continuity import require_continued
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
+from offchain.adapters.transport.fd_limit import have_open_files
+from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.port import Transport
+from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
 from offchain.gateway.admission import Admission
 from offchain.gateway.limits import Limits
 from offchain.gateway.relay import Authorise, Relay
-from offchain.link import ss58
-from offchain.link.continuity import require_continued
-from offchain.link.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
-from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
-from offchain.link.open_files import have_open_files
-from offchain.link.p2p import Transport
-from offchain.link.p2p_host import HostServer, signature_is_genuine
-from offchain.link.p2p_ways import Ways
-from offchain.link.ports import BlockRef, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema.wire import WEBSOCKET, Code, Refusal
-from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
-from offchain.schema.wire_values import WireError
+from offchain.ports import BlockRef, ChainPort
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
+from offchain.schema.protocol.messages import WEBSOCKET, Code, Refusal
 from offchain.services import log
 from offchain.services.runner import RECONNECT_S, keep_going
 
@@ -97,7 +97,7 @@ async def run_gateway(settings: Settings) -> None:
     Raises GantryError where it cannot start: no node at `url`, another chain, a port that cannot be had, a key that
     others may read. A node that goes away later is waited for; what is carried meanwhile goes on.
     """
-    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
     log.set_up()
     out = log.EventLog("gateway")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from offchain.errors import OurError
 from offchain.indexer.rows import R, Row
-from offchain.link.errors import OurError
 
 POSTGRESQL = ("postgresql", "postgres")
 

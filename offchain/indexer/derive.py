@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
-from offchain.schema.ids import TASK_PALLETS, lease_parts, tasks_of_event
+from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
 _ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
 """An account in JSON. No other text of an event looks like one: variants have names, and bytes begin with 0x."""

@@ -22,7 +22,7 @@ from offchain.indexer.rows import (
     TransferRow,
     columns_of,
 )
-from offchain.link.ports import Block, ChainEvent, DispatchFailure
+from offchain.ports import Block, ChainEvent, DispatchFailure
 
 APPENDED: tuple[type[Row], ...] = (BillRow, TransferRow, MentionRow)
 """Derived tables whose rows never change."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from offchain.errors import WrongChain
 from offchain.indexer.database import Database, IndexFault
 from offchain.indexer.fold import APPENDED, Digest, Fold, read_block, seen_again
 from offchain.indexer.rows import DERIVED, READ, BlockRow, EventRow, R, Row
-from offchain.link.errors import WrongChain
-from offchain.link.ports import Block, BlockRef
+from offchain.ports import Block, BlockRef
 
 SCHEMA: Final = 1
 """Version of the tables that are read from the chain. :data:`_STEPS` leads from each to the next."""

@@ -21,7 +21,7 @@ def unpack(text: str) -> dict[str, Any]:
 
 
 def with_bytes(value: Any) -> Any:
-    """A JSON value in the plain form of :mod:`offchain.link.ports`: what was bytes is bytes again."""
+    """A JSON value in the plain form of :mod:`offchain.ports`: what was bytes is bytes again."""
     if isinstance(value, str) and value.startswith("0x"):
         return bytes.fromhex(value[2:])
     if isinstance(value, dict):

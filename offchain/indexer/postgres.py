@@ -11,9 +11,9 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg import errors
 
+from offchain.errors import StoreStuck
 from offchain.indexer.database import IndexFault, insert_statement
 from offchain.indexer.rows import Amount, R, Row, columns_of
-from offchain.link.errors import StoreStuck
 
 _TYPES = {int: "BIGINT", str: "TEXT", Amount: "NUMERIC(39, 0)"}
 _LOCK = 0x67616E747279

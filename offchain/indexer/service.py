@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
+from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain.watcher import blocks_after
+from offchain.errors import ChainBehind, Reorganised, TheirError, WrongChain
 from offchain.indexer.index import Index
-from offchain.link.continuity import continued
-from offchain.link.errors import ChainBehind, Reorganised, TheirError, WrongChain
-from offchain.link.ports import Block, ChainPort
-from offchain.link.watcher import blocks_after
+from offchain.ports import Block, ChainPort
 
 _MOST_EVENTS = 10_000
 _MOST_BLOCKS = 256

@@ -10,10 +10,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from offchain.adapters.keys.secret_file import make_private
+from offchain.errors import GantryError, StoreStuck
 from offchain.indexer.database import IndexFault, insert_statement
 from offchain.indexer.rows import Amount, Column, R, Row, columns_of
-from offchain.link.errors import GantryError, StoreStuck
-from offchain.link.secret_file import make_private
 
 _BUSY_MS = 5000
 _CACHE_KIB = 65_536

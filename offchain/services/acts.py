@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from offchain.link.outbox import Dead, Failed, Included, Outbox
-from offchain.link.ports import Call, DispatchFailure
+from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.ports import Call, DispatchFailure
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Final
 
 from aiohttp import web
 
-from offchain.link.errors import OurError
-from offchain.schema.decisions import PATH, Standing
-from offchain.schema.wire_values import canonical_json
+from offchain.errors import OurError
+from offchain.schema.protocol.decisions import PATH, Standing
+from offchain.schema.protocol.fields import canonical_json
 from offchain.services.decisions import DecisionsError, read
 from offchain.services.log import EventLog
 

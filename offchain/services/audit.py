@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.core.audit import Balance, Books, Claim, Hold, Reason, Report, audit
-from offchain.link.ports import BlockRef, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import storage
-from offchain.schema.ids import key_task
+from offchain.ports import BlockRef, ChainPort
+from offchain.schema.chain_types._generated_chain import storage
+from offchain.schema.chain_types.ids import key_task
 
 _REASONS = {
     ("Billing", "Escrow"): Reason.ESCROW,

@@ -16,24 +16,24 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
+from offchain.adapters.chain.watcher import Commit, Watcher
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.adapters.transport.port import LinkError
 from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
-from offchain.link.continuity import continued
-from offchain.link.outbox import Outbox
-from offchain.link.p2p import LinkError
-from offchain.link.ports import Block, ChainPort, Signer
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.link.watcher import Commit, Watcher
-from offchain.schema import _generated_chain as gen
-from offchain.schema._generated_chain import calls
-from offchain.schema.chain import Call
-from offchain.schema.ids import lease_parts
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import ManifestError, Metric, PodMetric
-from offchain.schema.manifest_version import place_of
-from offchain.schema.receipt import Totals
+from offchain.ports import Block, ChainPort, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.values import Call
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError, Metric, PodMetric
+from offchain.schema.manifest.version import place_of
+from offchain.schema.protocol.receipt import Totals
 from offchain.services.acts import Perform, Performer
 from offchain.services.log import EventLog
 from offchain.services.pod_numbers import PodSource, number_of

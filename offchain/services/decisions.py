@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from offchain.link.errors import OurError
-from offchain.schema.decisions import MOST_DECISIONS, Answer, Decision, Seen, Spot, Told, Wait, seen_of
-from offchain.schema.wire_values import json_object
+from offchain.errors import OurError
+from offchain.schema.protocol.decisions import MOST_DECISIONS, Answer, Decision, Seen, Spot, Told, Wait, seen_of
+from offchain.schema.protocol.fields import json_object
 
 FILE: Final = "decisions.db"
 

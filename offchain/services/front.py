@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from offchain.link.p2p import LinkError
-from offchain.link.p2p_peer import Session
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema import _generated_chain as gen
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import LinkError
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.updates import Well
 from offchain.services.versions import Service, ServiceError, Version, named, services_of
 from offchain.services.ways import Ways

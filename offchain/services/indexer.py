@@ -11,7 +11,7 @@ from collections.abc import Callable
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index
 from offchain.indexer.service import follow
-from offchain.link.ports import Block, ChainPort
+from offchain.ports import Block, ChainPort
 from offchain.services import log
 from offchain.services.runner import keep_going
 
@@ -24,7 +24,7 @@ async def run_indexer(url: str, address: str, expected_genesis: bytes | None) ->
     Raises GantryError where it cannot start: no node at `url`, another chain, an index that cannot be used. A node or
     a database that goes away later is waited for.
     """
-    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
     log.set_up()
     chain = SubstrateChain(url, expected_genesis=expected_genesis)

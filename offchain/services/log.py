@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-from offchain.link.harmless import LogFormatter
+from offchain.schema.terminal_escaping import LogFormatter
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+,")
 

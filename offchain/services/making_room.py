@@ -21,7 +21,7 @@ from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.preempting.victims import Refused
 from offchain.core.preempting.who import may_ask, may_leave
 from offchain.core.values import PodPlacement, Task, TaskState
-from offchain.schema._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 

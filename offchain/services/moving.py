@@ -13,7 +13,7 @@ from offchain.core.moving.mover import Move, Mover, Naming
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.gates import Gate
 from offchain.core.values import Task
-from offchain.schema._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final, Protocol
 
 from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, question, read
-from offchain.schema.manifest_types import PodMetric
+from offchain.schema.manifest.types import PodMetric
 
 PAGE_S: Final = 5.0
 """A slow page is given up by itself: its host's connection serves other pods."""

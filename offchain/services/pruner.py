@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.schema._generated_chain import LeaseStateRetained, TaskRecord
+from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord
 from offchain.services.reads import Reads
 
 FINAL_STATES: Final = frozenset({"Settled", "Expired", "Cancelled", "Failed"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.core.snapshot import Read, Snapshot, Touched
 from offchain.core.values import Host, Periods, Task
-from offchain.link.ports import BlockRef, ChainEvent, ChainPort
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import TaskRecord
-from offchain.schema.ids import lease_parts
+from offchain.ports import BlockRef, ChainEvent, ChainPort
+from offchain.schema.chain_types._generated_chain import TaskRecord
+from offchain.schema.chain_types.ids import lease_parts
 from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import verify
+from offchain.adapters.transport.port import HostMisbehaved
 from offchain.core.receipt import Facts, problems
-from offchain.link import ss58
-from offchain.link.errors import BadKey
-from offchain.link.keys import verify
-from offchain.link.p2p import HostMisbehaved
-from offchain.link.ports import Signer
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema import _generated_chain as gen
-from offchain.schema.receipt import SignedReceipt
-from offchain.schema.wire_values import WireError
+from offchain.errors import BadKey
+from offchain.ports import Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.receipt import SignedReceipt
 
 
 class ReceiptSource(Protocol):

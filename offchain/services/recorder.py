@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from offchain.adapters.outbox.store import Store
 from offchain.core.planning.candidates import Seen
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
-from offchain.link.errors import GantryError
-from offchain.link.store import Store
+from offchain.errors import GantryError
 from offchain.services.decisions import FILE, TABLES
 from offchain.services.log import EventLog
 

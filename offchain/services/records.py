@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
+from offchain.adapters.chain.typed import TaskAndSpec
 from offchain.core.values import (
     UNKNOWN_PPM,
     Host,
@@ -18,9 +19,8 @@ from offchain.core.values import (
     Task,
     TaskState,
 )
-from offchain.link.typed import TaskAndSpec
-from offchain.schema import _generated_chain as chain
-from offchain.schema.score import host_ppm
+from offchain.schema.chain_types import _generated_chain as chain
+from offchain.schema.chain_types.score import host_ppm
 
 LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
 _TASK_STATES = frozenset(TaskState)

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from offchain.adapters.chain import chain_pin
+from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
 from offchain.core.planning.definitions import Definitions
-from offchain.link import chain_pin
-from offchain.link.continuity import continued
-from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
-from offchain.link.outbox import Outbox
-from offchain.link.ports import ChainPort, Signer
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain
-from offchain.link.watcher import Watcher
-from offchain.schema._generated_chain import calls
+from offchain.errors import ChainUnreachable, GantryError, OurError, StoreStuck
+from offchain.ports import ChainPort, Signer
+from offchain.schema.chain_types._generated_chain import calls
 from offchain.services import autoscaler, log
 from offchain.services.acts import Performer
 from offchain.services.settler import Settler
@@ -67,7 +67,7 @@ async def run_worker(
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
     A node that goes away later is waited for.
     """
-    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
     unknown = [role for role in roles if role not in ROLES]
     if unknown or not roles:

@@ -21,8 +21,8 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
-from offchain.schema._generated_chain import calls
-from offchain.schema.decisions import Standing
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.protocol.decisions import Standing
 from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
 from offchain.services.making_room import MakingRoom

@@ -20,9 +20,9 @@ from offchain.core.settle import (
     due,
 )
 from offchain.core.snapshot import Touched
-from offchain.schema._generated_chain import calls
-from offchain.schema.chain import Call
-from offchain.schema.ids import lease_parts
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.values import Call
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 from offchain.services.pruner import Pruner

@@ -14,19 +14,19 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from offchain.adapters.chain.submit_once import first_of
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
 from offchain.core.rollout import Done, End, Over, Rules, Scale, Side, Which, back, forward
-from offchain.link.once import first_of
-from offchain.link.outbox import Outbox
-from offchain.link.ports import ChainPort, Signer
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.link.watcher import Watcher
-from offchain.schema import _generated_chain as gen
-from offchain.schema._generated_chain import calls
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from offchain.schema.manifest_types import Manifest
-from offchain.schema.manifest_version import TakesPlace, stamped
+from offchain.ports import ChainPort, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.types import Manifest
+from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.services.acts import Performer
 from offchain.services.versions import LIVE, Service, ServiceError, Version, services_of
 from offchain.services.ways import Ways

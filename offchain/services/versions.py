@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.link.errors import OurError
-from offchain.link.typed import GantryChain, TaskAndSpec
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import Manifest, ManifestError
-from offchain.schema.manifest_version import TakesPlace, place_of
+from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
+from offchain.errors import OurError
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
+from offchain.schema.manifest.version import TakesPlace, place_of
 
 LIVE: Final = frozenset({"Queued", "Assigned", "Running"})
 """States of a service that is not over."""

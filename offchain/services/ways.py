@@ -7,12 +7,12 @@ import contextlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
-from offchain.link import ss58
-from offchain.link.p2p import LinkError
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_reach import open_host
-from offchain.link.ports import Signer
-from offchain.schema import _generated_chain as gen
+from offchain.adapters.keys import ss58
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.routing import open_host
+from offchain.ports import Signer
+from offchain.schema.chain_types import _generated_chain as gen
 
 
 class Ways:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
-from offchain.link.p2p import LinkError
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest_types import Manifest
-from offchain.schema.wire_ops import ExecArgs
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.transport.port import LinkError
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.types import Manifest
+from offchain.schema.protocol.operations import ExecArgs
 
 ANSWER_S: Final = 10.0
 """A host that takes longer than this and the check's own time gives no answer."""

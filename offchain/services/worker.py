@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from offchain.adapters.chain.watcher import Commit, Watcher
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.core.snapshot import Touched
-from offchain.link.errors import ChainBehind
-from offchain.link.outbox import Outbox
-from offchain.link.ports import Block, ChainPort
-from offchain.link.watcher import Commit, Watcher
+from offchain.errors import ChainBehind
+from offchain.ports import Block, ChainPort
 from offchain.services.acts import Running
 from offchain.services.view import View
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from offchain.local.ports import free
-from offchain.local.process import read_record
+from offchain.devnet.ports import free
+from offchain.devnet.process import read_record
 
 COMPILING = b"offchain.services.compiling"
 PODS_BRIDGES = "gtr"

@@ -21,10 +21,10 @@ from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.service import Agent
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
-from offchain.link.errors import Reorganised, WrongChain
-from offchain.link.p2p_ways import Ways
-from offchain.local.node import Node
-from offchain.local.release import binaries
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.devnet.node import Node
+from offchain.devnet.release import binaries
+from offchain.errors import Reorganised, WrongChain
 from tests.fake_host import HARDWARE, lasting
 from tests.real_chain import PATIENCE, connect
 from tests.support.fast_chain import fast

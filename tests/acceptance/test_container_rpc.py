@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from offchain.local import node, ports
-from offchain.local.release import binaries
+from offchain.devnet import node, ports
+from offchain.devnet.release import binaries
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "lib-node-container"
 PATIENCE_SECONDS = 120.0

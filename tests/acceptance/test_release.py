@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from offchain.link.ss58 import encode
-from offchain.local import node
-from offchain.local.ports import free
-from offchain.local.release import Binaries, binaries
+from offchain.adapters.keys.ss58 import encode
+from offchain.devnet import node
+from offchain.devnet.ports import free
+from offchain.devnet.release import Binaries, binaries
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PARTS = (

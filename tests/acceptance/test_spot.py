@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from node_agent.drivers.fake import FakeEngine
-from offchain.link.errors import CallFailed
-from offchain.link.keys import from_uri
-from offchain.link.ports import Block, BlockRef, ChainEvent, Signer
-from offchain.link.typed import GantryChain
-from offchain.link.watcher import blocks_after
-from offchain.schema._generated_chain import PodPlacement, calls
-from offchain.schema.ids import lease_id, tasks_of_event
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.chain.watcher import blocks_after
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import CallFailed
+from offchain.ports import Block, BlockRef, ChainEvent, Signer
+from offchain.schema.chain_types._generated_chain import PodPlacement, calls
+from offchain.schema.chain_types.ids import lease_id, tasks_of_event
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.chain_records import ANY_RATE
 from tests.fake_host import fake_host, lasting
 from tests.real_chain import PATIENCE, Chain, chain_of

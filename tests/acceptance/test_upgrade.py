@@ -31,10 +31,10 @@ from upgrade_world import (
     submit,
 )
 
-from offchain.link.errors import SubmitRefusal, SubmitRefused
-from offchain.link.ports import Call, SignedExtrinsic
-from offchain.local.release import binaries
-from offchain.schema import ids
+from offchain.devnet.release import binaries
+from offchain.errors import SubmitRefusal, SubmitRefused
+from offchain.ports import Call, SignedExtrinsic
+from offchain.schema.chain_types import ids
 from tests.real_chain import GTY, PATIENCE, Chain, chain_of
 
 QUEUED, ASSIGNED, RUNNING, REPORTED, VERIFIED, SETTLED, CANCELLED, AGAIN, GANG = range(9)

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from offchain.link.keys import from_uri
-from offchain.link.ports import BlockRef, Call, Signer
-from offchain.link.rpc import Rpc, RpcRefused
-from offchain.link.substrate import SubstrateChain
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.rpc import Rpc, RpcRefused
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import BlockRef, Call, Signer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # A session of 20 s, so that a change of the list is in force within a minute; a council of one, who carries alone.

@@ -8,9 +8,9 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
-from offchain.link import ss58
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Call
 from tests.real_chain import GTY, Chain
 
 ROOT = Path(__file__).resolve().parent.parent.parent

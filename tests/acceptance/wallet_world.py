@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from typing import Any, Protocol
 
+from offchain.adapters.chain import registration
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import from_uri
 from offchain.core.rate import HOUR_MS
-from offchain.link import registration, ss58
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call, ChainEvent, DispatchFailure, Signer
-from offchain.schema import _generated_chain as gen
-from offchain.schema.chain import compact
+from offchain.ports import Call, ChainEvent, DispatchFailure, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.values import compact
 from tests.chain_records import NO_GPU, ask, hardware, task_spec
 from tests.real_chain import GTY, Chain, plain
 

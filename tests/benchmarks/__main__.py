@@ -30,8 +30,8 @@ from main_job import BenchError, measure, say
 from scheduler import SchedulerBenchError
 from table import Figure, pace, record
 
-from offchain.local.node_rpc import RefusedError
-from offchain.local.places import LocalError
+from offchain.devnet.node_rpc import RefusedError
+from offchain.devnet.places import LocalError
 
 SECONDS = 60
 

@@ -19,8 +19,8 @@ from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
-from offchain.local.process import read_record
-from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
+from offchain.devnet.process import read_record
+from offchain.schema.manifest.types import ImageRef, ResultSpec, ServiceSpec
 
 IDLE_SECONDS = 60
 STARTS = 15

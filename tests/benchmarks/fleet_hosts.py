@@ -21,14 +21,14 @@ from node_agent.service import Agent
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.ports import Call
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Call
 from tests.chain_records import ask
 from tests.real_chain import plain
+from tests.support.memory_transport import MemoryNetwork
 
 PROVIDER = from_uri("//Bob")
 HARDWARE = Hardware(4000, 8192, 100, ())

@@ -17,14 +17,14 @@ from typing import Any
 from main_job import say
 from table import ROOT, Figure
 
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.release import binaries
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index, replayed_digest, stored_digest
-from offchain.link.keys import from_uri
-from offchain.link.ports import Block, Call, ChainEvent
-from offchain.link.runtime import Runtime
-from offchain.link.substrate import SubstrateChain
-from offchain.local.node import LIMITS, Node
-from offchain.local.release import binaries
+from offchain.ports import Block, Call, ChainEvent
 from tests.history_blocks import GENESIS, History
 
 EVENTS_PER_BLOCK = 1_000

@@ -15,8 +15,8 @@ from typing import Any
 
 from table import ROOT, Figure
 
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.typed import GantryChain
 
 LINES = 400
 EVERY_S = 0.05

@@ -18,14 +18,14 @@ import docker
 import log_lines
 from table import MIB, ROOT, Figure
 
-from offchain.link import keys
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain
-from offchain.local.process import read_record
-from offchain.schema._generated_chain import IndexTag, calls
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from offchain.schema.manifest_variables import resolve
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys import signer as keys
+from offchain.devnet.process import read_record
+from offchain.schema.chain_types._generated_chain import IndexTag, calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.variables import resolve
 
 TENANT = "//Charlie"
 EXAMPLE = ROOT / "examples" / "primes.yaml"

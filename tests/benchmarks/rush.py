@@ -16,13 +16,13 @@ from fleet_hosts import NUMBER
 from main_job import BenchError, say
 from table import Figure
 
-from offchain.link.substrate import SubstrateChain
-from offchain.link.watcher import blocks_after
-from offchain.local.node import LIMITS, Node
-from offchain.local.release import binaries
-from offchain.schema._generated_chain import calls
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.watcher import blocks_after
+from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.release import binaries
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.services.audit import audit_chain
 from tests.worker_process import worker_process
 

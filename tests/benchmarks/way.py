@@ -18,12 +18,13 @@ from main_job import BenchError, resident_mib, say
 from table import MIB, Figure
 from way_host import FILE_MIB, GENESIS, LEASE
 
-from offchain.link import keys, p2p_copy, tar_files
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.ws_transport import WsTransport
-from offchain.local import ports
+from offchain.adapters.keys import signer as keys
+from offchain.adapters.transport import copy, tar_files
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.websocket import WsTransport
+from offchain.devnet import ports
 
 AGENTS = 500
 ROUND_TRIPS = 2000
@@ -101,11 +102,11 @@ async def _files(kind: str, client: HostClient, times: int = 3) -> list[Figure]:
         for number in range(times):
             part = Path(folder) / f"part-{number}"
             began = time.perf_counter()
-            await p2p_copy.get(client, LEASE, "/big.bin", None, part, quiet)
+            await copy.get(client, LEASE, "/big.bin", None, part, quiet)
             out.append(FILE_MIB * MIB / 1e6 / (time.perf_counter() - began))
             packing = tar_files.plan(part, "big.bin")
             began = time.perf_counter()
-            await p2p_copy.put(client, LEASE, "/", None, packing, quiet)
+            await copy.put(client, LEASE, "/", None, packing, quiet)
             back.append(packing.size / 1e6 / (time.perf_counter() - began))
             part.unlink()
     return [

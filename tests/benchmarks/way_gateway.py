@@ -12,8 +12,8 @@ import sys
 
 from way_host import GENESIS, allow
 
+from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.gateway.service import Gateway, listen, public_address
-from offchain.link.keys import Ed25519Signer
 
 LOOK_EVERY_S = 0.02
 

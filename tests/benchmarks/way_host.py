@@ -17,15 +17,15 @@ from pathlib import Path
 
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.access.handlers import Access
-from offchain.link.keys import Ed25519Signer, ss58_decode, verify
-from offchain.link.p2p import Transport
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_host import HostServer
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_peer import Session
-from offchain.link.ws_transport import WsTransport
-from offchain.schema.wire import Op, Request
-from offchain.schema.wire_gateway import parse_gateway
+from offchain.adapters.keys.signer import Ed25519Signer, ss58_decode, verify
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.host_server import HostServer
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import Transport
+from offchain.adapters.transport.websocket import WsTransport
+from offchain.schema.protocol.gateway import parse_gateway
+from offchain.schema.protocol.messages import Op, Request
 
 GENESIS = bytes(32)
 LEASE = 1

@@ -6,10 +6,10 @@ from contextlib import aclosing
 
 import pytest
 
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call, DispatchFailure
-from offchain.link.substrate import SubstrateChain
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Call, DispatchFailure
+from tests.support.fake_chain import FakeChain
 
 RICH = from_uri("//Alice//stash")
 POOR = from_uri(f"//Nobody//{os.getpid()}", "ed25519")

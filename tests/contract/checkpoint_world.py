@@ -15,18 +15,18 @@ from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.drivers.fake_folders import packed
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.p2p_copy import get_checkpoint
-from offchain.link.p2p_host import HostServer, signature_is_genuine
-from offchain.link.p2p_reach import open_host
-from offchain.link.p2p_ways import Ways
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import LeaseStateActive, PodCheckpoint, StandbyPlace, TaskStateRunning
-from offchain.schema.ids import lease_id
-from offchain.schema.manifest_types import CheckpointSpec, ImageRef, ResultSpec
-from offchain.schema.wire import endpoint_text
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.copy import get_checkpoint
+from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.routing import open_host
+from offchain.schema.chain_types._generated_chain import LeaseStateActive, PodCheckpoint, StandbyPlace, TaskStateRunning
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.manifest.types import CheckpointSpec, ImageRef, ResultSpec
+from offchain.schema.protocol.messages import endpoint_text
 from tests.chain_records import Tasks, host_record, lease, task_spec, tasks_params
+from tests.support.fake_chain import FakeChain
 
 ANY_IMAGE = ImageRef("any", "sha256:" + "1" * 64)
 PATH = "/keep/state"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.local.places import ROOT
+from offchain.devnet.places import ROOT
 from tests.support.fast_chain import write_fast_genesis
 from tests.support.suites import LEVEL
 
@@ -27,7 +27,7 @@ def base() -> Iterator[None]:
     # Sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="gantry-b-") as folder, pytest.MonkeyPatch.context() as patch:
         genesis = write_fast_genesis(Path(folder) / "genesis.json")
-        command = [sys.executable, "-m", "offchain.local", "base", f"{folder}/state", str(genesis)]
+        command = [sys.executable, "-m", "offchain.devnet", "base", f"{folder}/state", str(genesis)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -16,7 +16,7 @@ from pathlib import Path
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake import FakeProgram
 from node_agent.ports import ImageCannotRun, ImageUnavailable
-from offchain.schema.manifest_types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
+from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 
 HOST = "5DriverContract" + os.urandom(8).hex()
 MISSING = ImageRef("nowhere.invalid/none", "sha256:" + "0" * 64)

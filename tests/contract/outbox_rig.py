@@ -3,13 +3,13 @@
 import asyncio
 from contextlib import asynccontextmanager, suppress
 
-from offchain.link.errors import StoreStuck
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.outbox import Outbox
-from offchain.link.ports import Call
-from offchain.link.store import Store
-from offchain.link.watcher import Watcher
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreStuck
+from offchain.ports import Call
+from tests.support.fake_chain import FakeChain
 
 ALICE = from_uri("//Alice")
 

@@ -4,20 +4,20 @@ import asyncio
 import hashlib
 import os
 
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri, ss58_decode, verify
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.host_server import HostServer
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.websocket import WsTransport
+from offchain.errors import BadKey
 from offchain.gateway.service import Gateway
-from offchain.link import ss58
-from offchain.link.errors import BadKey
-from offchain.link.keys import Ed25519Signer, from_uri, ss58_decode, verify
-from offchain.link.p2p import HostRefused, refused
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_host import HostServer
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.p2p_ways import Ways
-from offchain.link.ws_transport import WsTransport
-from offchain.schema.wire import Answer, Code, Op
-from offchain.schema.wire_gateway import parse_gateway
+from offchain.schema.protocol.gateway import parse_gateway
+from offchain.schema.protocol.messages import Answer, Code, Op
+from tests.support.memory_transport import MemoryNetwork
 
 GENESIS = b"g" * 32
 NOW_MS = 1_800_000_000_000

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from offchain.local import ports
-from offchain.schema.manifest_types import ImageRef
+from offchain.devnet import ports
+from offchain.schema.manifest.types import ImageRef
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 LIST = "application/vnd.docker.distribution.manifest.list.v2+json"

@@ -13,13 +13,13 @@ from p2p_world import STRANGER, TENANT, refusal
 
 from node_agent.access import programs
 from node_agent.access.handlers import Access
-from offchain.link import p2p_copy, tar_files
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import HostRefused, HostUnreachable, refused
-from offchain.link.seal import seal
-from offchain.schema.wire import Code, Control
-from offchain.schema.wire_mux import ERR, MAIN, OUT
-from offchain.schema.wire_ops import AttachArgs, DeliverArgs, ExecArgs, GetArgs, PutArgs
+from offchain.adapters.keys.sealed_box import seal
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport import copy, tar_files
+from offchain.adapters.transport.port import HostRefused, HostUnreachable, refused
+from offchain.schema.protocol.messages import Code, Control
+from offchain.schema.protocol.mux import ERR, MAIN, OUT
+from offchain.schema.protocol.operations import AttachArgs, DeliverArgs, ExecArgs, GetArgs, PutArgs
 
 LEASE, OTHER, GONE = 7, 8, 9
 
@@ -291,13 +291,13 @@ def quiet(_done, _whole):
 
 
 async def get(client, path, part, service=None):
-    await p2p_copy.get(client, LEASE, path, service, part, quiet)
+    await copy.get(client, LEASE, path, service, part, quiet)
     return case.names_in(part.read_bytes())
 
 
 async def put(client, source, folder="/", name=None):
     packing = tar_files.plan(source, name or source.name)
-    await p2p_copy.put(client, LEASE, folder, None, packing, quiet)
+    await copy.put(client, LEASE, folder, None, packing, quiet)
 
 
 async def test_a_folder_goes_in_and_comes_out_the_same(way, tmp_path):
@@ -321,7 +321,7 @@ async def test_a_copy_out_goes_on_after_a_cut(way, tmp_path):
         if done > (len(cuts) + 1) * 1_500_000:
             cuts.append(asyncio.ensure_future(client._peer.connection.close()))
 
-    await p2p_copy.get(client, LEASE, "/big", None, tmp_path / "part", cut)
+    await copy.get(client, LEASE, "/big", None, tmp_path / "part", cut)
     assert len(cuts) > 1
     assert case.names_in((tmp_path / "part").read_bytes()) == {"big": data}
 
@@ -349,7 +349,7 @@ async def test_a_copy_in_goes_on_after_a_cut(way, tmp_path):
         if done > (len(cuts) + 1) * 2_000_000:
             cuts.append(asyncio.ensure_future(client._peer.connection.close()))
 
-    await p2p_copy.put(client, LEASE, "/", None, tar_files.plan(source, "big"), cut)
+    await copy.put(client, LEASE, "/", None, tar_files.plan(source, "big"), cut)
     assert len(cuts) > 1
     assert way.pods.pods[LEASE].files["/big"] == data
     assert not list((tmp_path / "uploads").iterdir())
@@ -368,7 +368,7 @@ async def test_a_copy_in_of_another_run_goes_on_or_begins_anew(way, tmp_path):
         session.drop()
         await eventually(lambda: way.access._copies == 0)
         way.pods.pods[LEASE].files.clear()
-        await p2p_copy.put(client, LEASE, "/", None, packing, quiet)
+        await copy.put(client, LEASE, "/", None, packing, quiet)
         assert way.pods.pods[LEASE].files["/big"] == data
 
 
@@ -462,7 +462,7 @@ async def test_a_path_that_is_not_there_is_told(way, tmp_path):
 
 
 async def test_a_host_that_is_away_is_told_after_a_few_tries(way, tmp_path, monkeypatch):
-    monkeypatch.setattr(p2p_copy, "PAUSE_S", 0)
+    monkeypatch.setattr(copy, "PAUSE_S", 0)
     client = await way.client()
 
     async def away(*_args):
@@ -498,7 +498,7 @@ async def test_what_was_sealed_to_another_key_is_refused(way):
 
 
 async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(way, monkeypatch):
-    monkeypatch.setattr("offchain.link.p2p_client.MAX_SEALED", 100)
+    monkeypatch.setattr("offchain.adapters.transport.host_client.MAX_SEALED", 100)
     assert await refusal((await way.client()).deliver(LEASE, "x", bytes(60))) is Code.TOO_LARGE
 
 

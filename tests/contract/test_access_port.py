@@ -16,7 +16,7 @@ from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans, end_process
 from node_agent.access.ports import AccessRefused, PathHidden
 from node_agent.ports import PodGone
-from offchain.schema.manifest_types import TmpfsMount, VolumeMount
+from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
 GONE = 1
 

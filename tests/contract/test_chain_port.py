@@ -7,9 +7,9 @@ from contextlib import aclosing
 import pytest
 from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
-from offchain.link.errors import SubmitRefusal, SubmitRefused
-from offchain.link.ports import BlockRef
-from offchain.schema.ids import task_key
+from offchain.errors import SubmitRefusal, SubmitRefused
+from offchain.ports import BlockRef
+from offchain.schema.chain_types.ids import task_key
 
 __all__ = ["world"]
 

@@ -11,8 +11,8 @@ from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import Lease, LeaseStatus, TaskKind
 from node_agent.drivers.fake_folders import packed
-from offchain.link.p2p import HostRefused
-from offchain.schema._generated_chain import (
+from offchain.adapters.transport.port import HostRefused
+from offchain.schema.chain_types._generated_chain import (
     EndReasonHostLost,
     LeaseStateActive,
     LeaseStateEnded,
@@ -20,8 +20,8 @@ from offchain.schema._generated_chain import (
     TaskStateRunning,
     TaskStateSettled,
 )
-from offchain.schema.ids import lease_id
-from offchain.schema.wire import Code
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.protocol.messages import Code
 from tests.chain_records import lease, task_spec
 
 

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from offchain.link.continuity import continued, require_continued
-from offchain.link.errors import BadReply, ChainBehind, Reorganised
-from offchain.link.fake import FakeChain
-from offchain.link.substrate import SubstrateChain
-from offchain.local.node import Node
-from offchain.local.release import binaries
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.continuity import continued, require_continued
+from offchain.devnet.node import Node
+from offchain.devnet.release import binaries
+from offchain.errors import BadReply, ChainBehind, Reorganised
+from tests.support.fake_chain import FakeChain
 from tests.support.fast_chain import fast
 
 BLOCKS = 4

@@ -8,14 +8,14 @@ import subprocess
 import pytest
 from outbox_rig import call, rig
 
+from offchain.adapters.outbox.admin import Desk
+from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.outbox import Included
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreStuck
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index, replayed_digest, stored_digest
 from offchain.indexer.rows import BlockRow
-from offchain.link.desk import Desk
-from offchain.link.errors import StoreStuck
-from offchain.link.intent_values import State
-from offchain.link.outbox import Included
-from offchain.link.store import Store
 from tests.history_blocks import GENESIS, History
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a disk of its own")

@@ -18,7 +18,7 @@ from node_agent.drivers import lease_disks
 from node_agent.drivers.docker_disks import disks_of
 from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, LeaseDisks, geometry
 from node_agent.ports import ImageCannotRun, SnapshotRefused
-from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.manifest.types import ResultSpec
 
 ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")
 pytestmark = [pytest.mark.docker, ROOT_NEEDED]

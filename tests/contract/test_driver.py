@@ -14,8 +14,8 @@ from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.file_store import FileStore
 from node_agent.ports import ImageCannotRun, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
-from offchain.schema.manifest_types import ImageRef, ResultSpec
-from offchain.schema.wire_snapshot import MAX_SNAPSHOTS
+from offchain.schema.manifest.types import ImageRef, ResultSpec
+from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS
 
 
 class Setup:

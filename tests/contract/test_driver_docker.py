@@ -19,7 +19,7 @@ from node_agent.drivers.docker_spec import bridge_name, bridges_of
 from node_agent.file_store import FileStore
 from node_agent.images.docker_engine import DockerImages
 from node_agent.ports import EngineBusy, EngineUnreachable
-from offchain.schema.manifest_types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
+from offchain.schema.manifest.types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
 
 pytestmark = pytest.mark.docker
 

@@ -10,8 +10,8 @@ from test_driver import read_all, setup  # noqa: F401  (a fixture)
 
 from node_agent.core.values import EndKind
 from node_agent.ports import FolderMissing, FolderRefused, PodGone, Seed
-from offchain.link.tar_files import check
-from offchain.schema.manifest_types import TmpfsMount, VolumeMount
+from offchain.adapters.transport.tar_files import check
+from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
 STATE = "/keep/state"
 

@@ -16,7 +16,7 @@ from node_agent.core.values import ContainerSpec
 from node_agent.drivers.docker_spec import bridge_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.file_store import FileStore
-from offchain.schema.manifest_types import DeliveredFile, VolumeMount
+from offchain.schema.manifest.types import DeliveredFile, VolumeMount
 
 pytestmark = [
     pytest.mark.docker,

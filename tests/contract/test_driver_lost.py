@@ -17,8 +17,8 @@ import pytest
 from driver_fixtures import image_store
 
 from node_agent.drivers.docker import DockerDriver
-from offchain.local import engine
-from offchain.local.places import Places
+from offchain.devnet import engine
+from offchain.devnet.places import Places
 
 pytestmark = [
     pytest.mark.docker,

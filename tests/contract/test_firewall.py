@@ -219,8 +219,8 @@ def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
 CLEAN = """
 import sys
 from pathlib import Path
-from offchain.local.network import clean
-from offchain.local.places import Places
+from offchain.devnet.network import clean
+from offchain.devnet.places import Places
 clean(Places(Path(sys.argv[1])))
 """
 

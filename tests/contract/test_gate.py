@@ -19,7 +19,7 @@ from node_agent.drivers import docker_start, kernel_mounts
 from node_agent.drivers.command_line import BEFORE
 from node_agent.drivers.docker_checks import DockerChecks
 from node_agent.ports import EngineUnreachable, ImageCannotRun, ImageInvalid
-from offchain.schema.manifest_types import HealthCheck, VolumeMount
+from offchain.schema.manifest.types import HealthCheck, VolumeMount
 
 pytestmark = pytest.mark.docker
 

@@ -7,19 +7,19 @@ import p2p_world as world
 import pytest
 from p2p_world import DIGEST, GENESIS, LEASE, PATIENCE_S, RESULT, STRANGER, TENANT, refusal
 
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.certificate import server_context
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.port import ConnectionLost, HostRefused, HostUnreachable, refused
+from offchain.adapters.transport.relayed import SessionStream, answer
+from offchain.adapters.transport.routing import Reach, open_host
+from offchain.adapters.transport.websocket import WsTransport
 from offchain.gateway.limits import Limits
 from offchain.gateway.relay import Relay
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import ConnectionLost, HostRefused, HostUnreachable, refused
-from offchain.link.p2p_carried import SessionStream, answer
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_reach import Reach, open_host
-from offchain.link.ws_certificate import server_context
-from offchain.link.ws_transport import WsTransport
-from offchain.schema.wire import Code, endpoint_text
-from offchain.schema.wire_ops import CarryArgs, ServeArgs, TakeArgs
+from offchain.schema.protocol.messages import Code, endpoint_text
+from offchain.schema.protocol.operations import CarryArgs, ServeArgs, TakeArgs
 
 
 @pytest.fixture
@@ -406,8 +406,8 @@ class _NoProof:
         self.stream = stream
 
     async def speak(self):
-        from offchain.link.p2p_carried import CarriedConnection  # noqa: PLC0415
-        from offchain.link.ws_certificate import client_context  # noqa: PLC0415
+        from offchain.adapters.transport.certificate import client_context  # noqa: PLC0415
+        from offchain.adapters.transport.relayed import CarriedConnection  # noqa: PLC0415
 
         made = CarriedConnection(self.stream, client_context(), server=False)
         await made.handshake()

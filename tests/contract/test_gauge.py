@@ -14,7 +14,7 @@ from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.metering.core import Metered, Sample, fold
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.fake import FakeGauge
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 
 class Setup:

@@ -10,7 +10,7 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.ports import ImageCannotRun, ImageInvalid
-from offchain.schema.manifest_types import TmpfsMount, VolumeMount
+from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
 pytestmark = pytest.mark.docker
 

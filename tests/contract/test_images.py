@@ -27,7 +27,7 @@ from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
 from node_agent.loop_thread import LoopThread
 from node_agent.ports import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 MIB = 1 << 20
 PLENTY = 1 << 40

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from offchain.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
 from offchain.indexer import queries
 from offchain.indexer.database import IndexFault, open_index
 from offchain.indexer.fold import Fold, read_block
@@ -14,11 +15,10 @@ from offchain.indexer.index import Index, last_block, replayed_digest, stored_di
 from offchain.indexer.queries import Filter
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow
 from offchain.indexer.service import follow
-from offchain.link.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
-from offchain.link.fake import FakeChain
 from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
 from tests.postgres_server import server
 from tests.support.examples import examples
+from tests.support.fake_chain import FakeChain
 
 
 @pytest.fixture(scope="module")

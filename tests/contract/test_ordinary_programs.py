@@ -9,7 +9,7 @@ import ordinary_program
 import pytest
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
-from offchain.schema.manifest_types import TmpfsMount
+from offchain.schema.manifest.types import TmpfsMount
 
 pytestmark = pytest.mark.docker
 

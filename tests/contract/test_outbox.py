@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from outbox_rig import ALICE, call, rig, settle
 
-from offchain.link.errors import BadValue, SubmitRefusal
-from offchain.link.fake import FakeChain
-from offchain.link.outbox import Dead, Failed, Included
-from offchain.link.ports import Call, DispatchFailure
-from offchain.link.store import Store
+from offchain.adapters.outbox.outbox import Dead, Failed, Included
+from offchain.adapters.outbox.store import Store
+from offchain.errors import BadValue, SubmitRefusal
+from offchain.ports import Call, DispatchFailure
+from tests.support.fake_chain import FakeChain
 
 
 async def test_a_call_is_included_and_its_place_is_known():

@@ -5,11 +5,11 @@ import uuid
 
 from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
-from offchain.link.errors import CallFailed, GaveUp
-from offchain.link.once import submit_once
-from offchain.link.outbox import Dead, Failed, Included, Outbox
-from offchain.link.store import Store
-from offchain.link.watcher import Watcher
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import CallFailed, GaveUp
 
 __all__ = ["world"]
 

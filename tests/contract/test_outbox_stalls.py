@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from outbox_rig import Rig, call, rig, settle
 
-from offchain.link.desk import Desk, NotPossible
-from offchain.link.errors import StoreStuck
-from offchain.link.fake import FakeChain
-from offchain.link.intent_values import State
-from offchain.link.outbox import Dead, Included
-from offchain.link.store import Store
-from offchain.schema._generated_chain import calls
+from offchain.adapters.outbox.admin import Desk, NotPossible
+from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.outbox import Dead, Included
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreStuck
+from offchain.schema.chain_types._generated_chain import calls
+from tests.support.fake_chain import FakeChain
 
 # --- blocks that are full of others ---------------------------------------------------------------------------------
 

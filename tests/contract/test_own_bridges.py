@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from offchain.local.places import ROOT
+from offchain.devnet.places import ROOT
 
 BRIDGE, CABLE = "172.31.9.1", "10.9.9.1"
 MACHINE = f"""
@@ -24,7 +24,7 @@ ip link set far up
 """
 ASK = """
 import asyncio, json
-from offchain.link.p2p_iroh import IrohTransport
+from offchain.adapters.transport.iroh_quic import IrohTransport
 
 async def main():
     transport = await IrohTransport.bind(bytes(32), "0.0.0.0:0")

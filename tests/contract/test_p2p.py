@@ -11,15 +11,15 @@ import p2p_world as world
 import pytest
 from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
 
-from offchain.link.keys import from_uri
-from offchain.link.p2p import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
-from offchain.link.p2p_client import finished
-from offchain.link.p2p_nonces import NonceCache
-from offchain.link.p2p_peer import Peer
-from offchain.schema.wire import Code, Request
-from offchain.schema.wire_frames import Kind, encode
-from offchain.schema.wire_mux import MAX_SESSIONS
-from offchain.schema.wire_ops import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.host_client import finished
+from offchain.adapters.transport.peer import Peer
+from offchain.adapters.transport.port import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
+from offchain.adapters.transport.request_nonces import NonceCache
+from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.messages import Code, Request
+from offchain.schema.protocol.mux import MAX_SESSIONS
+from offchain.schema.protocol.operations import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
 
 
 @pytest.fixture(params=world.KINDS)
@@ -337,7 +337,7 @@ async def test_a_host_of_another_age_is_told(net):
 
 
 async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(net, monkeypatch):
-    monkeypatch.setattr("offchain.link.p2p_client.DIAL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("offchain.adapters.transport.host_client.DIAL_TIMEOUT_S", 0.2)
     far, near = await net.endpoint(), await net.endpoint()
     accepting = asyncio.create_task(far.accept())
     tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)

@@ -9,14 +9,14 @@ import p2p_world as world
 import pytest
 import websockets.asyncio.client
 
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import ConnectionLost, HostUnreachable
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_limits import Admission
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.p2p_ways import Ways
-from offchain.link.ws_certificate import certificate, is_certificate_of
-from offchain.link.ws_transport import WsTransport
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.certificate import certificate, is_certificate_of
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.limits import Admission
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.port import ConnectionLost, HostUnreachable
+from offchain.adapters.transport.websocket import WsTransport
+from tests.support.memory_transport import MemoryNetwork
 
 
 @pytest.fixture(params=world.KINDS)
@@ -270,7 +270,7 @@ async def test_a_proof_for_another_host_is_worth_nothing_here():
 
 
 async def test_those_who_connect_and_say_nothing_cost_a_bounded_number_of_files(monkeypatch):
-    monkeypatch.setattr("offchain.link.ws_transport.MAX_HANDSHAKES", 8)
+    monkeypatch.setattr("offchain.adapters.transport.websocket.MAX_HANDSHAKES", 8)
     server = await WsTransport.bind(os.urandom(32))
     silent = []
     for _ in range(30):

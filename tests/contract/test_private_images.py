@@ -20,7 +20,7 @@ from node_agent.images.registries import Rules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
 from node_agent.ports import ImageUnavailable
-from offchain.schema.manifest_types import ImageRef, RegistryLogin
+from offchain.schema.manifest.types import ImageRef, RegistryLogin
 
 pytestmark = pytest.mark.docker
 

@@ -15,7 +15,7 @@ from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec
 from node_agent.ports import MAX_RESULT_BYTES
-from offchain.schema.manifest_types import ImageRef, ResultSpec, VolumeMount
+from offchain.schema.manifest.types import ImageRef, ResultSpec, VolumeMount
 
 pytestmark = pytest.mark.docker
 

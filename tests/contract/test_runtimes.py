@@ -17,8 +17,8 @@ from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.runtimes import Isolation
 from node_agent.drivers.sandbox_trial import is_sandboxed
 from node_agent.ports import DriverError
-from offchain.local import engine
-from offchain.local.places import Places
+from offchain.devnet import engine
+from offchain.devnet.places import Places
 
 PATIENCE_S = 60
 

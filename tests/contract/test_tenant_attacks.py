@@ -25,8 +25,8 @@ from node_agent.access.docker import DockerAccess
 from node_agent.drivers.docker_spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.file_store import FileStore
-from offchain.link.p2p_ways import Ways
-from offchain.schema.manifest_types import DeliveredFile
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.schema.manifest.types import DeliveredFile
 
 pytestmark = [
     pytest.mark.docker,

@@ -15,8 +15,8 @@ from node_agent.access.docker import DockerAccess
 from node_agent.access.ports import AccessRefused
 from node_agent.file_store import FileStore
 from node_agent.metering.docker import DockerGauge
-from offchain.link.tar_files import BadArchive, pack, plan, unpack
-from offchain.schema.manifest_types import DeliveredFile, ResultSpec, VolumeMount
+from offchain.adapters.transport.tar_files import BadArchive, pack, plan, unpack
+from offchain.schema.manifest.types import DeliveredFile, ResultSpec, VolumeMount
 
 pytestmark = pytest.mark.docker
 

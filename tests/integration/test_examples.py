@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from test_usage import the_receipt
 
-from offchain.local import demo_image
+from offchain.devnet import demo_image
 from tests.support.local_network import ROOT, TENANT, Net
 
 EXAMPLES = ROOT / "examples"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from offchain.schema._generated_chain import HostRecord
-from offchain.schema.wire import parse_endpoint
-from offchain.schema.wire_gateway import is_gateway, parse_gateway
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.protocol.gateway import is_gateway, parse_gateway
+from offchain.schema.protocol.messages import parse_endpoint
 from tests.support.local_network import TENANT, Done, Net
 
 STEPS = 2

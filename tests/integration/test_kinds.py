@@ -25,17 +25,17 @@ from node_agent.service import Agent
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.keys import from_uri
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.local import demo_image
-from offchain.schema._generated_chain import PodPlacement, calls
-from offchain.schema.ids import lease_id
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.keys.signer import from_uri
+from offchain.devnet import demo_image
+from offchain.schema.chain_types._generated_chain import PodPlacement, calls
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.chain_records import ANY_RATE, ask
 from tests.real_chain import PATIENCE, Chain, chain_of
 from tests.support.local_network import engine_url
+from tests.support.memory_transport import MemoryNetwork
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.schema._generated_chain import EndReasonCancelled, LeaseStateEnded, calls
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.schema.chain_types._generated_chain import EndReasonCancelled, LeaseStateEnded, calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.link.ports import Call
-from offchain.schema._generated_chain import TasksParams, calls
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import TasksParams, calls
 from tests.support.local_network import Net
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted, variables
 
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.local import demo_image
-from offchain.schema._generated_chain import LeasesParams, calls
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.devnet import demo_image
+from offchain.schema.chain_types._generated_chain import LeasesParams, calls
 from tests.real_chain import by_sudo
 from tests.support.local_network import Net, Pods, run
 

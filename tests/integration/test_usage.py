@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from offchain.schema.receipt import Receipt, SignedReceipt
-from offchain.schema.wire_values import canonical_json
+from offchain.schema.protocol.fields import canonical_json
+from offchain.schema.protocol.receipt import Receipt, SignedReceipt
 from tests.support.local_network import STRANGER, TENANT, Net, Pods
 
 COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s", "memory_peak_mib", "disk_peak_mib")

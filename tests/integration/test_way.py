@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.link.ports import Call
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Call
 from tests.support.local_network import PATIENCE, ROOT, STRANGER, TENANT, Net
 
 LONG = 500

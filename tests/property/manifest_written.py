@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from offchain.schema import manifest_types as types
-from offchain.schema.manifest_values import format_amount
+from offchain.schema.manifest.parse import types
+from offchain.schema.manifest.values import format_amount
 
 names = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9])?", fullmatch=True)
 words = st.text(

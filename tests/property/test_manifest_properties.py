@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.schema import manifest_keys as names
-from offchain.schema.manifest import MAX_BYTES, ManifestError, parse_manifest
-from offchain.schema.manifest_values import (
+from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import keys as names
+from offchain.schema.manifest.values import (
     check_address,
     format_amount,
     parse_amount,
@@ -18,7 +18,7 @@ from offchain.schema.manifest_values import (
     parse_duration,
     parse_size,
 )
-from offchain.schema.manifest_variables import resolve
+from offchain.schema.manifest.variables import resolve
 
 known = (*names.TOP, *names.SERVICE, *names.GANTRY, *names.DEPLOY, *names.HEALTHCHECK, *names.MOUNT, *names.SSH)
 keys = st.sampled_from([*known, "train", "limits", "cpus", "condition", "source", "target", "<<", "x"])

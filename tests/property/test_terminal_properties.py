@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from node_agent.cli import output as agent_output
+from offchain.adapters.transport.port import HostRefused, refused
 from offchain.cli import failures, output
 from offchain.cli.failures import CliError
-from offchain.link import harmless
-from offchain.link.p2p import HostRefused, refused
-from offchain.schema.wire import Code
+from offchain.schema import terminal_escaping
+from offchain.schema.protocol.messages import Code
 from tests.support.examples import examples
 
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -50,23 +50,23 @@ def hidden(value, allowed=""):
 
 
 def test_every_character_that_is_not_seen_is_written_out_in_names_and_messages():
-    left = "".join(one for one in characters() if harmless.line(one) == one)
+    left = "".join(one for one in characters() if terminal_escaping.line(one) == one)
     assert hidden(left) == []
-    assert hidden("".join(one for one in characters() if harmless.text(one) == one)) == ["\t", "\n"]
+    assert hidden("".join(one for one in characters() if terminal_escaping.text(one) == one)) == ["\t", "\n"]
     # All others stay: letters, marks, symbols.
     for one in "aü日ع\u0301→😀 ":
-        assert harmless.line(one) == one
+        assert terminal_escaping.line(one) == one
 
 
 def test_a_log_keeps_colours_lines_and_joiners_alone():
-    shown = harmless.Harmless()
+    shown = terminal_escaping.Harmless()
     every = "".join(one for one in characters() if unicodedata.category(one) != "Cs")
     left = (shown.feed(every.encode()) + shown.end()).decode()
     assert sorted(set(hidden(left))) == ["\t", "\n", "\r", "\u200c", "\u200d"]
 
 
 def test_bytes_that_are_no_text_and_halves_of_characters_are_shown_as_such():
-    shown = harmless.Harmless()
+    shown = terminal_escaping.Harmless()
     data = b"\xed\xa0\x80 \xc0\x9b2J \xff\xfe \xe2\x80" + b"\xae"
     assert hidden((shown.feed(data) + shown.end()).decode()) == []
 
@@ -74,9 +74,9 @@ def test_bytes_that_are_no_text_and_halves_of_characters_are_shown_as_such():
 @settings(max_examples=examples(200))
 @given(TEXTS)
 def test_what_is_written_out_stays_as_it_is_the_second_time(value):
-    for made in (harmless.line, harmless.text):
+    for made in (terminal_escaping.line, terminal_escaping.text):
         assert made(made(value)) == made(value)
-    assert (harmless.unseen(value) is None) == (harmless.line(value) == value)
+    assert (terminal_escaping.unseen(value) is None) == (terminal_escaping.line(value) == value)
 
 
 PRINTERS = {
@@ -125,7 +125,7 @@ def test_every_way_of_printing_is_harmless_and_no_value_passes_as_a_line_of_its_
 @given(value=TEXTS)
 def test_a_line_of_a_log_is_one_line(value):
     record = logging.LogRecord("x", logging.INFO, "f", 1, "lease 7: %s", (value,), None)
-    assert hidden(harmless.LogFormatter("%(message)s").format(record)) == []
+    assert hidden(terminal_escaping.LogFormatter("%(message)s").format(record)) == []
 
 
 class Terminal(io.StringIO):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from offchain.schema.wire import Answer, Code, Refusal, Request, WireError
-from offchain.schema.wire_frames import LONGEST, Frame, FrameReader, Kind, encode
-from offchain.schema.wire_mux import MAX_SESSIONS, LocalProtocolError, Mux, Received, RemoteProtocolError
+from offchain.schema.protocol.frames import LONGEST, Frame, FrameReader, Kind, encode
+from offchain.schema.protocol.messages import Answer, Code, Refusal, Request, WireError
+from offchain.schema.protocol.mux import MAX_SESSIONS, LocalProtocolError, Mux, Received, RemoteProtocolError
 from tests.support.examples import examples
 
 NO = Refusal(Code.GONE, "No.", "")

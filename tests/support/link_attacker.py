@@ -22,19 +22,19 @@ from dataclasses import dataclass, field
 import websockets.asyncio.client
 from websockets.exceptions import WebSocketException
 
-from offchain.link.errors import GantryError
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.ports import Signer
-from offchain.link.ws_certificate import client_context
-from offchain.link.ws_transport import WsConnection, WsTransport, _proof
-from offchain.schema.wire import VERSION, WEBSOCKET, Code, Refusal, Request
-from offchain.schema.wire_frames import Kind, encode
-from offchain.schema.wire_mux import OLDEST, PROTOCOL
-from offchain.schema.wire_ops import Args, ExecArgs, LogsArgs, PingArgs
-from offchain.schema.wire_values import canonical_json
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.transport.certificate import client_context
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.iroh_quic import IrohTransport
+from offchain.adapters.transport.port import Connection, ConnectionLost, HostUnreachable
+from offchain.adapters.transport.websocket import WsConnection, WsTransport, _proof
+from offchain.errors import GantryError
+from offchain.ports import Signer
+from offchain.schema.protocol.fields import canonical_json
+from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.messages import VERSION, WEBSOCKET, Code, Refusal, Request
+from offchain.schema.protocol.mux import OLDEST, PROTOCOL
+from offchain.schema.protocol.operations import Args, ExecArgs, LogsArgs, PingArgs
 
 HELLO = encode(Kind.HELLO, 0, canonical_json({"protocol": PROTOCOL, "oldest": OLDEST, "newest": VERSION}))
 RESET = Refusal(Code.GONE, "", "").encode()

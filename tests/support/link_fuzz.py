@@ -20,18 +20,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from offchain.link.keys import from_uri
-from offchain.link.p2p import Connection, ConnectionLost, refused
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_host import HostServer
-from offchain.link.p2p_limits import ConnectionLimits, Limits
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.p2p_peer import SLOTS, Peer, Session
-from offchain.schema.wire import Code, Op, Refusal, Request
-from offchain.schema.wire_frames import Kind, encode
-from offchain.schema.wire_mux import Mux
-from offchain.schema.wire_ops import ExecArgs, LogsArgs, PingArgs, ResultArgs
-from offchain.schema.wire_values import canonical_json
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.host_server import HostServer
+from offchain.adapters.transport.limits import ConnectionLimits, Limits
+from offchain.adapters.transport.peer import SLOTS, Peer, Session
+from offchain.adapters.transport.port import Connection, ConnectionLost, refused
+from offchain.schema.protocol.fields import canonical_json
+from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.messages import Code, Op, Refusal, Request
+from offchain.schema.protocol.mux import Mux
+from offchain.schema.protocol.operations import ExecArgs, LogsArgs, PingArgs, ResultArgs
+from tests.support.memory_transport import MemoryNetwork
 
 GENESIS = b"f" * 32
 NOW_MS = 1_800_000_000_000
@@ -103,7 +103,7 @@ class Round:
     async def run(self, steps: int) -> None:
         """Take so many random steps, close everything, and look at what is left. Raises :class:`FuzzError`."""
         complaints = _Complaints()
-        logger = logging.getLogger("offchain.link.p2p_host")
+        logger = logging.getLogger("offchain.adapters.transport.host_server")
         logger.addHandler(complaints)
         serving = asyncio.create_task(self._server.serve())
         before = asyncio.all_tasks()

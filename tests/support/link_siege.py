@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from offchain.link import ss58
-from offchain.link.errors import GantryError
-from offchain.link.keys import from_uri
-from offchain.link.p2p_reach import open_direct
-from offchain.link.ports import Block
-from offchain.schema._generated_chain import HostRecord
-from offchain.schema.ids import lease_id
-from offchain.schema.wire import WEBSOCKET, parse_endpoint
-from offchain.schema.wire_gateway import is_gateway, parse_gateway
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.routing import open_direct
+from offchain.errors import GantryError
+from offchain.ports import Block
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.protocol.gateway import is_gateway, parse_gateway
+from offchain.schema.protocol.messages import WEBSOCKET, parse_endpoint
 from tests.support.local_network import ROOT, TENANT, Net
 
 MIB = 1024

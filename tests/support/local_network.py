@@ -16,15 +16,15 @@ from typing import Any
 
 from docker import DockerClient
 
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
 from offchain.cli.inspect import Story, task_story
 from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
-from offchain.link.ports import ChainPort
-from offchain.link.substrate import SubstrateChain
-from offchain.link.typed import GantryChain, TaskAndSpec
-from offchain.local.process import read_record
-from offchain.schema._generated_chain import Lease
-from offchain.schema.ids import lease_id
-from offchain.schema.manifest_variables import resolve
+from offchain.devnet.process import read_record
+from offchain.ports import ChainPort
+from offchain.schema.chain_types._generated_chain import Lease
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.manifest.variables import resolve
 from tests.support.jobs import end_job
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -15,7 +15,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from offchain.local.ports import free
+from offchain.devnet.ports import free
 from tests.support.fast_chain import write_fast_genesis
 from tests.support.local_network import ALLOWED_REGISTRY, ROOT, Net, Pods, connected, engine_url
 

@@ -4,8 +4,8 @@ import pytest
 
 from node_agent.__main__ import main
 from offchain.cli.cmd_host import host as host_commands
-from offchain.schema import _generated_chain as gen
-from offchain.schema.standing import challenges_text, suspension_of
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.standing import challenges_text, suspension_of
 from tests.chain_records import GTY, host_record
 
 HOST = "5Host"

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from offchain.schema.wire import (
+from offchain.schema.protocol.frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
+from offchain.schema.protocol.gateway import parse_gateway
+from offchain.schema.protocol.messages import (
     MAX_ENDPOINT,
     Answer,
     Code,
@@ -15,9 +17,7 @@ from offchain.schema.wire import (
     endpoint_text,
     parse_endpoint,
 )
-from offchain.schema.wire_frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
-from offchain.schema.wire_gateway import parse_gateway
-from offchain.schema.wire_ops import (
+from offchain.schema.protocol.operations import (
     AttachArgs,
     CarryArgs,
     CheckpointArgs,
@@ -38,7 +38,7 @@ from offchain.schema.wire_ops import (
     TakeArgs,
     decode_args,
 )
-from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
+from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
 
 ALL_ARGS = [
     PingArgs(),

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from offchain.schema.wire import Answer, Code, Refusal
-from offchain.schema.wire_frames import Kind, encode
-from offchain.schema.wire_mux import (
+from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.messages import Answer, Code, Refusal
+from offchain.schema.protocol.mux import (
     CONTROL,
     MAIN,
     MAX_SESSIONS,

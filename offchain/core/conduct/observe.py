@@ -9,8 +9,8 @@ from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of, sharer
 from offchain.core.snapshot import Event, Snapshot
 from offchain.core.values import Lease, Task
-from offchain.schema import _generated_chain as chain
-from offchain.schema.ids import lease_parts
+from offchain.schema.chain_types import _generated_chain as chain
+from offchain.schema.chain_types.ids import lease_parts
 
 _PROVED: Final = frozenset(
     fault.value for fault in (chain.Fault.FAILED_CHALLENGE, chain.Fault.WRONG_RESULT, chain.Fault.DATA_LOST)

@@ -16,7 +16,7 @@ from offchain.core.placing.free import bits, indices
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.gates import Gate
 from offchain.core.values import Layout, Lease, Task
-from offchain.schema.ids import lease_parts
+from offchain.schema.chain_types.ids import lease_parts
 
 MOST_MOVING: Final = 4
 """So many pods are on their way elsewhere at once, by one scheduler: whoever comes later sees where these went."""

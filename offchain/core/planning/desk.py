@@ -43,7 +43,7 @@ from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Lease, Task
-from offchain.schema.decisions import Standing
+from offchain.schema.protocol.decisions import Standing
 
 
 class Desk:

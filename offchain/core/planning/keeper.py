@@ -31,7 +31,7 @@ from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
 from offchain.core.timing.windows import Window, Windows
 from offchain.core.values import Host, Lease, LeaseState, Task
-from offchain.schema.escrow import ends_at
+from offchain.schema.chain_types.escrow import ends_at
 
 _TRIES: Final = 8
 """So often others are looked at in a round in place of those who can never start."""

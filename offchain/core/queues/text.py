@@ -7,10 +7,10 @@ from typing import Final
 
 from offchain.core.queues.ageing import HIGHEST_PRIORITY, Ageing
 from offchain.core.queues.tree import DEFAULT, Most, Queue, Tree, tree
-from offchain.schema.manifest_nodes import Field, Reader
-from offchain.schema.manifest_types import ManifestError
-from offchain.schema.manifest_values import parse_size
-from offchain.schema.yaml_section import section
+from offchain.schema.manifest.nodes import Field, Reader
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.manifest.values import parse_size
+from offchain.schema.manifest.yaml_section import section
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*", re.ASCII)
 _NAME_BYTES: Final = 32

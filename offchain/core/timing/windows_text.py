@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from offchain.core.timing.windows import Window
-from offchain.schema.manifest_nodes import Field, Reader
-from offchain.schema.manifest_types import ManifestError
-from offchain.schema.yaml_section import section
+from offchain.schema.manifest.nodes import Field, Reader
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.manifest.yaml_section import section
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from offchain.link import registration
-from offchain.link.keys import from_uri
-from offchain.link.ports import Block, Call, DispatchFailure, Signer
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain import registration
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Block, Call, DispatchFailure, Signer
+from offchain.schema.chain_types._generated_chain import (
     HostFailure,
     HostsParams,
     PodPlacement,
@@ -21,7 +21,7 @@ from offchain.schema._generated_chain import (
     Usage,
     calls,
 )
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
 from tests.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
 

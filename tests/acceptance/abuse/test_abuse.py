@@ -11,7 +11,7 @@ import pytest
 from abuse_world import PATCH, World, build
 from wrong_calls import CASES, Case
 
-from offchain.link.ports import DispatchFailure
+from offchain.ports import DispatchFailure
 from tests.real_chain import chain_of
 
 

@@ -11,12 +11,12 @@ from typing import Final
 
 from abuse_world import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
 
-from offchain.link import registration
-from offchain.link.errors import SubmitRefusal, SubmitRefused
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call, Signer
-from offchain.schema._generated_chain import PodPlacement, ReportCheckpoint, calls
-from offchain.schema.ids import lease_id
+from offchain.adapters.chain import registration
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import SubmitRefusal, SubmitRefused
+from offchain.ports import Call, Signer
+from offchain.schema.chain_types._generated_chain import PodPlacement, ReportCheckpoint, calls
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE
 from tests.real_chain import GTY, Chain, chain_of
 

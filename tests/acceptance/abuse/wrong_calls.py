@@ -25,8 +25,8 @@ from abuse_world import (
     register,
 )
 
-from offchain.link.ports import Call
-from offchain.schema._generated_chain import (
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import (
     GpuRequest,
     ReportCheckpoint,
     ReportDataLost,
@@ -36,7 +36,7 @@ from offchain.schema._generated_chain import (
     VerificationPolicyRedundant,
     calls,
 )
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE
 from tests.real_chain import by_sudo
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from offchain.adapters.keys.signer import from_uri
 from offchain.cli.session import send
-from offchain.link.keys import from_uri
-from offchain.schema._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import calls
 from tests.real_chain import by_sudo
 from tests.support.local_network import TENANT, Done, Net
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import jobs
 
-from offchain.link import registration
-from offchain.link.errors import SubmitRefused
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.link.ports import Call, Signer
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.adapters.chain import registration
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import SubmitRefused
+from offchain.ports import Call, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ask, hardware
 from tests.support.local_network import TENANT, Net
 

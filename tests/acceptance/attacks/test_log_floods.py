@@ -13,7 +13,7 @@ from pathlib import Path
 import jobs
 
 from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods
 
 FLOODS = {

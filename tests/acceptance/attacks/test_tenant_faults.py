@@ -16,7 +16,7 @@ from typing import Final
 
 from tenant_faults import manifest, one_short_attempt, refused, told
 
-from offchain.schema.reasons import TENANTS_FAULTS, code
+from offchain.schema.chain_types.reasons import TENANTS_FAULTS, code
 from tests.support.local_network import ALLOWED_REGISTRY, TENANT, Net, sha256
 
 __all__ = ["one_short_attempt"]

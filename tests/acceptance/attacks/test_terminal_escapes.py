@@ -11,11 +11,11 @@ from pathlib import Path
 
 import jobs
 
-from offchain.link import registration
-from offchain.link.harmless import line
-from offchain.link.keys import from_uri
-from offchain.link.once import submit_once
-from offchain.schema import _generated_chain as gen
+from offchain.adapters.chain import registration
+from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.keys.signer import from_uri
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.terminal_escaping import line
 from tests.chain_records import ask, hardware
 from tests.support.local_network import PATIENCE, ROOT, TENANT, Net
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from offchain.local import engine
-from offchain.local.engine_store import half_removed
-from offchain.local.places import Places
-from offchain.local.process import Child
+from offchain.devnet import engine
+from offchain.devnet.engine_store import half_removed
+from offchain.devnet.places import Places
+from offchain.devnet.process import Child
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
 MENDED = (23, 0, 5)

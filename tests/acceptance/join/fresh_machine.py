@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from offchain.local import engine
-from offchain.local.places import ROOT, Places
-from offchain.local.process import Child
+from offchain.devnet import engine
+from offchain.devnet.places import ROOT, Places
+from offchain.devnet.process import Child
 
 PATIENCE_S = 240.0
 """Seconds. A limit for a broken machine, not a measure of a good one."""

@@ -10,7 +10,7 @@ from fresh_machine import Machine
 
 from node_agent.core.release_statement import Statement, parse_version, sign
 from node_agent.install.make_release import load_key, make, new_key
-from offchain.link.keys import Ed25519Signer
+from offchain.adapters.keys.signer import Ed25519Signer
 
 
 @dataclass

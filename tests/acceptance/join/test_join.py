@@ -24,19 +24,19 @@ from fresh_machine import Machine, machine
 from signed_releases import Publisher, takes_only_signed_releases
 
 from node_agent.install.bundle import build, sha256_of
-from offchain.link import extrinsic as xt
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call, Signer
-from offchain.link.typed import GantryChain
-from offchain.local.node import Node
-from offchain.local.places import ROOT
-from offchain.local.release import binaries
-from offchain.schema import _generated_chain as gen
-from offchain.schema.chain import compact
-from offchain.schema.ids import lease_id
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_variables import resolve
+from offchain.adapters.chain import extrinsic as xt
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.node import Node
+from offchain.devnet.places import ROOT
+from offchain.devnet.release import binaries
+from offchain.ports import Call, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.chain_types.values import compact
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import to_task_spec
+from offchain.schema.manifest.variables import resolve
 from tests.chain_records import ANY_RATE
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
@@ -169,7 +169,7 @@ async def until_task(chain: Chain, lease: int, *states: str) -> str:
 
 def demo_image(here: Machine) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "offchain.local.demo_image"], env=here.env, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "offchain.devnet.demo_image"], env=here.env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

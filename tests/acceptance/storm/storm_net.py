@@ -17,18 +17,18 @@ from typing import Any
 import docker
 from storm_tools import Cable, Clock, Disk
 
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call, ChainEvent
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.local import demo_image, engine, node_rpc, ports
-from offchain.local.node import LIMITS, Node
-from offchain.local.places import ROOT, Places
-from offchain.local.process import Child
-from offchain.local.release import binaries
-from offchain.schema._generated_chain import PodPlacement, calls
-from offchain.schema.ids import lease_id
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.keys.signer import from_uri
+from offchain.devnet import demo_image, engine, node_rpc, ports
+from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.places import ROOT, Places
+from offchain.devnet.process import Child
+from offchain.devnet.release import binaries
+from offchain.ports import Call, ChainEvent
+from offchain.schema.chain_types._generated_chain import PodPlacement, calls
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.chain_records import ANY_RATE
 from tests.real_chain import PATIENCE, Chain, connect
 from tests.support.fast_chain import fast

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from offchain.local.places import ROOT
+from offchain.devnet.places import ROOT
 
 TASKS = 100
 

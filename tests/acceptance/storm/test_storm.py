@@ -19,7 +19,7 @@ import pytest
 import pytest_asyncio
 from storm_net import ABSENCE_MS, HOUR_MS, HostOfNet, Sky, StormNet, first_lease, sky_of
 
-from offchain.schema._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import calls
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
 from tests.gpu_stub.build import eight

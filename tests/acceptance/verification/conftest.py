@@ -12,9 +12,9 @@ from verification_cast import GENESIS, endowed
 from verification_client import PATIENCE, Client, NewestBlocks
 from verification_world import World, stories_of
 
-from offchain.local.node import Node, endow
-from offchain.local.release import binaries
-from offchain.schema._generated_chain import VerificationParams
+from offchain.devnet.node import Node, endow
+from offchain.devnet.release import binaries
+from offchain.schema.chain_types._generated_chain import VerificationParams
 from tests.support.fast_chain import fast
 
 

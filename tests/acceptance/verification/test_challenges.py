@@ -12,9 +12,9 @@ from verification_hashes import blake2_256
 from verification_votes import NO, YES, committee
 from verification_world import World, story
 
-from offchain.link import ss58
-from offchain.link.ports import Call, Signer
-from offchain.schema._generated_chain import (
+from offchain.adapters.keys import ss58
+from offchain.ports import Call, Signer
+from offchain.schema.chain_types._generated_chain import (
     ChallengeOutcome,
     Fault,
     HostStatusSuspended,
@@ -24,7 +24,7 @@ from offchain.schema._generated_chain import (
     calls,
     storage,
 )
-from offchain.schema._generated_events import (
+from offchain.schema.chain_types._generated_events import (
     HostsDeviceAttested,
     HostsSlashed,
     VerificationAnswerAwaited,

@@ -10,9 +10,9 @@ from verification_dispute import LOG, disputed
 from verification_votes import NO, YES, Committee, committee
 from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, World, story
 
-from offchain.link.ports import Block, Call, Signer
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.typed import GantryChain
+from offchain.ports import Block, Call, Signer
+from offchain.schema.chain_types._generated_chain import (
     DisputeOutcome,
     DisputePhase,
     Fault,
@@ -25,7 +25,7 @@ from offchain.schema._generated_chain import (
     calls,
     storage,
 )
-from offchain.schema._generated_events import (
+from offchain.schema.chain_types._generated_events import (
     HostsSlashed,
     TasksDisputeResolved,
     TasksSettled,

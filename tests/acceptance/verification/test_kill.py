@@ -11,8 +11,8 @@ from verification_challenge import drawn_and_answered, opened_by, penalties, rew
 from verification_votes import YES, ballot_of
 from verification_world import World, story
 
-from offchain.schema._generated_chain import ChallengeOutcome, calls
-from offchain.schema._generated_events import VerificationChallengeClosed
+from offchain.schema.chain_types._generated_chain import ChallengeOutcome, calls
+from offchain.schema.chain_types._generated_events import VerificationChallengeClosed
 from tests.real_chain import by_sudo
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,8 +10,8 @@ from verification_challenge import opened_by, penalties, rewards
 from verification_dispute import disputed
 from verification_world import FEE, PRICE, World, story
 
-from offchain.schema._generated_chain import ChallengeOutcome, DisputeOutcome, LeaveReason, calls, storage
-from offchain.schema._generated_events import (
+from offchain.schema.chain_types._generated_chain import ChallengeOutcome, DisputeOutcome, LeaveReason, calls, storage
+from offchain.schema.chain_types._generated_events import (
     VerificationChallengeClosed,
     VerificationCommitteeNotDrawn,
     VerificationDisputeClosed,

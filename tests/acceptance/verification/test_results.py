@@ -11,8 +11,8 @@ from verification_client import Done
 from verification_hashes import result_commitment
 from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, World, result, story
 
-from offchain.link.ports import Call
-from offchain.schema._generated_chain import (
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import (
     Fault,
     MatterResults,
     Misconduct,
@@ -24,7 +24,7 @@ from offchain.schema._generated_chain import (
     calls,
     storage,
 )
-from offchain.schema._generated_events import (
+from offchain.schema.chain_types._generated_events import (
     HostsSlashed,
     TasksAssigned,
     TasksLeaseEnded,

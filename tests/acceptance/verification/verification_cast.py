@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offchain.link.keys import from_uri
-from offchain.link.ports import Signer
-from offchain.schema._generated_chain import Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Signer
+from offchain.schema.chain_types._generated_chain import Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
 from tests.chain_records import ask
 
 GTY = 10**12

@@ -6,9 +6,9 @@ from verification_cast import Cast
 from verification_votes import Committee, committee
 from verification_world import World
 
-from offchain.link.ports import Signer
-from offchain.schema._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
-from offchain.schema._generated_events import (
+from offchain.ports import Signer
+from offchain.schema.chain_types._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
+from offchain.schema.chain_types._generated_events import (
     VerificationAnswerAwaited,
     VerificationChallengeOpened,
     VerificationVerifierPenalised,

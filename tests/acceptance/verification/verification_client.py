@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from offchain.link.errors import SubmitRefusal, SubmitRefused
-from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
-from offchain.link.substrate import SubstrateChain
-from offchain.schema._generated_events import GantryEvent, decode_event
-from offchain.schema.chain import StorageItem
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.errors import SubmitRefusal, SubmitRefused
+from offchain.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
+from offchain.schema.chain_types._generated_events import GantryEvent, decode_event
+from offchain.schema.chain_types.values import StorageItem
 
 PATIENCE = 180.0
 """Seconds. A limit for a broken chain, not a measure of a good one."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from verification_world import Job, World
 
-from offchain.link.ports import Signer
-from offchain.schema._generated_chain import MatterDispute, calls
-from offchain.schema._generated_events import VerificationDisputeOpened
+from offchain.ports import Signer
+from offchain.schema.chain_types._generated_chain import MatterDispute, calls
+from offchain.schema.chain_types._generated_events import VerificationDisputeOpened
 
 LOG = bytes([21] * 32)
 """SHA-256 of the first piece of evidence."""

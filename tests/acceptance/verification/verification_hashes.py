@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 
-from offchain.link import ss58
-from offchain.schema._generated_chain import ListedVerifier, Matter, PodResult, Vote
+from offchain.adapters.keys import ss58
+from offchain.schema.chain_types._generated_chain import ListedVerifier, Matter, PodResult, Vote
 
 
 def blake2_256(data: bytes) -> bytes:

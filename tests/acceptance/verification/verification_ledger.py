@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from verification_cast import ANYONE
 
-from offchain.link.ports import Block
-from offchain.schema._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
-from offchain.schema._generated_events import (
+from offchain.ports import Block
+from offchain.schema.chain_types._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
+from offchain.schema.chain_types._generated_events import (
     GantryEvent,
     HostsRegistered,
     HostsSlashed,

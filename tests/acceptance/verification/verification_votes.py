@@ -11,9 +11,9 @@ from verification_cast import VERIFIERS
 from verification_client import Client, Done
 from verification_hashes import drawn, seed_of, vote_commitment
 
-from offchain.link.ports import Block, Call, Signer
-from offchain.schema._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
-from offchain.schema._generated_events import (
+from offchain.ports import Block, Call, Signer
+from offchain.schema.chain_types._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
+from offchain.schema.chain_types._generated_events import (
     VerificationCommitteeDrawn,
     VerificationConfirmationAwaited,
     VerificationRevealsOpened,

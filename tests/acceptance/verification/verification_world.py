@@ -13,10 +13,10 @@ from typing import Any
 from verification_cast import ANYONE, ASK, GTY, HARDWARE, SUDO, VERIFIERS, Cast, cast_of
 from verification_client import PATIENCE, Client, Done
 
-from offchain.link.ports import Block, Call, Signer
-from offchain.link.registration import sign_registration
-from offchain.local.node import Node
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.registration import sign_registration
+from offchain.devnet.node import Node
+from offchain.ports import Block, Call, Signer
+from offchain.schema.chain_types._generated_chain import (
     GpuRequest,
     HostRecord,
     HostScore,
@@ -32,8 +32,8 @@ from offchain.schema._generated_chain import (
     calls,
     storage,
 )
-from offchain.schema._generated_events import TasksSubmitted
-from offchain.schema.ids import lease_id, task_key
+from offchain.schema.chain_types._generated_events import TasksSubmitted
+from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.chain_records import ANY_RATE, task_spec
 from tests.real_chain import by_sudo, plain
 

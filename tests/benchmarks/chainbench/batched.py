@@ -16,7 +16,7 @@ from chainbench.importing import Imported
 from chainbench.load import Loaded
 from chainbench.node import SLOT_SECONDS, Node, running, running_validators
 from chainbench.scene import BATCH, PARAMS, Scene, endowed
-from offchain.local.release import Binaries
+from offchain.devnet.release import Binaries
 
 EVENTS = {
     "assign": "Tasks.Assigned",

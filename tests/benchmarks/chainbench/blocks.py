@@ -12,7 +12,7 @@ from typing import Any
 
 from chainbench.flood import INHERENTS
 from chainbench.node import Code, Header, Node, header_of
-from offchain.local.node_rpc import Rpc
+from offchain.devnet.node_rpc import Rpc
 
 _reader: Reader
 

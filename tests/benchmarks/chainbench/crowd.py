@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from chainbench import signing
 from chainbench.node import Node, NodeError
 from chainbench.signing import Account, Order
-from offchain.local.node_rpc import RefusedError
-from offchain.schema.chain import Call
+from offchain.devnet.node_rpc import RefusedError
+from offchain.schema.chain_types.values import Call
 
 _POLL_SECONDS = 0.1
 _POOL_BEHIND_SECONDS = 10.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from chainbench.node import Node, running
 from chainbench.scene import PARAMS, Scene, endowed
 from chainbench.signing import Account
-from offchain.local.release import Binaries
+from offchain.devnet.release import Binaries
 
 LEVELS = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 40

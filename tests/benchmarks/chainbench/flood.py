@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from offchain.local.node_rpc import Rpc
+from offchain.devnet.node_rpc import Rpc
 
 _TICK_SECONDS = 0.005
 _WRITE, _READ = 1 << 20, 1 << 18

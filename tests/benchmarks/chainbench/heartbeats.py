@@ -18,8 +18,8 @@ from chainbench.node import SLOT_SECONDS, preset_of, running
 from chainbench.progress import say
 from chainbench.scene import PARAMS, Scene, endowed, host
 from node_agent.presence import BEAT_AT_PPM
-from offchain.local.release import Binaries
-from offchain.schema._generated_chain import calls
+from offchain.devnet.release import Binaries
+from offchain.schema.chain_types._generated_chain import calls
 
 EVENTS = {"heartbeat": "System.ExtrinsicSuccess"}
 FLEET = 100_000

@@ -20,9 +20,9 @@ from pathlib import Path
 from chainbench.blocks import Filled
 from chainbench.node import SLOT_SECONDS, Node, NodeError
 from chainbench.progress import say
-from offchain.local import node as local_node
-from offchain.local.places import cache_dir
-from offchain.local.release import Binaries
+from offchain.devnet import node as local_node
+from offchain.devnet.places import cache_dir
+from offchain.devnet.release import Binaries
 
 WARM_BLOCKS, MOST_BLOCKS = 3, 15
 _TRIE_CACHE = next(option for option in local_node.LIMITS if option.startswith("--trie-cache-size"))

@@ -33,8 +33,8 @@ from chainbench.scene import (
     tenant,
 )
 from chainbench.signing import Account
-from offchain.local.release import Binaries
-from offchain.schema._generated_chain import (
+from offchain.devnet.release import Binaries
+from offchain.schema.chain_types._generated_chain import (
     DeviceSpec,
     GpuRequest,
     HardwareSpec,
@@ -46,7 +46,7 @@ from offchain.schema._generated_chain import (
     Vendor,
     calls,
 )
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE
 
 TENANTS = PROVIDERS = 50

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.link.runtime import Runtime
-from offchain.local import node, node_rpc
-from offchain.local.release import Binaries
+from offchain.adapters.chain.runtime import Runtime
+from offchain.devnet import node, node_rpc
+from offchain.devnet.release import Binaries
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _STALL_SECONDS = 60.0

@@ -16,7 +16,7 @@ from chainbench.importing import Imported
 from chainbench.load import AUTHORING, IMPORTED, IMPORTING, Loaded
 from chainbench.progress import say
 from chainbench.single import Pool
-from offchain.local.release import Binaries, binaries
+from offchain.devnet.release import Binaries, binaries
 
 PARTS = ("single", "batched", "validators", "mix", "heartbeats", "flat", "state")
 POOL_TYPES = ("fork-aware", "single-state")

@@ -15,8 +15,8 @@ from chainbench.driver import Stage
 from chainbench.node import Node, NodeError
 from chainbench.progress import say
 from chainbench.signing import Account
-from offchain.link.registration import register
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.registration import register
+from offchain.schema.chain_types._generated_chain import (
     HardwareSpec,
     PodPlacement,
     PodResult,
@@ -27,7 +27,7 @@ from offchain.schema._generated_chain import (
     Usage,
     calls,
 )
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE, DOCKER, NO_GPU, ask, placement, task_spec
 
 GTY = 10**12

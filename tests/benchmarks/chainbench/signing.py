@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chainbench.node import Node
-from offchain.link import extrinsic, keys, ss58
-from offchain.link.extrinsic import Terms
-from offchain.link.ports import BlockRef, Signer
-from offchain.link.runtime import blake2_256
-from offchain.schema.chain import Call, compact
+from offchain.adapters.chain import extrinsic
+from offchain.adapters.chain.extrinsic import Terms
+from offchain.adapters.chain.runtime import blake2_256
+from offchain.adapters.keys import signer as keys
+from offchain.adapters.keys import ss58
+from offchain.ports import BlockRef, Signer
+from offchain.schema.chain_types.values import Call, compact
 
 Crypto = Literal["sr25519", "ed25519"]
 # The longest that a runtime remembers; a long run signs everything at its beginning.

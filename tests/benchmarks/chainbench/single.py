@@ -30,8 +30,8 @@ from chainbench.scene import (
     tenant,
 )
 from chainbench.signing import Account
-from offchain.local.release import Binaries
-from offchain.schema._generated_chain import PodPlacement, calls
+from offchain.devnet.release import Binaries
+from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from tests.chain_records import ANY_RATE
 
 EVENTS = {

@@ -9,7 +9,7 @@ from chainbench import costs
 from chainbench.costs import Costs
 from chainbench.node import SLOT_SECONDS, Node, running
 from chainbench.scene import BATCH, PARAMS, Scene, endowed
-from offchain.local.release import Binaries
+from offchain.devnet.release import Binaries
 
 HOSTS, SCHEDULERS = 64, 16
 # Tasks whose whole lives are put into a database, to see how it grows.

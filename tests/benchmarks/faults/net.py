@@ -15,11 +15,11 @@ from pathlib import Path
 import docker
 import docker.errors
 
-from offchain.local import engine, node, node_rpc, ports
-from offchain.local.keeper import Keeper
-from offchain.local.places import ROOT, LocalError, Places
-from offchain.local.process import Child
-from offchain.local.release import binaries
+from offchain.devnet import engine, node, node_rpc, ports
+from offchain.devnet.keeper import Keeper
+from offchain.devnet.places import ROOT, LocalError, Places
+from offchain.devnet.process import Child
+from offchain.devnet.release import binaries
 
 PROVIDER, SCHEDULER, SETTLER = "//Bob", "//Dave", "//Eve"
 PATCH = {
@@ -136,7 +136,7 @@ class FaultNet:
             self.keeper.wait(_POLL_S)
 
     def _load_image(self) -> None:
-        command = [sys.executable, "-m", "offchain.local.demo_image"]
+        command = [sys.executable, "-m", "offchain.devnet.demo_image"]
         done = subprocess.run(command, env=self._env, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise LocalError("the demo's image could not be made", "The reason is above")

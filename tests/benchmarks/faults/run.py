@@ -18,10 +18,10 @@ from faults.net import FaultNet
 from faults.plan import Plan
 from faults.tenant import Judgement, Tenant
 from faults.verdict import Findings, summary
+from offchain.devnet.places import ROOT
 from offchain.indexer.index import last_block, replayed_digest, stored_digest
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.rows import LeaseRow, TaskRow
-from offchain.local.places import ROOT
 
 PATIENCE_S = 420.0
 _CLEAN_S = 90.0

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faults.verdict import Expected, Findings, Ledger
-from offchain.link.errors import ChainUnreachable
-from offchain.link.keys import from_uri
-from offchain.link.outbox import Outbox
-from offchain.link.store import Store
-from offchain.link.substrate import SubstrateChain
-from offchain.link.watcher import Watcher, blocks_after
-from offchain.local.places import ROOT
-from offchain.schema._generated_chain import calls
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from offchain.schema.manifest_variables import resolve
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.watcher import Watcher, blocks_after
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.devnet.places import ROOT
+from offchain.errors import ChainUnreachable
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.variables import resolve
 from offchain.services.audit import audit_chain
 
 TENANT = "//Charlie"

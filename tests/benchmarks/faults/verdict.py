@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from offchain.indexer.derive import text_of
 from offchain.indexer.fold import Fold, read_block
 from offchain.indexer.rows import HostRow, LeaseRow, R, TaskRow
-from offchain.link.ports import Block
+from offchain.ports import Block
 
 _ENDS = ("Settled", "Cancelled", "Expired")
 

@@ -22,7 +22,7 @@ from node_agent.images.decide import (
     refused,
     to_prefetch,
 )
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 untimed = settings(deadline=None)
 faults = st.sampled_from(list(Fault))

@@ -16,7 +16,7 @@ from offchain.core.autoscale import (
     load_ppm,
     recommended_pods,
 )
-from offchain.schema.receipt import Totals
+from offchain.schema.protocol.receipt import Totals
 
 STEP_MS = 15_000
 

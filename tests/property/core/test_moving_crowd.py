@@ -14,7 +14,7 @@ from offchain.core.moving.mover import Move, Mover, Moving, Naming
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
-from offchain.schema.ids import lease_id, lease_parts
+from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.chain_records import escrow
 from tests.desk_world import gpu_host, job
 from tests.support.examples import examples

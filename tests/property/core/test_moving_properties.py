@@ -19,7 +19,7 @@ from offchain.core.values import (
     Task,
     TaskState,
 )
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ANY_RATE, escrow
 from tests.desk_world import gpu_host, job
 

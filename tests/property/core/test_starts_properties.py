@@ -10,7 +10,7 @@ from offchain.core.snapshot import Snapshot
 from offchain.core.starts import starts
 from offchain.core.vacancy import Together, most_of, open_to, released, room
 from offchain.core.values import LeaseState, Task
-from offchain.schema.escrow import NEVER, ends_at
+from offchain.schema.chain_types.escrow import NEVER, ends_at
 from tests.core_strategies import crowded, snapshots
 from tests.support.examples import examples
 

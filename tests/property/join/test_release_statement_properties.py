@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.release_statement import ReleaseRefused, Statement, Version, check_signature, parse, sign
-from offchain.link.keys import Ed25519Signer
+from offchain.adapters.keys.signer import Ed25519Signer
 from tests.support.examples import examples
 
 KEYS = [Ed25519Signer(bytes([number]) * 32) for number in range(1, 5)]

@@ -8,16 +8,16 @@ from contextlib import suppress
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offchain.link.desk import Desk
-from offchain.link.errors import ChainUnreachable, StoreStuck, SubmitRefusal
-from offchain.link.fake import FakeChain
-from offchain.link.intent_values import State
-from offchain.link.keys import from_uri
-from offchain.link.outbox import Dead, Included, Outbox
-from offchain.link.ports import Call
-from offchain.link.store import Store
-from offchain.link.watcher import Watcher
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.outbox.admin import Desk
+from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.outbox import Dead, Included, Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import ChainUnreachable, StoreStuck, SubmitRefusal
+from offchain.ports import Call
 from tests.support.examples import examples
+from tests.support.fake_chain import FakeChain
 
 ALICE = from_uri("//Alice", "ed25519")
 REFUSALS = list(SubmitRefusal)

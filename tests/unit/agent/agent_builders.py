@@ -19,7 +19,7 @@ from node_agent.core.values import (
     TaskKind,
     Usage,
 )
-from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
+from offchain.schema.manifest.types import ImageRef, ResultSpec, ServiceSpec
 
 MANIFEST = b"""\
 services:

@@ -11,12 +11,10 @@ from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Device, Hardware
-from offchain.link.fake import BLOCK_MS, FakeChain
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.ports import DispatchFailure
-from offchain.schema._generated_chain import (
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.transport.host_client import HostClient
+from offchain.ports import DispatchFailure
+from offchain.schema.chain_types._generated_chain import (
     EndReasonCompleted,
     GpuRequest,
     HostStatusVerified,
@@ -27,9 +25,11 @@ from offchain.schema._generated_chain import (
     Resources,
     TaskStateAssigned,
 )
-from offchain.schema.ids import lease_id, lease_parts
+from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
+from tests.support.fake_chain import BLOCK_MS, FakeChain
 from tests.support.inline import Inline
+from tests.support.memory_transport import MemoryNetwork
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))

@@ -14,7 +14,7 @@ from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TO
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind, Usage
-from offchain.schema.manifest_types import DeliveredFile, Dependency, RestartPolicy
+from offchain.schema.manifest.types import DeliveredFile, Dependency, RestartPolicy
 
 DIGEST = b"d" * 32
 

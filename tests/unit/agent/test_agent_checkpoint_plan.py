@@ -13,7 +13,7 @@ from node_agent.core.admission import read_manifest
 from node_agent.core.checkpoints import Kept, Known, TaskView, Try
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 
 SAVED = MANIFEST.replace(b"duration", b"checkpoint: {path: /ckpt, every: 10m}\n  duration")
 BEGAN_MS = 5_000

@@ -12,7 +12,7 @@ from node_agent.checkpoint_store import CheckpointStore, TooLarge
 from node_agent.core.checkpoints import Known
 from node_agent.drivers.fake_folders import packed
 from node_agent.state_dir import StateDir
-from offchain.link.tar_files import BadArchive
+from offchain.adapters.transport.tar_files import BadArchive
 
 KEY = (7, 0)
 ARCHIVE = packed({"/ckpt/step": b"3", "/ckpt/deep/model": b"m" * 5000}, "/ckpt")

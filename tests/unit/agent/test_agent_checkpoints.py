@@ -12,9 +12,9 @@ from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.drivers.fake_folders import packed
 from node_agent.ports import EngineBusy, FolderRefused
-from offchain.link.tar_files import BadArchive
-from offchain.schema._generated_chain import EndReasonHostLost, PodCheckpoint
-from offchain.schema.ids import lease_id, lease_parts
+from offchain.adapters.transport.tar_files import BadArchive
+from offchain.schema.chain_types._generated_chain import EndReasonHostLost, PodCheckpoint
+from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.chain_records import lease, tasks_params
 
 SAVED = MANIFEST.replace(b"duration", b"checkpoint: {path: /ckpt, every: 1m}\n  duration")

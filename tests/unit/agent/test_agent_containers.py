@@ -25,7 +25,7 @@ from node_agent.core.containers import (
     stuck,
 )
 from node_agent.core.values import EndKind, HostFailure, TaskKind
-from offchain.schema.manifest_types import Dependency, HealthCheck, RestartPolicy
+from offchain.schema.manifest.types import Dependency, HealthCheck, RestartPolicy
 
 CHECK = HealthCheck(("true",), 1_000, 1_000, 1, 0)
 SOON = 10_000

@@ -24,7 +24,7 @@ from node_agent.drivers.docker_spec import (
     is_resource_fault,
 )
 from node_agent.drivers.seccomp_profile import SECURITY_OPTION
-from offchain.schema.manifest_types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
+from offchain.schema.manifest.types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
 
 
 def arguments(spec=None, service="main", **options):

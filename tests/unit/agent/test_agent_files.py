@@ -7,7 +7,7 @@ import pytest
 from agent_builders import a_service, a_spec
 
 from node_agent.file_store import MAX_SECRET_BYTES, FileStore
-from offchain.schema.manifest_types import DeliveredFile, SshSpec
+from offchain.schema.manifest.types import DeliveredFile, SshSpec
 
 DATA = b"data"
 TOKEN = DeliveredFile("token", "/run/secrets/token", None)

@@ -14,7 +14,7 @@ from node_agent.drivers.docker_checks import DockerChecks
 from node_agent.drivers.docker_gate import Gates, is_open, open_gate, program, put_before
 from node_agent.drivers.docker_spec import Ground, container_arguments
 from node_agent.drivers.static_program import elf, is_static
-from offchain.schema.manifest_types import HealthCheck
+from offchain.schema.manifest.types import HealthCheck
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from node_agent.startup import Settings, check_isolation, probe_hardware
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, probe
 from node_agent.telemetry.tier import capabilities_of, tier_of
-from offchain.link.errors import OurError
-from offchain.schema._generated_chain import (
+from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import (
     Capabilities,
     HostStatusOnline,
     HostStatusRetired,

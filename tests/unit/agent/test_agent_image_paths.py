@@ -18,7 +18,15 @@ from node_agent.drivers.image_paths import (
     targets,
     why_refused,
 )
-from offchain.schema.protected_paths import GATE, INIT, KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
+from offchain.schema.manifest.protected_paths import (
+    GATE,
+    INIT,
+    KERNEL,
+    NOTICES,
+    SHARED_MEMORY,
+    plain_path,
+    protected_folder,
+)
 
 PROTECTED = (*KERNEL, NOTICES)
 names = st.sampled_from(["a", "proc", "sys", "dev", "run", "gantry", "shm", "self", "...", "gantry2"])

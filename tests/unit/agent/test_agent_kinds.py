@@ -11,7 +11,7 @@ from node_agent.core.keeping import PURGE_MARGIN_MS
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import EndKind, Found, HostFailure, LeaseStatus, Outcome, Report, TaskKind
-from offchain.schema.manifest_types import DeliveredFile, Dependency, HealthCheck, RestartPolicy, VolumeMount
+from offchain.schema.manifest.types import DeliveredFile, Dependency, HealthCheck, RestartPolicy, VolumeMount
 
 CHECK = HealthCheck(("true",), 1_000, 1_000, 1, 0)
 ALWAYS = RestartPolicy("always", None)

@@ -14,7 +14,7 @@ from node_agent.drivers.fake import FakeProgram
 from node_agent.log_store import LogKey
 from node_agent.ports import ImageCannotRun
 from node_agent.state_dir import StateDir
-from offchain.schema._generated_chain import (
+from offchain.schema.chain_types._generated_chain import (
     EndReasonDataMoved,
     LeaseStateActive,
     LeaseStateRetained,

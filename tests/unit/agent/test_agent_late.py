@@ -21,8 +21,8 @@ from node_agent.images.logins import Access
 from node_agent.images.store import MAX_PULLS, ImageStore
 from node_agent.ports import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.start_notes import StartNotes
-from offchain.schema._generated_chain import LeaseStatePending
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.chain_types._generated_chain import LeaseStatePending
+from offchain.schema.manifest.types import ImageRef
 from tests.chain_records import tasks_params
 
 START_BY = 50_000

@@ -16,14 +16,14 @@ from node_agent.metering.ports import Moment
 from node_agent.ports import EngineUnreachable
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.port import HostRefused
 from offchain.core.receipt import falls
-from offchain.link.keys import from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.receipt import SignedReceipt
-from offchain.schema.wire import Code
-from offchain.schema.wire_ops import ReceiptArgs
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.messages import Code
+from offchain.schema.protocol.operations import ReceiptArgs
+from offchain.schema.protocol.receipt import SignedReceipt
 from offchain.services import receipts
 from tests.chain_records import escrow
 
@@ -316,7 +316,7 @@ def test_the_machines_clock_only_goes_on():
 
 
 def test_the_reasons_of_ends_are_those_of_the_chain():
-    from offchain.schema.receipt_bill import _BY_KIND, _PRO_RATA  # noqa: PLC0415
+    from offchain.schema.protocol.receipt_bill import _BY_KIND, _PRO_RATA  # noqa: PLC0415
 
     known = {kind.tag for kind in gen.EndReason.__subclasses__()}
     assert known >= _BY_KIND | _PRO_RATA

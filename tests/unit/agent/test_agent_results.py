@@ -4,7 +4,7 @@ from nacl.public import PrivateKey, SealedBox
 
 from node_agent.ports import Collected
 from node_agent.runner import sealed
-from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.manifest.types import ResultSpec
 
 
 def test_a_result_is_sealed_to_the_tenants_key_and_else_kept_as_it_is():

@@ -9,9 +9,9 @@ from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.service import Agent
-from offchain.link.p2p import HostRefused
-from offchain.schema._generated_chain import LeaseStateActive
-from offchain.schema.wire_ops import ExecArgs
+from offchain.adapters.transport.port import HostRefused
+from offchain.schema.chain_types._generated_chain import LeaseStateActive
+from offchain.schema.protocol.operations import ExecArgs
 
 ARGUMENT, TYPED, PRINTED, DELIVERED = "--password=s3cret-1", b"s3cret-2", b"s3cret-3", b"s3cret-4"
 

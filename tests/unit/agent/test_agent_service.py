@@ -20,12 +20,12 @@ from node_agent.ports import Collected, ImageUnavailable
 from node_agent.service import check_devices
 from node_agent.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import OurError, Reorganised, StoreStuck
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.p2p_client import HostClient
-from offchain.schema._generated_chain import EndReasonCancelled, EndReasonHostLost, HostRecord, TaskKind
-from offchain.schema.wire import Code
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.port import HostRefused
+from offchain.errors import OurError, Reorganised, StoreStuck
+from offchain.schema.chain_types._generated_chain import EndReasonCancelled, EndReasonHostLost, HostRecord, TaskKind
+from offchain.schema.protocol.messages import Code
 
 HELLO = FakeProgram(output=b"hello\n", errors=b"warned\n")
 RUNS = FakeProgram(runs=True, output=b"late\n")

@@ -8,10 +8,10 @@ from test_agent_kinds_service import POD, RENTAL
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
-from offchain.link.keys import from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.p2p_copy import get_image
-from offchain.schema._generated_chain import (
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.copy import get_image
+from offchain.adapters.transport.port import HostRefused
+from offchain.schema.chain_types._generated_chain import (
     LeaseStateActive,
     LeaseStatePending,
     LeaseStatePurged,
@@ -19,9 +19,9 @@ from offchain.schema._generated_chain import (
     LeaseStateSuspended,
     TaskKind,
 )
-from offchain.schema.wire import Code
-from offchain.schema.wire_ops import ImageArgs
-from offchain.schema.wire_snapshot import Act
+from offchain.schema.protocol.messages import Code
+from offchain.schema.protocol.operations import ImageArgs
+from offchain.schema.protocol.snapshots import Act
 
 STRANGER = from_uri("//Bob")
 

@@ -16,8 +16,8 @@ from node_agent.core.values import Found
 from node_agent.drivers.fake import FakeProgram
 from node_agent.follower import REREAD_EVERY_BLOCKS
 from node_agent.notice import notice
-from offchain.schema._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
-from offchain.schema.ids import lease_parts
+from offchain.schema.chain_types._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
+from offchain.schema.chain_types.ids import lease_parts
 from tests.chain_records import tasks_params
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")

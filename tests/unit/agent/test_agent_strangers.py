@@ -18,19 +18,19 @@ from node_agent.metering.meter import Meter
 from node_agent.metering.ports import Moment
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.p2p_peer import Peer
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import (
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.transport.peer import Peer
+from offchain.adapters.transport.port import HostRefused
+from offchain.schema.chain_types._generated_chain import (
     EndReasonCancelled,
     HostStatusRetired,
     LeaseStateActive,
     LeaseStateEnded,
     LeaseStatePurged,
 )
-from offchain.schema.wire import MAX_REQUEST_LIFE_MS, Code, Op, Request
-from offchain.schema.wire_ops import (
+from offchain.schema.protocol.messages import MAX_REQUEST_LIFE_MS, Code, Op, Request
+from offchain.schema.protocol.operations import (
     INTO_POD,
     NO_LEASE,
     OF_GATEWAYS,
@@ -51,7 +51,7 @@ from offchain.schema.wire_ops import (
     SnapshotArgs,
     op_of,
 )
-from offchain.schema.wire_snapshot import Act
+from offchain.schema.protocol.snapshots import Act
 from tests.chain_records import host_record, lease, task_spec
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")

@@ -16,10 +16,10 @@ from node_agent.cli.host_view import HostView
 from node_agent.cli.status import ReleaseView, plain, text
 from node_agent.state_dir import StateDir
 from node_agent.suspension import SuspensionLog
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.schema import _generated_chain as gen
+from offchain.adapters.keys.signer import from_uri
+from offchain.schema.chain_types import _generated_chain as gen
 from tests.chain_records import GTY, host_record, hosts_params
+from tests.support.fake_chain import FakeChain
 
 PROVIDER = from_uri("//Bob").address
 SLASHED = gen.HostStatusSuspended(gen.SuspendReason.SLASHED)

@@ -12,12 +12,21 @@ from node_agent.answers import may_act
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.service import Agent
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.seal import seal_to_host
-from offchain.schema._generated_chain import LeaseStateActive, LeaseStatePending, LeaseStateSuspended
-from offchain.schema.wire import Code
-from offchain.schema.wire_ops import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, LogsArgs, PutArgs, ResultArgs
+from offchain.adapters.keys.sealed_box import seal_to_host
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.transport.port import HostRefused
+from offchain.schema.chain_types._generated_chain import LeaseStateActive, LeaseStatePending, LeaseStateSuspended
+from offchain.schema.protocol.messages import Code
+from offchain.schema.protocol.operations import (
+    AttachArgs,
+    DeliverArgs,
+    DialArgs,
+    ExecArgs,
+    GetArgs,
+    LogsArgs,
+    PutArgs,
+    ResultArgs,
+)
 
 FRIEND = from_uri("//Bob")
 SEALED = seal_to_host(Ed25519Signer(bytes(32)).public_key, b"x")

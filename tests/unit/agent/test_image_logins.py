@@ -13,7 +13,7 @@ from node_agent.file_store import FileStore
 from node_agent.images import logins
 from node_agent.images.decide import MAX_ACCOUNTS, Held, accounts_after, may_use
 from node_agent.images.logins import MAX_LOGIN_BYTES, Access, Claims, Login, parse_login, unproven
-from offchain.schema.manifest_types import DeliveredFile, ImageRef, RegistryLogin
+from offchain.schema.manifest.types import DeliveredFile, ImageRef, RegistryLogin
 
 DIGEST = "sha256:" + "ab" * 32
 LOGIN = Login("ghcr.io", "anna", "pass:word")

@@ -30,7 +30,7 @@ from node_agent.images.decide import (
     refused,
     to_prefetch,
 )
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest.types import ImageRef
 
 DIGEST = "sha256:" + "ab" * 32
 MINUTE = 60_000

@@ -11,7 +11,7 @@ import pytest
 
 from node_agent import machine_lock
 from node_agent.machine_lock import MachineLock
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 
 from node_agent.cli.signing import until
-from offchain.link.fake import FakeChain
+from tests.support.fake_chain import FakeChain
 
 
 async def test_the_wait_ends_with_a_block_that_is_not_final():

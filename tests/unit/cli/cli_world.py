@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
+from offchain.adapters.keys import signer
 from offchain.cli import main as cli
 from offchain.cli import session
-from offchain.link import keys
-from offchain.link.fake import FakeChain
-from offchain.link.ports import Call
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.ports import Call
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import GTY, Tasks, ask, device, escrow, host_record, hosts_params, lease, tasks_params
+from tests.support.fake_chain import FakeChain
 
-CHARLIE = keys.from_uri("//Charlie").address
-BOB = keys.from_uri("//Bob").address
-HOST = keys.from_uri("//Host", "ed25519").address
+CHARLIE = signer.from_uri("//Charlie").address
+BOB = signer.from_uri("//Bob").address
+HOST = signer.from_uri("//Host", "ed25519").address
 DIGEST = "sha256:" + "ab" * 32
 RESULT = b"primes below 10: 4\n"
 

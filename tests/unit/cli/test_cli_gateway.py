@@ -8,15 +8,15 @@ import cli_world
 import pytest
 from test_cli_way import CHARLIE, HOST, RealHost
 
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.routing import Reach
 from offchain.cli import cmd_task
 from offchain.gateway.service import Gateway
-from offchain.link import ss58
-from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_reach import Reach
-from offchain.link.p2p_ways import Ways
-from offchain.schema import _generated_chain as gen
-from offchain.schema.wire_gateway import parse_gateway
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.gateway import parse_gateway
 from tests.chain_records import Tasks, task_spec
 
 KEY = Ed25519Signer(b"gateway" + bytes(25))
@@ -132,7 +132,7 @@ def test_doctor_tells_whether_a_gateway_answers(world, hidden, monkeypatch):
     assert f"{hidden.address} answers in" in world.run("doctor")[1]
     silent = f"{hidden.address.rpartition(':')[0]}:1"
     monkeypatch.setenv("GANTRY_GATEWAY", silent)
-    monkeypatch.setattr("offchain.link.p2p_client.DIAL_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("offchain.adapters.transport.host_client.DIAL_TIMEOUT_S", 0.5)
     assert f"missing  Gateway: {silent}" in world.run("doctor")[1]
 
 

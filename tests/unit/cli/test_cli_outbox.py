@@ -3,10 +3,10 @@ import json
 
 import pytest
 
+from offchain.adapters.outbox.intents import Intents
+from offchain.adapters.outbox.store import Store
 from offchain.cli import main as cli
-from offchain.link.intents import Intents
-from offchain.link.ports import Call, SignedExtrinsic
-from offchain.link.store import Store
+from offchain.ports import Call, SignedExtrinsic
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_hos
 
 from node_agent.cli.options import Network
 from offchain.cli import cmd_agent, network, session
-from offchain.link.errors import WrongChain
-from offchain.link.ports import Call
+from offchain.errors import WrongChain
+from offchain.ports import Call
 
 
 @pytest.mark.parametrize("address", ["abc", "", "-1", "9" * 99, HOST[:-1] + ("1" if HOST[-1] != "1" else "2")])

@@ -8,10 +8,10 @@ from offchain.cli.start_notes import notes_in
 from offchain.cli.story import event_text
 from offchain.cli.views import LeaseView, TaskView
 from offchain.cli.waiting import Waited, waiting_text
-from offchain.link.ports import ChainEvent
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
-from offchain.schema.reasons import SENTENCES, TENANTS_FAULTS, code, sentence
+from offchain.ports import ChainEvent
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.chain_types.reasons import SENTENCES, TENANTS_FAULTS, code, sentence
 
 CHARGE = 16_666_666_666
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, World, install
 
-from offchain.link.ports import Call
-from offchain.schema import _generated_chain as gen
+from offchain.ports import Call
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services import ways
 from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World, the_host
 
+from offchain.adapters.keys import signer
+from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli import follow, outlooks
 from offchain.core.leaving import Leaving
-from offchain.link import keys
-from offchain.link.errors import SubmitRefusal
-from offchain.link.p2p import HostUnreachable
-from offchain.link.ports import DispatchFailure
-from offchain.schema import _generated_chain as gen
+from offchain.errors import SubmitRefusal
+from offchain.ports import DispatchFailure
+from offchain.schema.chain_types import _generated_chain as gen
 from tests.chain_records import NO_GPU, Tasks, device, lease, task_spec
 
-OTHER_HOST = keys.from_uri("//OtherHost").address
+OTHER_HOST = signer.from_uri("//OtherHost").address
 
 
 @pytest.fixture

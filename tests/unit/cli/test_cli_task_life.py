@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, GTY, HOST, World
 
-from offchain.link.ports import Call
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.ports import Call
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import Tasks, ask, escrow, lease, task_spec
 
 WHO = ("--account", "//Charlie")

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, HOST, World, the_host
 
-from offchain.link import keys
-from offchain.link.ports import Call
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.adapters.keys import signer
+from offchain.ports import Call
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import GTY, Tasks, lease, placement, task_spec
 
 WHO = ("--account", "//Charlie")
-HERE = keys.from_uri("//Here").address
+HERE = signer.from_uri("//Here").address
 AT = 1_700_000_000_000
 
 
@@ -85,7 +85,7 @@ def test_a_host_that_cannot_take_it_is_refused_with_the_reason(world: World) -> 
     assert calls == []
 
 
-NEAR, FAR = keys.from_uri("//Near").address, keys.from_uri("//Far").address
+NEAR, FAR = signer.from_uri("//Near").address, signer.from_uri("//Far").address
 
 
 def apart(world: World, **spec: Any) -> list[Call]:

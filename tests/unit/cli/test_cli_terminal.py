@@ -7,7 +7,7 @@ import pytest
 from cli_world import HOST, Pallets, World, the_host
 
 from node_agent.config import MAX_REGION_BYTES
-from offchain.link.harmless import line
+from offchain.schema.terminal_escaping import line
 from tests.chain_records import device
 
 ATTACK = "\x1b[2J\x9b6n\u202e\u200b\nOK"

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from cli_world import producing
 
+from offchain.adapters.keys import signer as keys
 from offchain.cli import upgrade_chain
 from offchain.cli.failures import CliError
 from offchain.cli.network import Network
 from offchain.cli.upgrade_chain import Upgrade, read_runtime, upgrade
-from offchain.link import keys
-from offchain.link.fake import FakeChain
-from offchain.link.ports import Call
+from offchain.ports import Call
+from tests.support.fake_chain import FakeChain
 
 CODE = bytes.fromhex("52bc537646db8e05") + b"a new runtime"
 HASH = hashlib.blake2b(CODE, digest_size=32).digest()

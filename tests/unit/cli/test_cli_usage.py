@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, GTY, HOST, World
 
+from offchain.adapters.keys import signer
 from offchain.cli import cmd_usage
-from offchain.link import keys
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
-from offchain.schema.receipt import Countersignature, Receipt, SignedReceipt, Totals
-from offchain.schema.receipt_bill import running_bill
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.protocol.receipt import Countersignature, Receipt, SignedReceipt, Totals
+from offchain.schema.protocol.receipt_bill import running_bill
 from tests.chain_records import Tasks, escrow, lease, task_spec
 
 WHO = ("--account", "//Charlie")
-HOST_KEY = keys.from_uri("//Host", "ed25519")
+HOST_KEY = signer.from_uri("//Host", "ed25519")
 OPENED, STARTED, NOW = 1_700_000_000_000, 1_700_000_001_000, 1_700_003_601_000
 
 
@@ -120,14 +120,14 @@ def test_countersigning_gives_the_host_a_signature(world: World, host: Host) -> 
     for signed in host.signed.values():
         given = signed.countersignature
         assert given is not None
-        assert keys.verify(keys.ss58_decode(CHARLIE), "sr25519", signed.receipt.tenant_payload, given.signature)
+        assert signer.verify(signer.ss58_decode(CHARLIE), "sr25519", signed.receipt.tenant_payload, given.signature)
     assert "host and tenant" in world.run("task", "usage", 0, *WHO)[1]
 
 
 def test_a_signature_of_somebody_else_is_told_as_such(world: World, host: Host) -> None:
     world.json("task", "usage", 0, "--pod", 0, *WHO)
     ((number, signed),) = host.signed.items()
-    bob = keys.from_uri("//Bob")
+    bob = signer.from_uri("//Bob")
     for signature, told in (
         (bob.sign(signed.receipt.tenant_payload), f"for the tenant, {bob.address}"),
         (bytes(64), "host"),
@@ -150,7 +150,7 @@ def test_what_does_not_fit_the_chain_is_shown_and_not_signed(world: World, host:
 
 
 def test_a_receipt_by_another_key_proves_nothing(world: World, host: Host) -> None:
-    host.key = keys.from_uri("//Other", "ed25519")
+    host.key = signer.from_uri("//Other", "ed25519")
     status, _, err = world.run("task", "usage", 0, *WHO)
     assert status == 1
     assert "not signed with the host's key" in err

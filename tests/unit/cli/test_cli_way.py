@@ -18,18 +18,18 @@ import pytest
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.access.handlers import Access
 from node_agent.access.resumed import send_from
+from offchain.adapters.keys import sealed_box
+from offchain.adapters.keys.signer import from_uri, ss58_decode, verify
+from offchain.adapters.transport.host_server import HostServer
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.port import refused
 from offchain.cli import accounts, cmd_forward, cmd_task, terminal
 from offchain.cli.cmd_cp import size_text
 from offchain.cli.terminal import Escape
-from offchain.link import seal
-from offchain.link.keys import from_uri, ss58_decode, verify
-from offchain.link.p2p import refused
-from offchain.link.p2p_host import HostServer
-from offchain.link.p2p_ways import Ways
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
-from offchain.schema.wire import Code, Op, endpoint_text
-from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.protocol.messages import Code, Op, endpoint_text
+from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
 from tests.chain_records import Tasks, task_spec
 
 HOST = from_uri("//Host", "ed25519")
@@ -481,15 +481,15 @@ def test_a_seal_key_is_made_once_and_is_nobody_elses_business(world):
     again = world.json("account", "seal-key", "mine")
     assert (first["made"], again["made"], first["seal_to"]) == (True, False, again["seal_to"])
     assert Path(first["file"]).stat().st_mode & 0o777 == 0o600
-    sealed = seal.seal(bytes.fromhex(first["seal_to"]), b"result")
-    assert seal.open_sealed(accounts.open_seal_key("mine"), sealed) == b"result"
+    sealed = sealed_box.seal(bytes.fromhex(first["seal_to"]), b"result")
+    assert sealed_box.open_sealed(accounts.open_seal_key("mine"), sealed) == b"result"
     Path(first["file"]).chmod(0o644)
     assert "chmod 600" in world.run("account", "seal-key", "mine")[2]
 
 
 def test_a_sealed_result_is_opened_by_its_key(world, monkeypatch):
     public = bytes.fromhex(world.json("account", "seal-key", "mine")["seal_to"])
-    sealed = seal.seal(public, b"the answer")
+    sealed = sealed_box.seal(public, b"the answer")
 
     async def fetch(*_args):
         return sealed

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cli_world import World
 
-from offchain.local import engine_store
-from offchain.local.engine_store import SYSTEM_DATA, half_removed, mend, system_data
+from offchain.devnet import engine_store
+from offchain.devnet.engine_store import SYSTEM_DATA, half_removed, mend, system_data
 
 POOL = json.dumps([{"IPAMData": '{"Pool":"172.18.0.0/16"}', "PoolID": "LocalDefault/172.18.0.0/16"}])
 

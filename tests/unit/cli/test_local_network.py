@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from offchain.local import demo_image, engine, ports, up
-from offchain.local.__main__ import main as local_main
-from offchain.local.keeper import Keeper
-from offchain.local.network import clean
-from offchain.local.places import LocalError, Places
-from offchain.local.process import Child, end, read_record, start_time, write_record
-from offchain.local.release import binaries
+from offchain.devnet import demo_image, engine, ports, up
+from offchain.devnet.__main__ import main as local_main
+from offchain.devnet.keeper import Keeper
+from offchain.devnet.network import clean
+from offchain.devnet.places import LocalError, Places
+from offchain.devnet.process import Child, end, read_record, start_time, write_record
+from offchain.devnet.release import binaries
 
 
 def child(folder: Path, code: str, name: str = "part") -> Child:
@@ -250,7 +250,7 @@ def test_wrong_options_of_up_are_refused(arguments: list[str], capsys: pytest.Ca
 def test_other_words_start_no_network(
     words: list[str], status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["offchain.local", *words])
-    monkeypatch.setattr("offchain.local.__main__.up", lambda _options: pytest.fail("a network was started"))
+    monkeypatch.setattr("sys.argv", ["offchain.devnet", *words])
+    monkeypatch.setattr("offchain.devnet.__main__.up", lambda _options: pytest.fail("a network was started"))
     assert local_main() == status
     assert "Usage:" in capsys.readouterr().err

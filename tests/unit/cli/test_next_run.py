@@ -11,8 +11,8 @@ from cli_world import CHARLIE, HOST, make_chain, producing
 
 from offchain.cli.next_run import next_run
 from offchain.cli.views import LeaseView, read_task
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import Tasks, lease, task_spec
 
 OTHER = cli_world.BOB

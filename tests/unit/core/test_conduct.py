@@ -17,7 +17,7 @@ from offchain.core.conduct.seen import Seen, What
 from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
 from offchain.core.fleet.want import Want
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import placement
 
 LEASE = lease_id(7, 0, 0)

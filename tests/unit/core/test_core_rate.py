@@ -15,7 +15,7 @@ from offchain.core.rate import (
     storage_rate_per_hour,
 )
 from offchain.core.values import BillingUnit
-from offchain.schema._generated_chain import GpuPrice
+from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.chain_records import ask
 
 ONLY_GPUS = pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2))

@@ -6,7 +6,7 @@ from typing import Any
 from core_builders import host, lease, snapshot, task
 
 from offchain.core.snapshot import Read, Touched, advance, changed, only, touched, union
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 
 
 @dataclass(frozen=True)

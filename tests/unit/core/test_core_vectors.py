@@ -28,7 +28,7 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
-from offchain.schema._generated_chain import GpuPrice
+from offchain.schema.chain_types._generated_chain import GpuPrice
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "fit.json").read_text(encoding="utf-8"))
 

@@ -11,7 +11,7 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, HostStatus
-from offchain.schema.decisions import Standing
+from offchain.schema.protocol.decisions import Standing
 from tests.chain_records import ask
 
 ONE = Capacity(1000, 1024, 1)

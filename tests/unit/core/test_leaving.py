@@ -8,7 +8,7 @@ from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 from offchain.core.leaving import leaving
 from offchain.core.queues.tree import Queue, tree
 from offchain.core.values import LeaseState, Preemption, TaskState
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import escrow
 
 ONE_GPU = pod(cpu_milli=1, memory_mib=1, disk_gib=0, gpus=wants())

@@ -7,7 +7,7 @@ from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 from offchain.core.fit import Misfit
 from offchain.core.outlook import outlook
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import ask, escrow
 
 FULL = Capacity(0, 0, 0)

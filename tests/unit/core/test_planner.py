@@ -8,7 +8,7 @@ from offchain.core.fit import Misfit
 from offchain.core.planning.once import InTurn
 from offchain.core.planning.planner import Planner
 from offchain.core.values import Capacity, HostStatus, PodPlacement
-from offchain.schema._generated_chain import GpuPrice
+from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.chain_records import ask, placement
 
 SEED = b"seed"

@@ -3,7 +3,7 @@
 import pytest
 
 from offchain.core.pod_metric import NoNumberError, Told, load_milli, question, read
-from offchain.schema.manifest_types import PodMetric
+from offchain.schema.manifest.types import PodMetric
 
 METRIC = PodMetric(9090, "/metrics?all=1", "jobs_waiting", 5_000)
 HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n"

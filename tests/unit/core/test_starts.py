@@ -9,8 +9,8 @@ from offchain.core import starts as module
 from offchain.core.outlook import outlook
 from offchain.core.starts import Starts
 from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption, Task, TaskKind, TaskState
-from offchain.schema.escrow import NEVER
-from offchain.schema.ids import lease_id
+from offchain.schema.chain_types.escrow import NEVER
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import escrow, placement
 
 ONE = Capacity(1000, 1024, 1)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from offchain.link.ports import Block, BlockRef, ChainEvent
-from offchain.schema.ids import lease_id
+from offchain.ports import Block, BlockRef, ChainEvent
+from offchain.schema.chain_types.ids import lease_id
 from tests.benchmarks.faults.plan import Plan
 from tests.benchmarks.faults.verdict import Expected, Ledger, summary
 

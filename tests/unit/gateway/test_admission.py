@@ -4,18 +4,18 @@ import asyncio
 
 import pytest
 
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.port import HostRefused
+from offchain.errors import ChainBehind, Reorganised
 from offchain.gateway import service
 from offchain.gateway.admission import Admission
 from offchain.gateway.service import ChainWatch
-from offchain.link.errors import ChainBehind, Reorganised
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.p2p import HostRefused
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.wire import Code, Request
-from offchain.schema.wire_ops import CarryArgs, LogsArgs, ProbeArgs, ServeArgs, TakeArgs
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.messages import Code, Request
+from offchain.schema.protocol.operations import CarryArgs, LogsArgs, ProbeArgs, ServeArgs, TakeArgs
 from tests.chain_records import host_record
+from tests.support.fake_chain import FakeChain
 
 HOST = from_uri("//Host", "ed25519").address
 RETIRED = from_uri("//Retired", "ed25519").address

@@ -5,10 +5,10 @@ import stat
 
 import pytest
 
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.websocket import WsTransport
+from offchain.errors import BadKey, OurError
 from offchain.gateway.service import KEY, listen, own_key, public_address, told_address
-from offchain.link.errors import BadKey, OurError
-from offchain.link.keys import Ed25519Signer
-from offchain.link.ws_transport import WsTransport
 
 
 def test_its_key_is_made_once_and_nobody_else_may_read_it(tmp_path):

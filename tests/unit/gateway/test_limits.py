@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.gateway.limits import LEAST_WINDOW, MOST_WINDOW, Limits, Stream, refusal, window
-from offchain.schema.wire import Code
+from offchain.schema.protocol.messages import Code
 
 LIMITS = Limits(streams=6, streams_of_host=3, streams_of_tenant=2)
 STREAMS = st.lists(st.builds(Stream, st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=40)

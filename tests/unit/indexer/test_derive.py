@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from offchain.adapters.chain.runtime import Runtime
 from offchain.indexer.fold import Fold, read_block
 from offchain.indexer.rows import DERIVED, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
-from offchain.link.ports import Block, BlockRef, ChainEvent
-from offchain.link.runtime import Runtime
-from offchain.schema.ids import lease_id
+from offchain.ports import Block, BlockRef, ChainEvent
+from offchain.schema.chain_types.ids import lease_id
 from tests.history_blocks import HOSTS, PROVIDERS, TENANTS, History
 
 TENANT, HOST, OTHER, PROVIDER = TENANTS[0], HOSTS[0], HOSTS[1], PROVIDERS[0]

@@ -7,10 +7,10 @@ from node_agent.cli.change_hardware import answers_changed, differences
 from node_agent.register import hardware_spec
 from node_agent.service import check_answers
 from node_agent.telemetry.hardware import Device, Hardware
-from offchain.link import ss58
-from offchain.link.keys import from_uri, verify
-from offchain.link.registration import change_hardware
-from offchain.schema._generated_chain import Capabilities, Tier
+from offchain.adapters.chain.registration import change_hardware
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import from_uri, verify
+from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 from tests.chain_records import host_record
 
 A100 = Device("Nvidia", "NVIDIA A100", 81920, "GPU-1")

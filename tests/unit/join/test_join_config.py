@@ -12,10 +12,10 @@ from node_agent.cli.options import STANDARD_ASK, Given, Network, settle
 from node_agent.config import Config, load, save
 from node_agent.images.registries import parse_allowed
 from node_agent.telemetry.probe import Reserve
-from offchain.link.errors import OurError
-from offchain.link.keys import from_uri
-from offchain.schema._generated_chain import GpuPrice, Tier
-from offchain.schema.wire_gateway import GatewayAddress
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import GpuPrice, Tier
+from offchain.schema.protocol.gateway import GatewayAddress
 
 GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "gw.example.org", 4435)
 REGISTRY = parse_allowed("http://registry.lan:5000")

@@ -8,7 +8,7 @@ from node_agent.core.devices import Gone, Well, Xid
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.nvml import Nvml, driver_version
 from node_agent.telemetry.probe import found_devices, offered
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 from tests.gpu_stub.build import Gpu, eight
 
 SLICES = [

@@ -5,13 +5,13 @@ import contextlib
 import pytest
 
 from node_agent.netprobe import LARGE_BYTES, SMALL_BYTES, Prober
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.p2p import HostUnreachable
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.wire_gateway import GatewayAddress
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.port import HostUnreachable
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.gateway import GatewayAddress
 from tests.chain_records import host_record
+from tests.support.fake_chain import FakeChain
 
 ME, *PEERS = (from_uri(f"//Host{number}", "ed25519").address for number in range(5))
 GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "127.0.0.1", 9)

@@ -19,7 +19,7 @@ from node_agent.core.release_statement import (
     payload,
     sign,
 )
-from offchain.link.keys import Ed25519Signer
+from offchain.adapters.keys.signer import Ed25519Signer
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)
 PUBLIC, OTHER_PUBLIC = KEY.public_key.hex(), OTHER.public_key.hex()

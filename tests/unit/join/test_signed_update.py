@@ -20,8 +20,8 @@ from node_agent.install.launch import ROOT
 from node_agent.install.release_trust import NAME, Trust
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.process import start_time
-from offchain.link.errors import OurError
-from offchain.link.keys import Ed25519Signer
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.errors import OurError
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)
 PUBLIC, OTHER_PUBLIC = KEY.public_key.hex(), OTHER.public_key.hex()

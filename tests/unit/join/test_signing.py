@@ -9,12 +9,12 @@ import pytest
 from node_agent.cli.output import Teller
 from node_agent.cli.signing import Authority, Desk, Keys, proxied
 from node_agent.cli.words import call_lines, duration, signing_request, wallet_link
-from offchain.link import keystore
-from offchain.link.errors import CallFailed, OurError
-from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call
-from offchain.schema._generated_chain import calls
+from offchain.adapters.keys import keystore
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import CallFailed, OurError
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import calls
+from tests.support.fake_chain import FakeChain
 
 BOB, EVE = from_uri("//Bob"), from_uri("//Eve")
 HOST = from_uri("//Host", "ed25519").address

@@ -6,7 +6,7 @@ import pytest
 
 from node_agent.install.releases import Releases
 from node_agent.startup import _confirm, _serve, unix_ms
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 NEW = "a" * 64
 

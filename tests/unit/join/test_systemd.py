@@ -6,7 +6,7 @@ import pytest
 
 from node_agent.install import systemd
 from node_agent.install.systemd import SystemdService, unit_name, unit_text
-from offchain.link.errors import OurError
+from offchain.errors import OurError
 
 DEFAULT = Path("/var/lib/gantry")
 NOTES = """#!/bin/sh

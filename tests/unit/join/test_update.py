@@ -20,7 +20,7 @@ from node_agent.install.fetch import fetch, fetch_statement
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.process import start_time
-from offchain.link.errors import OurError, TheirError
+from offchain.errors import OurError, TheirError
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from websockets.asyncio.server import serve
 
-from offchain.schema import _generated_chain as made_for
+from offchain.schema.chain_types import _generated_chain as made_for
 
 METADATA = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()
 GENESIS = "0x" + "11" * 32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from offchain.link.bundle import bundle, bundle_limit, bundle_size
-from offchain.link.ports import Call
+from offchain.adapters.outbox.batching import bundle, bundle_limit, bundle_size
+from offchain.ports import Call
 
 
 def tasks(function: str, **args: object) -> Call:

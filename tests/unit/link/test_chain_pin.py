@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from offchain.link.chain_pin import expected_genesis, pin_genesis
-from offchain.link.errors import WrongChain
-from offchain.link.store import Store
+from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
+from offchain.adapters.outbox.store import Store
+from offchain.errors import WrongChain
 
 ONE, OTHER = bytes([1] * 32), bytes([2] * 32)
 

@@ -8,12 +8,12 @@ from async_substrate_interface.async_substrate import AsyncSubstrateInterface
 from scalecodec import ScaleBytes
 from test_scale import RAW, RUNTIME, library
 
-from offchain.link import extrinsic as xt
-from offchain.link.errors import WrongChain
-from offchain.link.keys import from_uri, verify
-from offchain.link.metadata import Extension
-from offchain.link.ports import BlockRef, Call
-from offchain.link.runtime import Runtime
+from offchain.adapters.chain import extrinsic as xt
+from offchain.adapters.chain.metadata import Extension
+from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.keys.signer import from_uri, verify
+from offchain.errors import WrongChain
+from offchain.ports import BlockRef, Call
 
 __all__ = ["library"]
 GENESIS, BIRTH = b"\x11" * 32, BlockRef(1234, b"\x22" * 32)

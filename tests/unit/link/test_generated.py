@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_scale import CODEC, RAW, RUNTIME, named
 
-from offchain.link import metadata as md
-from offchain.link.bundle import bundle
-from offchain.link.fake import FakeChain
-from offchain.link.intents import pack_call, unpack_call
-from offchain.link.keys import from_uri, verify
-from offchain.link.registration import registration_payload, sign_registration
-from offchain.link.runtime import blake2_256
-from offchain.link.typed import Balance, GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema import _generated_events as events
-from offchain.schema._generated_chain import calls
-from offchain.schema.ids import lease_id, task_key
+from offchain.adapters.chain import metadata as md
+from offchain.adapters.chain.registration import registration_payload, sign_registration
+from offchain.adapters.chain.runtime import blake2_256
+from offchain.adapters.chain.typed import Balance, GantryChain
+from offchain.adapters.keys.signer import from_uri, verify
+from offchain.adapters.outbox.batching import bundle
+from offchain.adapters.outbox.intents import pack_call, unpack_call
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types import _generated_events as events
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.chain_records import Tasks, ask, hardware, lease, placement, task_spec
 from tests.real_chain import plain
+from tests.support.fake_chain import FakeChain
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "offchain/schema"

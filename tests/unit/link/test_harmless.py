@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.link.harmless import Harmless, LogFormatter, text
+from offchain.schema.terminal_escaping import Harmless, LogFormatter, text
 
 ATTACKS = {
     "clear the screen": "\x1b[2J\x1b[H",

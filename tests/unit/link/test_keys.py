@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.link import keys, keystore, ss58
-from offchain.link.errors import BadKey
+from offchain.adapters.keys import keystore, ss58
+from offchain.adapters.keys import signer as keys
+from offchain.errors import BadKey
 
 # Published by the Substrate project for its development phrase (`subkey inspect`).
 KNOWN = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from offchain.link.p2p_limits import (
+from offchain.adapters.transport.limits import (
     ADDRESS_HANDSHAKES,
     FORGET_S,
     HANDSHAKE_COST_US,

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from offchain.link.p2p import HostRefused
-from offchain.link.p2p_queue import QueryQueue
-from offchain.schema.wire import Code
+from offchain.adapters.transport.port import HostRefused
+from offchain.adapters.transport.query_queue import QueryQueue
+from offchain.schema.protocol.messages import Code
 
 
 class Asked:

@@ -1,7 +1,7 @@
 import pytest
 
-from offchain.link.errors import SubmitRefusal
-from offchain.link.retry import GiveUp, Retry, decide
+from offchain.adapters.outbox.retry import GiveUp, Retry, decide
+from offchain.errors import SubmitRefusal
 
 
 @pytest.mark.parametrize("refusal", SubmitRefusal)

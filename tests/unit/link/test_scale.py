@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scalecodec.base import RuntimeConfigurationObject, ScaleBytes
 from scalecodec.type_registry import load_type_registry_preset
 
-from offchain.link import metadata as md
-from offchain.link.errors import BadReply, BadValue
-from offchain.link.ports import Call
-from offchain.link.runtime import Runtime
-from offchain.link.scale import Codec
-from offchain.link.scale_read import read_compact
-from offchain.schema.chain import compact
+from offchain.adapters.chain import metadata as md
+from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.scale import Codec
+from offchain.adapters.chain.scale_read import read_compact
+from offchain.errors import BadReply, BadValue
+from offchain.ports import Call
+from offchain.schema.chain_types.values import compact
 from tests.real_chain import plain
 
 RAW = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()

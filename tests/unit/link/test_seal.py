@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.link.errors import BadKey
-from offchain.link.keys import Ed25519Signer
-from offchain.link.seal import (
+from offchain.adapters.keys.sealed_box import (
     OVERHEAD,
     load_seal_key,
     new_seal_key,
@@ -16,6 +14,8 @@ from offchain.link.seal import (
     seal,
     seal_to_host,
 )
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.errors import BadKey
 
 HOST, OTHER = Ed25519Signer(b"h" * 32), Ed25519Signer(b"o" * 32)
 

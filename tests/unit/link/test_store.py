@@ -1,10 +1,10 @@
 import pytest
 
+from offchain.adapters.outbox import intents
+from offchain.adapters.outbox.store import Store
+from offchain.errors import StoreCorrupt
 from offchain.indexer.sqlite import Sqlite
-from offchain.link import intents
-from offchain.link.errors import StoreCorrupt
-from offchain.link.ports import Call
-from offchain.link.store import Store
+from offchain.ports import Call
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
 

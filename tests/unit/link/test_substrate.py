@@ -7,10 +7,10 @@ from hashlib import blake2b
 import pytest
 from stub_node import GENESIS, METADATA, VERSION, Refusal, stub_node
 
-from offchain.link.errors import BadReply, BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
-from offchain.link.keys import from_uri
-from offchain.link.ports import Call
-from offchain.link.substrate import SubstrateChain, header_ref, refusal_of
+from offchain.adapters.chain.client import SubstrateChain, header_ref, refusal_of
+from offchain.adapters.keys.signer import from_uri
+from offchain.errors import BadReply, BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
+from offchain.ports import Call
 
 ALICE = from_uri("//Alice")
 REMARK = Call("System", "remark", {"remark": b"x"})

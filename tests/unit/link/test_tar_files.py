@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offchain.link.errors import OurError
-from offchain.link.tar_files import BadArchive, check, pack, plan, unpack
+from offchain.adapters.transport.tar_files import BadArchive, check, pack, plan, unpack
+from offchain.errors import OurError
 from tests.support.examples import examples
 
 

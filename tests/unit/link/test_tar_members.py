@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offchain.link import tar_members
-from offchain.link.errors import OurError
-from offchain.link.tar_files import BadArchive, check, unpack
-from offchain.link.tar_members import Kind, Members
+from offchain.adapters.transport import tar_members
+from offchain.adapters.transport.tar_files import BadArchive, check, unpack
+from offchain.adapters.transport.tar_members import Kind, Members
+from offchain.errors import OurError
 from tests.support.examples import examples
 
 END = bytes(1024)

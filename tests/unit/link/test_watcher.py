@@ -3,11 +3,11 @@ from contextlib import suppress
 
 import pytest
 
-from offchain.link.errors import ChainBehind, Reorganised
-from offchain.link.fake import FakeChain
-from offchain.link.ports import Block, BlockRef
-from offchain.link.store import Store
-from offchain.link.watcher import Watcher
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.store import Store
+from offchain.errors import ChainBehind, Reorganised
+from offchain.ports import Block, BlockRef
+from tests.support.fake_chain import FakeChain
 
 
 class Seen:

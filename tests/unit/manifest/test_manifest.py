@@ -21,17 +21,17 @@ from manifest_builders import (
 )
 
 from offchain.core.values import Layout
-from offchain.schema import manifest_keys as keys
-from offchain.schema.manifest import (
+from offchain.schema.manifest.parse import (
     MAX_BYTES,
     ImageRef,
     ManifestError,
     ResultSpec,
     TmpfsMount,
+    keys,
     parse_manifest,
 )
-from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import MAX_LINES
+from offchain.schema.manifest.task_spec import to_task_spec
+from offchain.schema.manifest.types import MAX_LINES
 
 
 def test_the_smallest_manifest_gets_the_documented_defaults() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from manifest_builders import Change, gantry, parse, refused, service, together, top
 
-from offchain.schema.manifest_types import CheckpointSpec
+from offchain.schema.manifest.types import CheckpointSpec
 
 SAID = {"path": "/ckpt", "every": "10m"}
 DATA = together(top(volumes={"data": None}), service(volumes=["data:/data"], read_only=True))

@@ -10,11 +10,10 @@ import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
-from offchain.schema import manifest_keys as keys
-from offchain.schema.manifest import Manifest, parse_manifest
-from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import DeliveredFile, Dependency, PodMetric, RestartPolicy
-from offchain.schema.manifest_variables import resolve
+from offchain.schema.manifest.parse import Manifest, keys, parse_manifest
+from offchain.schema.manifest.task_spec import to_task_spec
+from offchain.schema.manifest.types import DeliveredFile, Dependency, PodMetric, RestartPolicy
+from offchain.schema.manifest.variables import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "manifest.md").read_text(encoding="utf-8")

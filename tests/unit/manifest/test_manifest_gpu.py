@@ -6,7 +6,7 @@ import pytest
 from manifest_builders import Change, devices, gantry, gpu, helper, parse, refused, together
 
 from offchain.cli.manifest_text import manifest_lines, plain_manifest
-from offchain.schema.manifest_task import to_task_spec
+from offchain.schema.manifest.task_spec import to_task_spec
 
 ONE_MORE = helper(
     deploy={

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
-from offchain.schema._generated_chain import (
+from offchain.schema.chain_types._generated_chain import (
     Survival,
     TaskKind,
     TaskSpec,
     VerificationPolicyAcceptance,
     VerificationPolicyRedundant,
 )
-from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SpotSpec, SshSpec
+from offchain.schema.manifest.task_spec import to_task_spec
+from offchain.schema.manifest.types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SpotSpec, SshSpec
 
 DIGEST = b"\7" * 32
 DATA = together(top(volumes={"data": None}), service(volumes=["data:/data"]))

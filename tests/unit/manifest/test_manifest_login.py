@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from manifest_builders import DIGEST, Change, gantry, parse, refused, service, together, top
 
-from offchain.schema.manifest_types import ImageRef, RegistryLogin
+from offchain.schema.manifest.types import ImageRef, RegistryLogin
 
 REGISTRY = "registry.example:5000"
 SECRET = top(secrets={"lab": {"external": True}, "other": {"external": True}})

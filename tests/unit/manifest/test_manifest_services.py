@@ -19,8 +19,8 @@ from manifest_builders import (
     top,
 )
 
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import (
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import (
     DeliveredFile,
     Dependency,
     HealthCheck,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from offchain.schema.manifest import ManifestError
-from offchain.schema.manifest_variables import resolve
+from offchain.schema.manifest.parse import ManifestError
+from offchain.schema.manifest.variables import resolve
 
 ENV = {"SET": "value", "EMPTY": "", "NAME": "SET"}
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from yaml.scanner import Scanner
 
-from offchain.schema.manifest import MAX_BYTES
-from offchain.schema.yaml_bounded import MAX_DEPTH, MAX_NODES, MAX_TOKENS, compose
+from offchain.schema.manifest.parse import MAX_BYTES
+from offchain.schema.manifest.yaml_bounded import MAX_DEPTH, MAX_NODES, MAX_TOKENS, compose
 
 
 def refused_at(text: str) -> int:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri, verify
 from offchain.core.receipt import Facts, falls, problems
-from offchain.link.keys import Ed25519Signer, from_uri, verify
-from offchain.schema import _generated_chain as gen
-from offchain.schema.receipt import Bill, Countersignature, Receipt, SignedReceipt, Totals
-from offchain.schema.receipt_bill import ended_bill, running_bill
-from offchain.schema.wire import WireError
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.messages import WireError
+from offchain.schema.protocol.receipt import Bill, Countersignature, Receipt, SignedReceipt, Totals
+from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
 from tests.chain_records import escrow, lease, task_spec
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "escrow.json").read_text(encoding="utf-8"))["escrow"]

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from offchain.link.fake import FakeChain
-from offchain.link.keys import Ed25519Signer, from_uri
-from offchain.link.p2p import HostUnreachable
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest_version import TakesPlace, stamped
-from offchain.schema.receipt import Bill, Receipt, SignedReceipt, Totals
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.outbox.store import Store
+from offchain.adapters.transport.port import HostUnreachable
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.version import TakesPlace, stamped
+from offchain.schema.protocol.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.acts import Verdict
 from offchain.services.autoscaler import Autoscaler
 from offchain.services.runner import serve
 from offchain.services.ways import Ways
 from tests.chain_records import Tasks, device, host_record, lease, placement, task_spec
+from tests.support.fake_chain import FakeChain
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
 HOST = Ed25519Signer(bytes(32))

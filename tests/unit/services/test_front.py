@@ -4,10 +4,10 @@ import contextlib
 
 import pytest
 
-from offchain.link.p2p import HostUnreachable
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_parts
-from offchain.schema.manifest_version import TakesPlace, stamped
+from offchain.adapters.transport.port import HostUnreachable
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.services import front
 from offchain.services.front import Front
 from offchain.services.versions import ServiceError

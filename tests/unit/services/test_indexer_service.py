@@ -6,8 +6,8 @@ import signal
 
 from offchain.indexer import queries
 from offchain.indexer.queries import Filter
-from offchain.link.fake import FakeChain
 from offchain.services.indexer import serve_index
+from tests.support.fake_chain import FakeChain
 
 
 async def test_it_indexes_until_it_is_told_to_stop_and_goes_on_later(tmp_path):

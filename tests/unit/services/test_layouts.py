@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from toy_network import HOST, OTHER_HOST, Toy
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.core.values import Layout
-from offchain.link.fake import FakeChain
-from offchain.link.typed import GantryChain
-from offchain.schema import _generated_chain as gen
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.records import task_of
 from tests.chain_records import NO_GPU, Tasks, placement, task_spec
+from tests.support.fake_chain import FakeChain
 
 
 async def test_how_pods_lie_is_in_the_record_and_matters_where_there_are_several():

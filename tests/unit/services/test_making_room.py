@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from toy_network import HOST, OTHER_HOST, TENANT, Toy
 
-from offchain.link import keys
-from offchain.link.ports import DispatchFailure, Signer
+from offchain.adapters.keys import signer
+from offchain.ports import DispatchFailure, Signer
 from tests.chain_records import GTY
 
 NOTICE_MS = 120_000
-OTHER = keys.from_uri("//Ferdie")
+OTHER = signer.from_uri("//Ferdie")
 """Another tenant."""
-THIRD = keys.from_uri("//Eve")
+THIRD = signer.from_uri("//Eve")
 
 
 def placed(host: str) -> dict[str, object]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
+from offchain.adapters.keys import signer
 from offchain.core.conduct.deteriorating import SEEN_LATE_MS
 from offchain.core.moving.rests import FIRST_MS
 from offchain.core.planning.shifts import SHIFT_MS
-from offchain.link import keys
-from offchain.link.fake import BLOCK_MS
-from offchain.link.ports import DispatchFailure
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id
+from offchain.ports import DispatchFailure
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import GTY, tasks_params
+from tests.support.fake_chain import BLOCK_MS
 
-OTHER_PROVIDER = keys.from_uri("//Ferdie").address
+OTHER_PROVIDER = signer.from_uri("//Ferdie").address
 HERE = lease_id(0, 0, 0)
 IN_ORDER = DispatchFailure("Tasks", "HostInOrder", "The host of the lease is in order.")
 
@@ -49,7 +49,7 @@ async def blocks(toy: Toy, quiet, count: int) -> None:
 
 async def test_a_standby_that_has_become_dearer_is_replaced():
     toy = two_hosts()
-    third = keys.from_uri("//ThirdHost").address
+    third = signer.from_uri("//ThirdHost").address
     await running(toy, gen.Survival.STANDBY)
     async with toy.working("scheduler") as quiet:
         await blocks(toy, quiet, 6)
@@ -107,7 +107,7 @@ async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
 
 async def test_a_standby_is_named_once_at_another_provider_and_another_where_it_does_not_stand_any_more():
     toy = two_hosts()
-    third = keys.from_uri("//ThirdHost").address
+    third = signer.from_uri("//ThirdHost").address
     await running(toy, gen.Survival.STANDBY)
     async with toy.working("scheduler") as quiet:
         await blocks(toy, quiet, 12)
@@ -163,7 +163,7 @@ async def test_a_pod_whose_host_is_drained_no_more_stays():
         assert not toy.tried("move_pod")
 
 
-OTHER_SCHEDULER = keys.from_uri("//Eve")
+OTHER_SCHEDULER = signer.from_uri("//Eve")
 MANY_SHIFTS = 20 * SHIFT_MS // BLOCK_MS
 
 
@@ -187,7 +187,7 @@ async def test_of_two_schedulers_one_moves_a_pod_and_one_names_its_standby():
 
 @pytest.mark.parametrize("dead", ["//Eve", "//One", "//Ferdie"])
 async def test_where_one_of_two_schedulers_is_dead_the_other_moves_the_pod(dead: str):
-    toy = await two_schedulers(gen.Survival.MOVE, keys.from_uri(dead).address)
+    toy = await two_schedulers(gen.Survival.MOVE, signer.from_uri(dead).address)
     async with toy.working("scheduler") as quiet:
         await toy.call("drain", "Hosts", host=HOST)
         for _ in range(MANY_SHIFTS):

@@ -22,8 +22,8 @@ from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
-from offchain.schema.decisions import MOST_BYTES, Standing, parse
-from offchain.schema.wire_values import WireError
+from offchain.schema.protocol.decisions import MOST_BYTES, Standing, parse
+from offchain.schema.protocol.fields import WireError
 from offchain.services import answers, recorder
 from offchain.services.answers import Answers, AnswersError, parse_address
 from offchain.services.decisions import FILE, DecisionsError, read

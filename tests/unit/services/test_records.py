@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from offchain.adapters.chain.typed import TaskAndSpec
 from offchain.core.values import RetainedData
-from offchain.link.typed import TaskAndSpec
-from offchain.schema import _generated_chain as gen
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.records import host_of, task_of
 from tests.chain_records import device, host_record, lease, task_record, task_spec
 

@@ -8,8 +8,8 @@ import signal
 import pytest
 from toy_network import WORKER, Toy
 
-from offchain.link.errors import GantryError, StoreStuck
-from offchain.link.ports import DispatchFailure
+from offchain.errors import GantryError, StoreStuck
+from offchain.ports import DispatchFailure
 from offchain.services.log import line
 from offchain.services.runner import WorkerError, run_worker, serve
 

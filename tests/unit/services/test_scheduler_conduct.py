@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
+from offchain.adapters.keys import signer
 from offchain.core.conduct.pauses import FIRST_MS
-from offchain.link import keys
-from offchain.link.fake import BLOCK_MS
-from offchain.link.ports import DispatchFailure
-from offchain.schema.ids import lease_id
+from offchain.ports import DispatchFailure
+from offchain.schema.chain_types.ids import lease_id
 from tests.chain_records import GTY
+from tests.support.fake_chain import BLOCK_MS
 
 NO_ROOM = DispatchFailure("Hosts", "DeviceBusy", "A device has too little left.")
 ENGINE = {"HostRefused": "DriverError"}
@@ -135,7 +135,7 @@ async def test_a_host_whose_latency_grows_again_and_again_deteriorates(caplog: p
 
 @pytest.mark.parametrize("alone", [True, False])
 async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
-    toy, other = Toy(), keys.from_uri("//Ferdie").address
+    toy, other = Toy(), signer.from_uri("//Ferdie").address
     if not alone:
         toy.put("Tasks", "Schedulers", other, value=GTY)
     toy.host(HOST)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from toy_network import HOST, NOT_QUEUED, Toy
 
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id, task_key
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.chain_records import lease
 
 

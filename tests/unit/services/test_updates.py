@@ -6,13 +6,13 @@ import random
 
 import pytest
 
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.outbox.store import Store
 from offchain.core.rollout import least_surge
-from offchain.link.keys import from_uri
-from offchain.link.store import Store
-from offchain.schema import _generated_chain as gen
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest
-from offchain.schema.manifest_version import TakesPlace, place_of, plain, stamped
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest
+from offchain.schema.manifest.version import TakesPlace, place_of, plain, stamped
 from offchain.services.updates import Limits, Rollout, at_work, submit
 from offchain.services.versions import ServiceError, named, services_of
 from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld

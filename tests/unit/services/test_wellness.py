@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from offchain.link.p2p import HostUnreachable
-from offchain.schema.manifest import parse_manifest
-from offchain.schema.wire_ops import ExecArgs
+from offchain.adapters.transport.port import HostUnreachable
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.protocol.operations import ExecArgs
 from offchain.services.wellness import Checks
 from tests.service_world import MANIFEST, ServiceWorld
 

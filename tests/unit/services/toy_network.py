@@ -7,15 +7,14 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from offchain.link import keys
-from offchain.link.fake import BLOCK_MS, FakeChain
-from offchain.link.intents import unpack_call
-from offchain.link.outbox import Outbox
-from offchain.link.ports import Call, DispatchFailure, Signer
-from offchain.link.store import Store
-from offchain.link.watcher import Watcher
-from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id, lease_parts
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.keys import signer as keys
+from offchain.adapters.outbox.intents import unpack_call
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.ports import Call, DispatchFailure, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_id, lease_parts
 from offchain.services.acts import Performer
 from offchain.services.recorder import Record
 from offchain.services.scheduler import Scheduler
@@ -24,6 +23,7 @@ from offchain.services.view import View
 from offchain.services.worker import Worker
 from tests.chain_records import GTY, Tasks, device, host_record, hosts_params, task_spec, tasks_params
 from tests.chain_records import lease as lease_record
+from tests.support.fake_chain import BLOCK_MS, FakeChain
 
 TENANT = keys.from_uri("//Charlie")
 WORKER = keys.from_uri("//Dave")

@@ -12,7 +12,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.offers import ALL
 from offchain.core.fleet.want import Want
 from offchain.core.values import BillingUnit
-from offchain.schema._generated_chain import GpuPrice
+from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.chain_records import ask, placement
 
 LITTLE = GTY // 1000

@@ -1,0 +1,397 @@
+"""The chain port over a node's RPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from offchain.adapters.chain import extrinsic as xt
+from offchain.adapters.chain.metadata import StorageEntry
+from offchain.adapters.chain.rpc import ConnectionLost, Rpc, RpcRefused
+from offchain.adapters.chain.runtime import Runtime, blake2_256
+from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
+from offchain.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
+from offchain.schema.chain_types.values import compact
+
+_TERMS_AGE_S = 2.0
+_PAGE = 1000
+_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+_ALREADY_IN_POOL = 1013
+_BY_CODE = {
+    1012: SubmitRefusal.BANNED,
+    1014: SubmitRefusal.PRIORITY_TOO_LOW,
+    1016: SubmitRefusal.POOL_FULL,
+    1021: SubmitRefusal.FUTURE_NONCE,
+}
+_BY_TEXT = {
+    "outdated": SubmitRefusal.STALE_NONCE,
+    "valid in the future": SubmitRefusal.FUTURE_NONCE,
+    "pay some fees": SubmitRefusal.CANNOT_PAY,
+    "bad signature": SubmitRefusal.BAD_PROOF,
+    "ancient birth block": SubmitRefusal.EXPIRED,
+    "exhaust the block limits": SubmitRefusal.POOL_FULL,
+}
+
+
+def refusal_of(code: int, text: str) -> SubmitRefusal:
+    """The typed reason behind a pool's error: its code, and its text where the code is shared by many."""
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    return next((kind for part, kind in _BY_TEXT.items() if part in text), SubmitRefusal.INVALID)
+
+
+def _unhex(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def _hex(data: bytes) -> str:
+    return "0x" + data.hex()
+
+
+def header_ref(header: dict[str, Any]) -> BlockRef:
+    """Number and hash of a block from its header as the RPC gives it."""
+    number = int(header["number"], 16)
+    logs = header["digest"]["logs"]
+    raw = (
+        _unhex(header["parentHash"])
+        + compact(number)
+        + _unhex(header["stateRoot"])
+        + _unhex(header["extrinsicsRoot"])
+        + compact(len(logs))
+        + b"".join(_unhex(log) for log in logs)
+    )
+    return BlockRef(number, blake2_256(raw))
+
+
+class SubstrateChain:
+    """A :class:`~offchain.ports.ChainPort`.
+
+    `expected_genesis`: refuse every other chain. `check_metadata`: refuse a runtime other than the one that the
+    generated types were made from. Both are checked on every new connection, before anything else is asked or signed.
+    `timeout`: for how long, in seconds, a call waits for a node that is away or restarting.
+    """
+
+    def __init__(
+        self, url: str, *, expected_genesis: bytes | None = None, check_metadata: bool = True, timeout: float = 30.0
+    ) -> None:
+        self._rpc = Rpc(url, timeout)
+        self._expected_genesis = expected_genesis
+        self._check_metadata = check_metadata
+        self._genesis: bytes | None = expected_genesis
+        self._checked = 0
+        self._checking = asyncio.Lock()
+        self._runtimes: dict[int, Runtime] = {}
+        self._current: Runtime | None = None
+        self._final = BlockRef(-1, b"")
+        self._terms_at = float("-inf")
+
+    # --- connection -----------------------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Connect and check that this is the expected chain."""
+        await self._ready()
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._rpc.close()
+
+    async def _call(self, method: str, *params: Any) -> Any:
+        """An RPC, on a connection whose chain has been checked."""
+        while True:
+            await self._ready()
+            checked = self._checked
+            try:
+                result = await self._raw(method, *params)
+            except BadReply:
+                # The node behind a new connection may be of another chain, and not know the block that was meant.
+                if self._rpc.generation == checked:
+                    raise
+                continue
+            if self._rpc.generation == checked:
+                return result
+
+    async def _raw(self, method: str, *params: Any) -> Any:
+        try:
+            return await self._rpc.call(method, list(params))
+        except RpcRefused as refused:
+            raise _bad_reply(method, refused) from None
+
+    async def _ready(self) -> Runtime:
+        if self._current is not None and self._checked == self._rpc.generation:
+            return self._current
+        async with self._checking:
+            while self._current is None or self._checked != self._rpc.generation:
+                genesis = _unhex(await self._raw("chain_getBlockHash", 0))
+                generation = self._rpc.generation
+                if self._genesis is not None and genesis != self._genesis:
+                    raise WrongChain(_hex(self._genesis), _hex(genesis), "genesis")
+                runtime = await self._runtime_of(await self._raw("state_getRuntimeVersion"), None)
+                self._check(runtime)
+                self._genesis, self._current, self._checked = genesis, runtime, generation
+                self._final = BlockRef(-1, b"")
+                self._terms_at = float("-inf")
+            return self._current
+
+    def _check(self, runtime: Runtime) -> None:
+        if not self._check_metadata:
+            return
+        import offchain.schema.chain_types._generated_chain as made_for  # noqa: PLC0415 - large, and not always needed
+
+        expected = f"{made_for.SPEC_NAME} {made_for.SPEC_VERSION} (transactions {made_for.TRANSACTION_VERSION})"
+        actual = f"{runtime.spec_name} {runtime.spec_version} (transactions {runtime.transaction_version})"
+        if actual != expected:
+            raise WrongChain(expected, actual, "spec")
+        if runtime.metadata_sha256 != made_for.METADATA_SHA256:
+            raise WrongChain(made_for.METADATA_SHA256, runtime.metadata_sha256, "metadata")
+
+    async def _runtime_of(self, version: dict[str, Any], at: str | None) -> Runtime:
+        spec = version["specVersion"]
+        found = self._runtimes.get(spec)
+        # A development chain may change without a new version: on a new connection the metadata is read again.
+        if found is None or self._checked != self._rpc.generation:
+            raw = _unhex(await self._raw("state_getMetadata", *([at] if at else [])))
+            if found is None or raw_differs(found, raw):
+                found = Runtime(raw, version["specName"], spec, version["transactionVersion"])
+                self._runtimes[spec] = found
+        return found
+
+    # --- blocks ---------------------------------------------------------------------------------------------------
+
+    async def genesis_hash(self) -> bytes:
+        """The hash of block 0."""
+        await self._ready()
+        return self._genesis or b""
+
+    async def finalized_head(self) -> BlockRef:
+        """The newest finalized block."""
+        block_hash = await self._call("chain_getFinalizedHead")
+        ref = BlockRef(int((await self._call("chain_getHeader", block_hash))["number"], 16), _unhex(block_hash))
+        if ref.number > self._final.number:
+            self._final = ref
+        return ref
+
+    async def best_head(self) -> BlockRef:
+        """The newest block."""
+        return header_ref(await self._call("chain_getHeader"))
+
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
+        if number > self._final.number and number > (await self.finalized_head()).number:
+            raise LookupError(f"block {number} is not finalized yet")
+        found = await self._call("chain_getBlockHash", number)
+        if found is None:
+            raise LookupError(f"the node does not have block {number}")
+        return BlockRef(number, _unhex(found))
+
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number. LookupError where it is not finalized yet."""
+        at = _hex((await self.block_ref(number)).hash)
+        runtime = await self._ready()
+        events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
+        events_key, now_key = (_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))
+        signed, changes, version = await asyncio.gather(
+            self._call("chain_getBlock", at),
+            self._call("state_queryStorageAt", [events_key, now_key], at),
+            self._call("state_getRuntimeVersion", at),
+        )
+        header, extrinsics = signed["block"]["header"], signed["block"]["extrinsics"]
+        if version["specVersion"] != runtime.spec_version:
+            # The events of a block are in the types of the runtime that made it, the one before any upgrade in it.
+            parent = header["parentHash"] if number else at
+            runtime = await self._runtime_of(await self._call("state_getRuntimeVersion", parent), parent)
+        values = {key: value for change in changes for key, value in change["changes"]}
+        raw_events = values.get(events_key)
+        events = tuple(runtime.decode_events(_unhex(raw_events)) if raw_events else ())
+        now = values.get(now_key)
+        failures = {
+            event.extrinsic: runtime.failure(event.fields["dispatch_error"])
+            for event in events
+            if event.extrinsic is not None and (event.pallet, event.name) == ("System", "ExtrinsicFailed")
+        }
+        refused: dict[int, dict[int, DispatchFailure]] = {}
+        for event in events:
+            if event.extrinsic is not None and event.name == "ItemRefused":
+                refused.setdefault(event.extrinsic, {})[event.fields["index"]] = runtime.failure(event.fields["error"])
+        return Block(
+            ref=BlockRef(number, _unhex(at)),
+            parent_hash=_unhex(header["parentHash"]),
+            timestamp_ms=int(runtime.read_value(now_entry, _unhex(now)) or 0) if now else 0,
+            events=events,
+            inclusions=tuple(
+                Inclusion(index, blake2_256(_unhex(raw)), failures.get(index), refused.get(index, {}))
+                for index, raw in enumerate(extrinsics)
+            ),
+        )
+
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where its state is gone."""
+        signed = await self._call("chain_getBlock", _hex((await self.block_ref(number)).hash))
+        return tuple(blake2_256(_unhex(raw)) for raw in signed["block"]["extrinsics"])
+
+    def finalized(self) -> AsyncGenerator[BlockRef, None]:
+        """Finalized heads as they come."""
+        return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)
+
+    def best(self) -> AsyncGenerator[BlockRef, None]:
+        """Best heads as they come."""
+        return self._heads("chain_subscribeNewHeads", "chain_unsubscribeNewHeads", final=False)
+
+    async def _heads(self, subscribe: str, unsubscribe: str, *, final: bool) -> AsyncGenerator[BlockRef, None]:
+        """Heads, over as many connections as it takes. Gives up with ChainUnreachable after the timeout."""
+        pauses = iter(_PAUSES_S)
+        while True:
+            await self._call("system_chain")  # waits for the node, and checks that it still is the same chain
+            try:
+                async with aclosing(self._rpc.subscribe(subscribe, unsubscribe)) as headers:
+                    async for header in headers:
+                        pauses = iter(_PAUSES_S)
+                        ref = header_ref(header)
+                        if final and ref.number > self._final.number:
+                            self._final = ref
+                        yield ref
+            except RpcRefused as refused:
+                raise _bad_reply(subscribe, refused) from None
+            except ConnectionLost as lost:
+                pause = next(pauses, None)
+                if pause is None:
+                    raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {lost}") from None
+                await asyncio.sleep(pause)
+
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
+        """One storage value in plain form."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        raw = await self._call("state_getStorage", _hex(runtime.storage_key(entry, params)), *_at(at))
+        return runtime.read_value(entry, None if raw is None else _unhex(raw))
+
+    async def query_map(
+        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """All entries below a key prefix, of one moment."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        start = below = _hex(runtime.storage_key(entry, prefix))
+        found: list[tuple[Any, Any]] = []
+        while True:
+            keys = await self._call("state_getKeysPaged", below, _PAGE, start, block_hash)
+            found += await self._entries(runtime, entry, keys, len(prefix), block_hash)
+            if len(keys) < _PAGE:
+                return found
+            start = keys[-1]
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """Several values of one item, of one moment."""
+        if not keys:
+            return []
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        wanted = [_hex(runtime.storage_key(entry, key)) for key in keys]
+        parts = [wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)]
+        found: dict[str, str | None] = {}
+        for sets in await asyncio.gather(*(self._call("state_queryStorageAt", part, block_hash) for part in parts)):
+            found |= {key: value for changes in sets for key, value in changes["changes"]}
+        raws = [found.get(key) for key in wanted]
+        return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """The entries after one of them, of a map with one key."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        start, below = (_hex(runtime.storage_key(entry, key)) for key in ([] if after is None else [after], []))
+        keys = await self._call("state_getKeysPaged", below, limit, start, block_hash)
+        return await self._entries(runtime, entry, keys, 0, block_hash)
+
+    async def _entries(
+        self, runtime: Runtime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
+    ) -> list[tuple[Any, Any]]:
+        """The entries behind these keys, in plain form."""
+        if not keys:
+            return []
+        return [
+            (runtime.read_key(entry, _unhex(key), known), runtime.read_value(entry, _unhex(value)))
+            for changes in await self._call("state_queryStorageAt", keys, block_hash)
+            for key, value in changes["changes"]
+            if value is not None
+        ]
+
+    async def constant(self, pallet: str, name: str) -> Any:
+        """A constant of the runtime."""
+        return (await self._ready()).constant(pallet, name)
+
+    # --- extrinsics -----------------------------------------------------------------------------------------------
+
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call."""
+        return (await self._ready()).encode_call(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means."""
+        return (await self._ready()).failure(error)
+
+    async def next_nonce(self, account: str) -> int:
+        """The account's next nonce, transactions in the pool included."""
+        return int(await self._call("system_accountNextIndex", account))
+
+    async def sign(
+        self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
+    ) -> SignedExtrinsic:
+        """A mortal signed extrinsic (format V4)."""
+        runtime = await self._fresh_terms()
+        terms = xt.Terms(self._genesis or b"", self._final, era_blocks, nonce, tip)
+        return xt.sign(runtime, call, signer, terms)
+
+    async def _fresh_terms(self) -> Runtime:
+        """The runtime of the best block, with a recent final block to sign on."""
+        await self._ready()
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._terms_at > _TERMS_AGE_S:
+            version, _ = await asyncio.gather(self._call("state_getRuntimeVersion"), self.finalized_head())
+            runtime = await self._runtime_of(version, None)
+            self._check(runtime)
+            self._current = runtime
+            self._terms_at = loop.time()
+        return await self._ready()
+
+    async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
+        await self._ready()
+        try:
+            await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
+        except RpcRefused as refused:
+            if refused.code == _ALREADY_IN_POOL:
+                return
+            kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
+            raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
+
+
+def raw_differs(runtime: Runtime, raw: bytes) -> bool:
+    """Whether these bytes are not the metadata of this runtime."""
+    from hashlib import sha256  # noqa: PLC0415 - one use
+
+    return sha256(raw).hexdigest() != runtime.metadata_sha256
+
+
+def _at(block_hash: bytes | None) -> list[str]:
+    return [] if block_hash is None else [_hex(block_hash)]
+
+
+def _bad_reply(method: str, refused: RpcRefused) -> BadReply:
+    if "discarded" in str(refused):
+        return BadReply(
+            "The chain node no longer keeps the state of a block that is needed.",
+            "Use a node that keeps all of it (--state-pruning archive).",
+            code="state_pruned",
+        )
+    return BadReply(f"The chain node refused {method}: {refused}.", "Look into the node's log.")

@@ -1,0 +1,172 @@
+"""One runtime of the chain as a client sees it: calls, events, errors and storage, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from typing import Any
+
+from offchain.adapters.chain import metadata as md
+from offchain.adapters.chain.scale import Codec
+from offchain.errors import BadReply, BadValue
+from offchain.ports import Call, ChainEvent, DispatchFailure
+
+
+def blake2_256(data: bytes) -> bytes:
+    """The hash that the chain uses for blocks, extrinsics and long payloads."""
+    return blake2b(data, digest_size=32).digest()
+
+
+def _twox(data: bytes, words: int) -> bytes:
+    import xxhash  # noqa: PLC0415 - only where the chain is read
+
+    return b"".join(xxhash.xxh64_intdigest(data, seed).to_bytes(8, "little") for seed in range(words))
+
+
+# name -> (hash, length of the hash before the key itself, or None where the key cannot be read back)
+_HASHERS: dict[str, tuple[Callable[[bytes], bytes], int | None]] = {
+    "Identity": (lambda key: key, 0),
+    "Blake2_128": (lambda key: blake2b(key, digest_size=16).digest(), None),
+    "Blake2_256": (blake2_256, None),
+    "Blake2_128Concat": (lambda key: blake2b(key, digest_size=16).digest() + key, 16),
+    "Twox128": (lambda key: _twox(key, 2), None),
+    "Twox256": (lambda key: _twox(key, 4), None),
+    "Twox64Concat": (lambda key: _twox(key, 1) + key, 8),
+}
+
+
+@lru_cache(maxsize=1024)
+def storage_prefix(prefix: str, item: str) -> bytes:
+    """The 32 bytes before all keys of a storage item."""
+    return _twox(prefix.encode(), 2) + _twox(item.encode(), 2)
+
+
+class Runtime:
+    """Metadata of one spec version with its codec."""
+
+    def __init__(self, raw_metadata: bytes, spec_name: str, spec_version: int, transaction_version: int) -> None:
+        self.metadata_sha256 = sha256(raw_metadata).hexdigest()
+        self.spec_name = spec_name
+        self.spec_version = spec_version
+        self.transaction_version = transaction_version
+        self.metadata = md.parse(raw_metadata)
+        self.codec = Codec(self.metadata.types)
+        self._errors = {
+            pallet.index: {v.index: v for v in self.metadata.variants(pallet.errors)}
+            for pallet in self.metadata.pallets.values()
+        }
+
+    def pallet(self, name: str) -> md.Pallet:
+        """The pallet with this name."""
+        try:
+            return self.metadata.pallets[name]
+        except KeyError:
+            raise BadValue(f"The runtime {self.spec_name} {self.spec_version} has no pallet {name}.") from None
+
+    def entry(self, pallet: str, item: str) -> md.StorageEntry:
+        """The storage item with this name."""
+        try:
+            return self.pallet(pallet).storage[item]
+        except KeyError:
+            raise BadValue(f"The pallet {pallet} has no storage item {item}.") from None
+
+    # --- storage ------------------------------------------------------------------------------------------------
+
+    def storage_key(self, entry: md.StorageEntry, params: Sequence[Any] = ()) -> bytes:
+        """The key of a value, or with fewer `params` than the item has keys: what the keys below have in common."""
+        if len(params) > len(entry.keys):
+            raise BadValue(f"{entry.prefix}.{entry.name} has {len(entry.keys)} keys, {len(params)} were given.")
+        key = storage_prefix(entry.prefix, entry.name)
+        for number, param in enumerate(params):
+            what = f"key {number + 1} of {entry.prefix}.{entry.name}"
+            key += _HASHERS[entry.hashers[number]][0](self.codec.encode(entry.keys[number], param, what))
+        return key
+
+    def read_key(self, entry: md.StorageEntry, key: bytes, known: int) -> Any:
+        """The parts of a key after the first `known` ones: one value, or a tuple of several."""
+        pos = len(storage_prefix(entry.prefix, entry.name))
+        parts: list[Any] = []
+        for hasher, type_id in zip(entry.hashers, entry.keys, strict=True):
+            skip = _HASHERS[hasher][1]
+            if skip is None:
+                raise BadValue(f"The keys of {entry.prefix}.{entry.name} are hashed and cannot be read back.")
+            value, pos = self.codec.decoder(type_id)(key, pos + skip)
+            parts.append(value)
+        rest = parts[known:]
+        return rest[0] if len(rest) == 1 else tuple(rest)
+
+    def read_value(self, entry: md.StorageEntry, raw: bytes | None) -> Any | None:
+        """The value, the item's default where there is none, None where it has no default."""
+        if raw is None:
+            if entry.optional:
+                return None
+            raw = entry.default
+        return self.codec.decode(entry.value, raw)
+
+    def constant(self, pallet: str, name: str) -> Any:
+        """A constant of a pallet."""
+        try:
+            constant = self.pallet(pallet).constants[name]
+        except KeyError:
+            raise BadValue(f"The pallet {pallet} has no constant {name}.") from None
+        return self.codec.decode(constant.type, constant.value)
+
+    # --- calls, events, errors ------------------------------------------------------------------------------------
+
+    def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call. BadValue names the argument that does not fit."""
+        functions = {v.name: v for v in self.metadata.variants(self.pallet(call.pallet).calls)}
+        function = functions.get(call.function)
+        if function is None:
+            raise BadValue(f"The pallet {call.pallet} has no call {call.function}.")
+        given, wanted = set(call.args), {field.name for field in function.fields}
+        if given != wanted:
+            odd = sorted(str(name) for name in given ^ wanted)
+            raise BadValue(f"{call.pallet}.{call.function}: unknown or missing argument {', '.join(odd)}.")
+        head = bytes([self.pallet(call.pallet).index, function.index])
+        return head + b"".join(
+            self.codec.encode(f.type, call.args[f.name or ""], f"{call.pallet}.{call.function}.{f.name}")
+            for f in function.fields
+        )
+
+    def decode_events(self, raw: bytes) -> list[ChainEvent]:
+        """The value of `System.Events`."""
+        events = []
+        for record in self.codec.decode(self.entry("System", "Events").value, raw):
+            pallet, inner = _only(record["event"])
+            name, fields = _only(inner)
+            phase = record["phase"]
+            extrinsic = phase.get("ApplyExtrinsic") if isinstance(phase, Mapping) else None
+            events.append(ChainEvent(pallet, name, _as_fields(fields), extrinsic))
+        return events
+
+    def failure(self, dispatch_error: Any) -> DispatchFailure:
+        """What a DispatchError in plain form means."""
+        kind, detail = _only(dispatch_error)
+        if kind == "Module":
+            pallet = self.metadata.pallet_by_index(detail["index"])
+            error = self._errors.get(detail["index"], {}).get(detail["error"][0])
+            if pallet is None or error is None:
+                return DispatchFailure("Unknown", f"{detail['index']}.{detail['error'].hex()}", "")
+            return DispatchFailure(pallet.name, error.name, " ".join(line.strip() for line in error.docs).strip())
+        name, _ = _only(detail) if detail is not None else (kind, None)
+        return DispatchFailure("System" if detail is None else kind, str(name), "")
+
+
+def _only(value: Any) -> tuple[str, Any]:
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, payload),) = value.items()
+        return str(name), payload
+    raise BadReply(f"An enum was expected, not {value!r}.")
+
+
+def _as_fields(payload: Any) -> Mapping[str, Any]:
+    if payload is None:
+        return {}
+    if isinstance(payload, Mapping):
+        return payload
+    values = payload if isinstance(payload, tuple) else (payload,)
+    return {str(number): value for number, value in enumerate(values)}

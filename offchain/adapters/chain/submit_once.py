@@ -1,0 +1,60 @@
+"""One call, from a program that does nothing else: sign, send, wait for the final block."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.errors import CallFailed, ChainBehind, GaveUp
+from offchain.ports import Block, Call, ChainPort, Signer
+
+_KEY = "once"
+_BEHIND_S = 1.0
+
+
+async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: float = 120.0) -> tuple[Included, Block]:  # noqa: ASYNC109 - covers all attempts
+    """Have a call included; returns where, and the block with its events.
+
+    Raises CallFailed where the chain refused the call, GaveUp where no block took it, TimeoutError after `timeout`.
+    """
+    store = Store(":memory:")
+    outbox = Outbox(chain, store, signer, now_ms=lambda: time.time_ns() // 1_000_000)
+    watcher = Watcher(chain, store, _KEY, start="finalized")
+    try:
+        await outbox.submit(_KEY, call)
+        outcome = await first_of(outbox.wait(_KEY, timeout), outbox.run(), _watch(watcher, outbox))
+    finally:
+        store.close()
+    match outcome:
+        case Failed(failure):
+            raise CallFailed(failure.pallet, failure.name, failure.doc)
+        case Dead(reason):
+            raise GaveUp(f"The call was not taken: {reason}.", "Correct the cause and send it again.")
+        case Included(ref):
+            return outcome, await chain.block(ref.number)
+    raise AssertionError(outcome)
+
+
+async def _watch(watcher: Watcher, outbox: Outbox) -> None:
+    while True:
+        try:
+            await watcher.run(outbox.observe)
+        except ChainBehind:  # a node that was killed may come back with fewer final blocks
+            await asyncio.sleep(_BEHIND_S)
+
+
+async def first_of(*work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of the first to end; the others are cancelled."""
+    tasks = [asyncio.ensure_future(item) for item in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(iter(done)).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,129 @@
+"""A worker's local database: SQLite, one writer, and what was committed survives a power cut."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from offchain.adapters.keys.secret_file import make_private
+from offchain.errors import GantryError, StoreCorrupt, StoreStuck
+
+_BUSY_MS = 5000
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class Store:
+    """One database file, or `:memory:`. Each component brings its own tables through :meth:`migrate`.
+
+    Calls do not wait for anything but the disk, so they are made straight from the event loop; a transaction must not
+    span an `await`. Raises StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where
+    the file is damaged; what was to be written is then not written at all.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = str(path)
+        try:
+            if self.path != ":memory:":
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+                # SQLite gives its other files the rights of this one.
+                make_private(Path(self.path))
+            self._db = sqlite3.connect(self.path, isolation_level=None)
+            self._db.row_factory = sqlite3.Row
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MS}"):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise StoreCorrupt(
+                f"The database {self.path} cannot be used: {error}.", "Check the path and its rights, or move it away."
+            ) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def migrate(self, component: str, steps: Sequence[str]) -> None:
+        """Bring a component's tables to the newest version. `steps[n]` leads from version n to n + 1."""
+        row = self.one("SELECT version FROM migrations WHERE component = ?", component)
+        version = 0 if row is None else int(row["version"])
+        if version > len(steps):
+            raise StoreCorrupt(
+                f"The database {self.path} is of a newer release ({component} {version}, known: {len(steps)}).",
+                "Use that release again.",
+            )
+        for number, step in enumerate(steps[version:], start=version + 1):
+            with self.transaction():
+                for statement in step.split(";"):
+                    if statement.strip():
+                        self._execute(statement)
+                self._execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", (component, number))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Inside another transaction it is part of that one."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._execute("COMMIT")
+        except BaseException:
+            # A full disk may have ended the transaction by itself.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    @property
+    def version(self) -> int:
+        """A number that changes whenever another connection has changed the file."""
+        row = self.one("PRAGMA data_version")
+        return 0 if row is None else int(row[0])
+
+    def run(self, statement: str, *values: Any) -> int:
+        """Execute a statement; returns how many rows it changed."""
+        return self._execute(statement, values).rowcount
+
+    def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
+        """The first row."""
+        row: sqlite3.Row | None = self._execute(statement, values).fetchone()
+        return row
+
+    def all(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows."""
+        return self._execute(statement, values).fetchall()
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            told = self._told(error)
+            if told is None:
+                raise
+            raise told from error
+
+    def _told(self, error: sqlite3.Error) -> GantryError | None:
+        """What an operator has to know of an error; None where it is a fault of the program."""
+        kind = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if kind in _NO_SPACE:
+            return StoreStuck(
+                f"The database {self.path} cannot be written: {error}.",
+                "Free some space on its disk, or see to the disk; the work goes on by itself then.",
+                code="disk_full",
+            )
+        if kind in _HELD:
+            return StoreStuck(
+                f"The database {self.path} is held by another program.", "End that program; the work goes on by itself."
+            )
+        if kind in _BROKEN:
+            return StoreCorrupt(
+                f"The database {self.path} is damaged: {error}.",
+                "Move it away: what is to be done is read from the chain again.",
+            )
+        return None

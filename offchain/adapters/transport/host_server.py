@@ -1,0 +1,422 @@
+"""The host's side: checks who asks, hands the question to its handler, and looks again while a session lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import verify
+from offchain.adapters.transport.limits import Admission, ConnectionLimits, Limits
+from offchain.adapters.transport.peer import BULK_WINDOW, Peer, Session
+from offchain.adapters.transport.port import (
+    Connection,
+    HostMisbehaved,
+    HostRefused,
+    HostUnreachable,
+    Transport,
+    refused,
+)
+from offchain.adapters.transport.query_queue import QueryQueue
+from offchain.adapters.transport.request_nonces import MAX_NONCES, MAX_NONCES_PER_ACCOUNT, NonceCache, count_down
+from offchain.errors import BadKey, GantryError
+from offchain.schema.protocol.messages import (
+    MAX_REQUEST_LIFE_MS,
+    Answer,
+    Code,
+    Control,
+    Op,
+    Refusal,
+    Request,
+    WireError,
+)
+from offchain.schema.protocol.operations import PingArgs, ProbeArgs
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 1024
+MAX_STRANGERS = 256
+"""Connections on which nobody has proven yet to be a tenant."""
+STRANGER_S = 20.0
+"""Such a connection is closed after this time: places are few."""
+NETWORK_PART = 8
+"""One address may have so many such connections at once: `MAX_STRANGERS` divided by this."""
+MAX_SESSIONS_PER_ACCOUNT = 128
+RECHECK_S = 6.0
+"""A session outlives its right by no more than this: three blocks."""
+PROBE_EVERY_S = 10.0
+PROBES_AT_ONCE = 4
+"""A small and a large one each way; then one in PROBE_EVERY_S."""
+FAREWELL = Refusal(
+    Code.GONE,
+    "The host's agent is being stopped or restarted; pods run on.",
+    "Try again in a minute. A program started by gantry exec or gantry shell does not outlive the agent.",
+)
+
+Authorise = Callable[[Request], Awaitable[None]]
+"""Raises :class:`HostRefused` unless the chain gives `request.account` the right to this now."""
+VerifySignature = Callable[[str, str, bytes, bytes], bool]
+"""(account, crypto, payload, signature) -> genuine?"""
+
+
+class Handler(Protocol):
+    """Answers one kind of question."""
+
+    async def __call__(self, request: Request, session: Session) -> None:
+        """Accept the session and serve it to its end, or raise :class:`HostRefused` to say why not.
+
+        Cancelled when the peer leaves, and when the right to the session ends; `session.error` tells which.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Live:
+    request: Request
+    session: Session
+
+
+class HostServer:
+    """Serves the peers of a host, or of a gateway, over one transport until it is closed."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        genesis_hash: bytes,
+        authorise: Authorise,
+        handlers: Mapping[Op, Handler],
+        verify: VerifySignature,
+        now_ms: Callable[[], int],
+        stranger_s: float = STRANGER_S,
+        recheck_s: float = RECHECK_S,
+        most: tuple[int, int] = (MAX_CONNECTIONS, MAX_STRANGERS),
+        farewell: Refusal = FAREWELL,
+    ) -> None:
+        self._stranger_s = stranger_s
+        self._most_connections, self._most_strangers = most
+        self._farewell = farewell
+        self._recheck_s = recheck_s
+        self._transport = transport
+        self._genesis_hash = genesis_hash
+        self._authorise = authorise
+        self._handlers: dict[Op, Handler] = {Op.PING: _pong, Op.PROBE: self._probe, **handlers}
+        self._verify = verify
+        self._now_ms = now_ms
+        self._nonces = NonceCache()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._peers: set[Peer] = set()
+        self._strangers: dict[int, tuple[Peer, str]] = {}
+        """Peers on which no account is proven, and their addresses; the oldest first."""
+        self._limits = Limits()
+        transport.admit_by(self._may_connect)
+        self._queries = QueryQueue()
+        self._live: set[_Live] = set()
+        self._of_account: Counter[str] = Counter()
+        self._probed: dict[str, list[float]] = {}
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the host listens."""
+        return self._transport.addresses
+
+    @property
+    def peers(self) -> int:
+        """Connections now."""
+        return len(self._peers)
+
+    async def serve(self) -> None:
+        """Accept connections until :meth:`close`."""
+        rechecking = self._spawn(self._recheck_forever())
+        try:
+            while (connection := await self._transport.accept()) is not None:
+                if len(self._peers) >= self._most_connections:
+                    self._spawn(connection.close())
+                    continue
+                self._spawn(self._serve_connection(connection))
+        finally:
+            rechecking.cancel()
+
+    async def recheck(self) -> None:
+        """Ask the chain again for every session that is about a lease, and cut those whose right has ended."""
+        verdicts: dict[tuple[str, int | None, Op], Refusal | None] = {}
+        for live in tuple(self._live):
+            request = live.request
+            key = (request.account, request.lease, request.op)
+            if key not in verdicts:
+                verdicts[key] = await self._verdict(request)
+            verdict = verdicts[key]
+            if verdict is not None:
+                live.session.drop(verdict)
+
+    async def close(self) -> None:
+        """Tell every peer, drop its connection, and stop listening."""
+        await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
+        await self._transport.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _verdict(self, request: Request) -> Refusal | None:
+        try:
+            await self._authorise(request)
+        except HostRefused as no:
+            # A chain node that is away takes nobody's right; the pod itself is stopped by other means.
+            return None if no.refusal.code is Code.BUSY else no.refusal
+        except GantryError:
+            return None
+        return None
+
+    async def _recheck_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._recheck_s)
+            await self.recheck()
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    async def _serve_connection(self, connection: Connection) -> None:
+        limits = self._limits.connect(connection.remote_address)
+        self._make_room(limits.network)
+        peer = Peer(connection, dialler=False, limits=limits)
+        known = asyncio.Event()
+        self._peers.add(peer)
+        self._strangers[id(peer)] = peer, limits.network
+        guard = self._spawn(self._watch_stranger(peer, known))
+        sessions: set[asyncio.Task[None]] = set()
+        try:
+            while (session := await peer.accept()) is not None:
+                if session.over:  # dropped before anything was done for it
+                    peer.release()
+                    self._count_refusal(peer, limits)
+                    continue
+                task = self._spawn(self._serve_session(session, peer, limits, known))
+                # Nothing more is done for a session that its peer has dropped.
+                session.when_over(partial(_cancel, task))
+                task.add_done_callback(partial(_release, session, peer))
+                sessions.add(task)
+                task.add_done_callback(sessions.discard)
+        finally:
+            self._peers.discard(peer)
+            limits.close(self._now_s())
+            guard.cancel()
+            await peer.close()
+            await asyncio.gather(*sessions, return_exceptions=True)
+
+    def _make_room(self, network: str) -> None:
+        """Close a stranger's connection where there are too many: the oldest, of the same address if that has many.
+
+        A peer that has something to ask asks at once; a peer that only holds connections does not.
+        """
+        of_network = [key for key, (_, known) in self._strangers.items() if known == network]
+        if len(of_network) >= max(1, self._most_strangers // NETWORK_PART):
+            oldest = of_network[0]
+        elif len(self._strangers) >= self._most_strangers:
+            oldest = next(iter(self._strangers))
+        else:
+            return
+        peer, _ = self._strangers.pop(oldest)
+        self._spawn(peer.close())
+
+    def _may_connect(self, address: str, validated: bool, /) -> Admission:  # noqa: FBT001  (a callback)
+        return self._limits.admit(address, self._now_s(), validated=validated)
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _watch_stranger(self, peer: Peer, known: asyncio.Event) -> None:
+        try:
+            async with asyncio.timeout(self._stranger_s):
+                await known.wait()
+        except TimeoutError:
+            await peer.close(
+                Refusal(
+                    Code.EXPIRED,
+                    f"Nobody has proven within {self._stranger_s:g} s to be a tenant of this host.",
+                    "Connect when there is something to ask.",
+                )
+            )
+        finally:
+            self._strangers.pop(id(peer), None)
+
+    async def _serve_session(
+        self, session: Session, peer: Peer, limits: ConnectionLimits, known: asyncio.Event
+    ) -> None:
+        try:
+            request = await self._admit(session.request, limits)
+            if request.op is not Op.PING:
+                peer.prove(request.account)
+                known.set()
+            await self._run(request, session)
+            session.end()
+        except asyncio.CancelledError:
+            self._count_refusal(peer, limits)
+            raise
+        except HostRefused as no:
+            session.drop(no.refusal)
+            self._count_refusal(peer, limits)
+        except (HostUnreachable, HostMisbehaved):
+            session.drop()
+        except Exception:
+            # In the middle of a body the peer sees a dropped session, never a short file.
+            log.exception("serving a request failed")
+            session.drop(
+                Refusal(Code.INTERNAL, "The host failed at this.", "Try again; tell the provider if it stays.")
+            )
+
+    def _count_refusal(self, peer: Peer, limits: ConnectionLimits) -> None:
+        """Count a request of a stranger that was refused, or that its peer dropped before the answer."""
+        if limits.refuse(self._now_s()):
+            self._spawn(peer.close(_TOO_MANY_REFUSED))
+
+    async def _run(self, request: Request, session: Session) -> None:
+        handler = self._handlers.get(request.op)
+        if handler is None:
+            raise refused(Code.UNSUPPORTED, f"This host does not offer {request.op.value}.", "Use another host.")
+        if self._of_account[request.account] >= MAX_SESSIONS_PER_ACCOUNT:
+            raise refused(
+                Code.BUSY,
+                f"{MAX_SESSIONS_PER_ACCOUNT} sessions of this account are open here.",
+                "End one of them first.",
+            )
+        live = _Live(request, session)
+        self._of_account[request.account] += 1
+        if request.lease is not None:
+            self._live.add(live)
+        try:
+            await handler(request, session)
+        finally:
+            self._live.discard(live)
+            count_down(self._of_account, request.account)
+
+    async def _admit(self, data: bytes, limits: ConnectionLimits) -> Request:
+        request = self._genuine(data)
+        if request.op is Op.PING:
+            return request  # anybody may ask, and ask again; it is not kept, for anybody could fill the cache
+        if self._nonces.seen(request):
+            raise _replayed()
+        if not self._nonces.has_room(request.account, self._now_ms()):
+            raise _too_many_nonces()
+        if limits.is_proven:
+            await self._authorise(request)
+        else:
+            async with self._queries.turn(limits.network, suspect=limits.is_suspect(self._now_s())):
+                await self._authorise(request)
+        # A nonce is forgotten when its request expires, which may have happened while the chain was asked.
+        _check_in_time(request, self._now_ms())
+        # No await between these two: of two equal requests at once, one passes.
+        if self._nonces.seen(request):
+            raise _replayed()
+        if not self._nonces.add(request, self._now_ms()):
+            raise _too_many_nonces()
+        return request
+
+    def _genuine(self, data: bytes) -> Request:
+        """Return the request, which is in time and signed by its account. Raises :class:`HostRefused`."""
+        try:
+            request = Request.decode(data)
+        except WireError as error:
+            raise refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
+        now_ms = self._now_ms()
+        _check_in_time(request, now_ms)
+        if request.expires_ms > now_ms + MAX_REQUEST_LIFE_MS:
+            raise refused(
+                Code.EXPIRES_TOO_LATE,
+                f"The request is valid for more than {MAX_REQUEST_LIFE_MS // 1000} s.",
+                "Check your machine's clock and sign for a shorter time.",
+            )
+        payload = request.payload(self._genesis_hash, self._transport.key)
+        if not self._verify(request.account, request.crypto, payload, request.signature):
+            raise refused(
+                Code.BAD_SIGNATURE,
+                f"The signature is not one of {request.account} for this host and chain.",
+                "Sign with the tenant's key, for the chain and the host key you are dialling.",
+            )
+        return request
+
+    async def _probe(self, request: Request, session: Session) -> None:
+        now_s = asyncio.get_running_loop().time()
+        since_s = now_s - PROBE_EVERY_S * PROBES_AT_ONCE
+        recent = {who: [at for at in times if at > since_s] for who, times in self._probed.items()}
+        self._probed = {who: times for who, times in recent.items() if times}
+        mine = self._probed.setdefault(request.account, [])
+        if len(mine) >= PROBES_AT_ONCE:
+            raise refused(
+                Code.BUSY,
+                f"{PROBES_AT_ONCE} probes in {PROBE_EVERY_S * PROBES_AT_ONCE:g} s are enough.",
+                "Wait a little.",
+            )
+        mine.append(now_s)
+        assert isinstance(request.args, ProbeArgs)  # noqa: S101  (decoded by its op)
+        if not request.args.up:
+            session.accept(Answer(size=request.args.size))
+            await session.write(bytes(request.args.size))
+            return
+        session.accept(window=BULK_WINDOW)
+        missing = request.args.size
+        while missing >= 0 and (piece := await session.read_main()) is not None:
+            missing -= len(piece)
+        if missing:
+            raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
+        await session.say(Control(done=True))
+
+
+_TOO_MANY_REFUSED: Final = Refusal(
+    Code.BUSY, "Too many requests were refused on this connection.", "Correct them, and connect again."
+)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    if asyncio.current_task() is not task:
+        task.cancel()
+
+
+def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
+    # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
+    session.when_over(None)
+    peer.release()
+
+
+def _check_in_time(request: Request, now_ms: int) -> None:
+    if request.expires_ms <= now_ms:
+        late_s = (now_ms - request.expires_ms) / 1000
+        raise refused(
+            Code.EXPIRED,
+            f"The request expired {late_s:.1f} s ago.",
+            "Check your machine's clock and send a new one.",
+        )
+
+
+def _replayed() -> HostRefused:
+    return refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
+
+
+def _too_many_nonces() -> HostRefused:
+    return refused(
+        Code.BUSY,
+        f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
+        "Try again in a minute.",
+    )
+
+
+async def _pong(request: Request, session: Session) -> None:
+    assert isinstance(request.args, PingArgs)  # noqa: S101  (decoded by its op)
+    session.accept()
+
+
+def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
+    """Whether the account's key made this signature."""
+    try:
+        return verify(ss58.decode(account), crypto, payload, signature)
+    except BadKey:
+        return False

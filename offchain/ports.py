@@ -1,0 +1,212 @@
+"""What workers, the agent and the CLI need from a chain, as protocols and frozen values.
+
+Values are plain: an account is its SS58 string (prefix 42), a byte array or byte vector is `bytes`, an integer is
+`int`, an enum without payload is its variant's name, one with a payload is `{"Variant": payload}`, a struct is a dict.
+The generated types in :mod:`offchain.schema` decode these into frozen classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from offchain.schema.chain_types.values import Call
+
+__all__ = [
+    "Block",
+    "BlockRef",
+    "Call",
+    "ChainEvent",
+    "ChainPort",
+    "DispatchFailure",
+    "Inclusion",
+    "SignedExtrinsic",
+    "Signer",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """A block by number and 32-byte hash."""
+
+    number: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEvent:
+    """One event. `extrinsic` is the index of the extrinsic that caused it, None for block hooks."""
+
+    pallet: str
+    name: str
+    fields: Mapping[str, Any]
+    extrinsic: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchFailure:
+    """Why the chain refused a call it had included: pallet and error names and the error's documentation."""
+
+    pallet: str
+    name: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """An extrinsic in a block. `failure` is None where it succeeded.
+
+    `refused`: the items of a batch call that were refused by themselves, by their place in it.
+    """
+
+    index: int
+    extrinsic_hash: bytes
+    failure: DispatchFailure | None
+    refused: Mapping[int, DispatchFailure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A finalized block, decoded once."""
+
+    ref: BlockRef
+    parent_hash: bytes
+    timestamp_ms: int
+    events: tuple[ChainEvent, ...]
+    inclusions: tuple[Inclusion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignedExtrinsic:
+    """Bytes ready to broadcast. Cannot be included after block `valid_until`."""
+
+    data: bytes
+    hash: bytes
+    account: str
+    nonce: int
+    valid_until: int
+
+
+class Signer(Protocol):
+    """An account that can sign. `crypto` is "sr25519" or "ed25519". Never prints or stores its secret."""
+
+    @property
+    def address(self) -> str:
+        """SS58, prefix 42."""
+        ...
+
+    @property
+    def public_key(self) -> bytes:
+        """32 bytes."""
+        ...
+
+    @property
+    def crypto(self) -> str:
+        """Either sr25519 or ed25519."""
+        ...
+
+    def sign(self, payload: bytes) -> bytes:
+        """64 bytes over exactly this payload."""
+        ...
+
+
+class ChainPort(Protocol):
+    """A connection to one chain. Survives the node's restart: calls wait and reconnect, within `timeout`.
+
+    Raises :class:`ChainUnreachable`, :class:`WrongChain`, :class:`SubmitRefused` (see :mod:`offchain.errors`).
+    """
+
+    async def connect(self) -> None:
+        """Connect and check that this is the expected chain."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection; whoever waits on the port is told."""
+        ...
+
+    async def genesis_hash(self) -> bytes:
+        """The hash of block 0."""
+        ...
+
+    async def finalized_head(self) -> BlockRef:
+        """The newest finalized block."""
+        ...
+
+    async def best_head(self) -> BlockRef:
+        """The newest block."""
+        ...
+
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
+        ...
+
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number. LookupError where it is not finalized yet."""
+        ...
+
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where the node has given up the block's state.
+
+        LookupError where it is not finalized yet.
+        """
+        ...
+
+    def finalized(self) -> AsyncGenerator[BlockRef, None]:
+        """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
+        ...
+
+    def best(self) -> AsyncGenerator[BlockRef, None]:
+        """Best heads as they come."""
+        ...
+
+    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
+        """One storage value in plain form; None where absent and without default. `at`: block hash, else best."""
+        ...
+
+    async def query_map(
+        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
+        ...
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys, in their order, of one moment; as :meth:`query` gives each."""
+        ...
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """At most `limit` (1 to 1000) entries of a map with one key, in the order of the keys' hashes.
+
+        `after`: the key of the entry before the first; None: from the start.
+        """
+        ...
+
+    async def constant(self, pallet: str, name: str) -> Any:
+        """A constant of the runtime."""
+        ...
+
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call, as a wallet takes them to be signed elsewhere. BadValue where it does not fit."""
+        ...
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means: one inside an event, of a call that was made for another account."""
+        ...
+
+    async def next_nonce(self, account: str) -> int:
+        """The account's next nonce, transactions in the pool included."""
+        ...
+
+    async def sign(
+        self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
+    ) -> SignedExtrinsic:
+        """A mortal signed extrinsic (format V4)."""
+        ...
+
+    async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
+        ...

@@ -1,0 +1,1879 @@
+"""The events of our pallets. Made by scripts/gen-chain-types; do not edit."""
+
+# fmt: off
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from offchain.schema.chain_types._generated_chain import (
+    AccountId,
+    Ask,
+    ChallengeOutcome,
+    DeviceSpec,
+    DisputeOutcome,
+    EndReason,
+    Fault,
+    HostStatus,
+    LeaseBill,
+    LeaveReason,
+    Matter,
+    Misconduct,
+    PenaltyReason,
+    Placement,
+    PodResult,
+    RemovalReason,
+    RequeueReason,
+    ResultsOutcome,
+    TaskKind,
+    TaskState,
+    Vote,
+)
+
+
+class GantryEvent:
+    """Base of the events of our pallets."""
+
+    __slots__ = ()
+    pallet: ClassVar[str]
+    name: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsAdded(GantryEvent):
+    """A validator joined the list."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "Added"
+    validator: AccountId
+    """Whose session keys will be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsRemoved(GantryEvent):
+    """A validator left the list."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "Removed"
+    validator: AccountId
+    """Who."""
+    reason: RemovalReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsEquivocatorKept(GantryEvent):
+    """A validator equivocated, but the list has no more than the fewest validators, so that it stays."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "EquivocatorKept"
+    validator: AccountId
+    """Who."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceEnacting(GantryEvent):
+    """A call will be carried out as root. Its result will be in an event of the scheduler."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "Enacting"
+    id: int
+    """The id to cancel it by."""
+    call_hash: bytes
+    """The hash of the encoded call."""
+    at: int
+    """The block that will carry it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceCancelled(GantryEvent):
+    """A call that waited will not be carried out."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "Cancelled"
+    id: int
+    """Its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceParamsChanged(GantryEvent):
+    """The periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class HostsRegistered(GantryEvent):
+    """A provider registered a host."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "Registered"
+    host: AccountId
+    """The host."""
+    provider: AccountId
+    """Who owns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsStatusChanged(GantryEvent):
+    """A host changed its status."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "StatusChanged"
+    host: AccountId
+    """The host."""
+    from_: HostStatus
+    """What it was."""
+    to: HostStatus
+    """What it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsAskChanged(GantryEvent):
+    """A host has a new price list."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "AskChanged"
+    host: AccountId
+    """The host."""
+    ask: Ask
+    """The new price list."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsEndpointChanged(GantryEvent):
+    """A host is reached in another way."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "EndpointChanged"
+    host: AccountId
+    """The host."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsParamsChanged(GantryEvent):
+    """The periods and amounts of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class HostsHardwareChanged(GantryEvent):
+    """A host has other hardware, and none of it is attested."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "HardwareChanged"
+    host: AccountId
+    """The host."""
+    generation: int
+    """How often its hardware was changed."""
+    bond_required: int
+    """What its bond must be now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceHealthChanged(GantryEvent):
+    """A host said which of its devices are out of order; all others are in order."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceHealthChanged"
+    host: AccountId
+    """The host."""
+    unhealthy: bytes
+    """The devices that take no new lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsNetworkMeasured(GantryEvent):
+    """A host measured its network: what it offers, as `Placement.min_network_mbps` and `max_latency_ms` ask for it."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "NetworkMeasured"
+    host: AccountId
+    """The host."""
+    down_mbps: int
+    """Megabits a second to the host."""
+    up_mbps: int
+    """Megabits a second from the host."""
+    latency_ms: int
+    """Its round trip in milliseconds; 0 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceAttested(GantryEvent):
+    """A challenge proved that a device is real, or did not."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceAttested"
+    host: AccountId
+    """The host."""
+    device: int
+    """The device."""
+    attested: bool
+    """Whether it was proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsAbsenceReported(GantryEvent):
+    """A host was reported absent."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "AbsenceReported"
+    host: AccountId
+    """The host."""
+    reporter: AccountId
+    """Who reported it."""
+    bounty: int
+    """What the reporter got for it, out of the bond."""
+    forfeited: int
+    """What the treasury got, out of the bond as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsSlashed(GantryEvent):
+    """A host paid for a fault out of its bond."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "Slashed"
+    host: AccountId
+    """The host."""
+    fault: Fault
+    """What it did."""
+    amount: int
+    """What was taken of its bond."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondToppedUp(GantryEvent):
+    """A provider added to the bond of a host."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondToppedUp"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was added."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondWithdrawn(GantryEvent):
+    """A provider has the bond of a retired host back."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondWithdrawn"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was left of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceChallenged(GantryEvent):
+    """A device takes no new lease until the host has answered a challenge of it."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceChallenged"
+    host: AccountId
+    """The host."""
+    device: int | None
+    """The device; none: the host has answered, or the challenge is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSubmitted(GantryEvent):
+    """A tenant submitted tasks."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Submitted"
+    first: int
+    """The first of them; the others have the numbers that follow."""
+    count: int
+    """How many."""
+    tenant: AccountId
+    """Who pays."""
+    kind: TaskKind
+    """The sort of work."""
+    manifest_digest: bytes
+    """SHA-256 of their manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksAssigned(GantryEvent):
+    """Pods of a task were placed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Assigned"
+    task: int
+    """The task."""
+    generation: int
+    """The generation of the leases."""
+    leases: tuple[tuple[int, AccountId, int, int], ...]
+    """The leases that were opened, in the order of the pods: each with its host, its rate an hour and its
+    deposit.
+    """
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataMoved(GantryEvent):
+    """A rental took over the retained data of a lease, which has ended for good."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataMoved"
+    from_: int
+    """The lease that had the data."""
+    to: int
+    """The lease that has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPodStarted(GantryEvent):
+    """A pod started."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PodStarted"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    depletes_at: int
+    """When the lease is over by itself."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPodReported(GantryEvent):
+    """A pod reported its result."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PodReported"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    result: PodResult
+    """What it ended with."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksRequeued(GantryEvent):
+    """An attempt came to nothing: the task waits again, or has failed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Requeued"
+    task: int
+    """The task."""
+    lease: int
+    """The lease because of which."""
+    reason: RequeueReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases of the attempt were paid."""
+    failures: int
+    """How many attempts have come to nothing."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPodLost(GantryEvent):
+    """A pod of a service, a rental or a task with replicas came to nothing."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PodLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    reason: RequeueReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that ended were paid."""
+    failures: int
+    """How many attempts have come to nothing; of services and rentals, how many in a row."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksLeaseEnded(GantryEvent):
+    """A lease ended because its time is over, or its provider or the tenant's coins ended it."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "LeaseEnded"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    reason: EndReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that were paid at once were paid. Those of services and rentals are paid when the task
+    is settled.
+    """
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreemptionNoticed(GantryEvent):
+    """A spot task was told to leave for a waiting task of higher priority."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionNoticed"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The waiting task."""
+    ends_at: int
+    """Until then it may run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreemptionWithdrawn(GantryEvent):
+    """The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
+    when the notice was over.
+    """
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionWithdrawn"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The task that waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreemptionFailed(GantryEvent):
+    """The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionFailed"
+    task: int
+    """The waiting task."""
+    error: Any
+    """Why it could not be assigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreempted(GantryEvent):
+    """A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
+    its data is retained; others wait again.
+    """
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Preempted"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The waiting task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid; a rental's is when it is settled."""
+    state: TaskState
+    """Where the spot task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksStandbyNamed(GantryEvent):
+    """A host was named where the pod of a lease goes on if its own fails."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "StandbyNamed"
+    lease: int
+    """The lease."""
+    host: AccountId
+    """The standby."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksLeaseMoved(GantryEvent):
+    """A pod goes on at another host, by a new lease that waits for its start."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "LeaseMoved"
+    task: int
+    """The task."""
+    from_: int
+    """The lease that ended."""
+    to: int
+    """The lease by which the pod goes on."""
+    host: AccountId
+    """The host of that lease."""
+    rate_per_hour: int
+    """What that lease costs in base units an hour."""
+    deposit: int
+    """Its deposit: what was left of the deposit of the lease that ended."""
+    bill: LeaseBill
+    """How the lease that ended was paid."""
+    reason: EndReason
+    """Why it ended: the pod was moved, or it was lost and its standby took over."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksCheckpointed(GantryEvent):
+    """A host keeps a new checkpoint of a pod."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Checkpointed"
+    lease: int
+    """The lease of the pod."""
+    digest: bytes
+    """SHA-256 of the file."""
+    bytes_: int
+    """How long the file is, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksCancelled(GantryEvent):
+    """A tenant called a task off."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Cancelled"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksExpired(GantryEvent):
+    """A task was not assigned before its deadline."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Expired"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksStopped(GantryEvent):
+    """A tenant ended a service or rental."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Stopped"
+    task: int
+    """The task."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksScaled(GantryEvent):
+    """A task is to have another number of pods."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Scaled"
+    task: int
+    """The task."""
+    pods: int
+    """How many."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases of pods that are no longer wanted were paid."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksResultAccepted(GantryEvent):
+    """The tenant accepted the result of a task."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "ResultAccepted"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksVerified(GantryEvent):
+    """The results of a task's replicas were compared and agree."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Verified"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksNotVerified(GantryEvent):
+    """The results of a task's replicas were compared and do not agree: the task has failed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "NotVerified"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDisputed(GantryEvent):
+    """The result of a task is disputed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Disputed"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDisputeResolved(GantryEvent):
+    """A dispute is decided."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DisputeResolved"
+    task: int
+    """The task."""
+    upheld: bool
+    """Whether the dispute was upheld: then the result does not count and is not paid."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases were closed where it was upheld."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSettled(GantryEvent):
+    """A task is settled and everyone is paid."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Settled"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksRated(GantryEvent):
+    """A tenant rated a lease of a settled task."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Rated"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    stars: int
+    """How well, 1 to 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPurged(GantryEvent):
+    """The data of an ended rental was deleted."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Purged"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    receipt: bytes
+    """SHA-256 of the receipt of its host."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataLost(GantryEvent):
+    """A host lost the data of an ended rental that it was to keep."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPruned(GantryEvent):
+    """A final task was put away."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Pruned"
+    task: int
+    """The task."""
+    digest: bytes
+    """The digest of its page of the archive, this task folded in."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksItemRefused(GantryEvent):
+    """An item of a batch was refused. It changed nothing; the others were not touched by it."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "ItemRefused"
+    index: int
+    """Which item, counted from 0."""
+    task: int
+    """The task it is about."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksBatchDone(GantryEvent):
+    """A batch is done."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "BatchDone"
+    accepted: int
+    """How many of its items took effect."""
+    refused: int
+    """How many were refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSchedulerBonded(GantryEvent):
+    """An account may assign tasks of others."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerBonded"
+    who: AccountId
+    """The account."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSchedulerLeaving(GantryEvent):
+    """An account may no longer assign tasks of others. Its bond is still held."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """From then on its bond can be released."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSchedulerPunished(GantryEvent):
+    """A scheduler lost a part of its bond, because it placed a pod on a host of its own although another was cheaper."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerPunished"
+    who: AccountId
+    """The scheduler."""
+    lease: int
+    """The lease of the pod."""
+    cheaper: AccountId
+    """The host that was cheaper."""
+    to_tenant: int
+    """What went to the tenant."""
+    to_treasury: int
+    """What went to the treasury."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSchedulerUnbonded(GantryEvent):
+    """An account that has left the schedulers has its bond back."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "SchedulerUnbonded"
+    who: AccountId
+    """The account."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksParamsChanged(GantryEvent):
+    """The periods and amounts of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesExtended(GantryEvent):
+    """A tenant bought more time."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Extended"
+    lease: int
+    """The lease."""
+    amount: int
+    """How many coins were deposited."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesToppedUp(GantryEvent):
+    """A tenant deposited more coins."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ToppedUp"
+    lease: int
+    """The lease."""
+    amount: int
+    """How many."""
+    depletes_at: int
+    """When the deposit is used up now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesSuspended(GantryEvent):
+    """A tenant stopped the machine of its rental; the disk is kept."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Suspended"
+    lease: int
+    """The lease."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesResumed(GantryEvent):
+    """A tenant started the machine of its rental again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Resumed"
+    lease: int
+    """The lease."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesReclaimNoticed(GantryEvent):
+    """A provider wants its resources back."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ReclaimNoticed"
+    lease: int
+    """The lease."""
+    reclaim_at: int
+    """When it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPaid(GantryEvent):
+    """A running lease was paid for."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Paid"
+    lease: int
+    """The lease."""
+    until: int
+    """The time up to which it was paid for."""
+    share: int
+    """What the provider got."""
+    fee: int
+    """The protocol fee, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the settler got."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesBountyPaid(GantryEvent):
+    """A lease whose deposit is used up was closed by someone who is none of its parties."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "BountyPaid"
+    lease: int
+    """The lease."""
+    who: AccountId
+    """Who closed it."""
+    bounty: int
+    """What it got of the provider's share."""
+    fee: int
+    """The protocol fee for it, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the closer got as the settler."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataKept(GantryEvent):
+    """A tenant had coins held for keeping the data of a rental longer."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataKept"
+    lease: int
+    """The lease."""
+    until: int
+    """The time until which it is kept now."""
+    rate_per_hour: int
+    """The price of the added time, in base units an hour."""
+    amount: int
+    """How many coins are held for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesStoragePaid(GantryEvent):
+    """A host was paid for keeping data, or what was held for that went back to the tenant."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "StoragePaid"
+    lease: int
+    """The lease."""
+    share: int
+    """What the provider got."""
+    fee: int
+    """The protocol fee, the shares of scheduler and settler included."""
+    scheduler_fee: int
+    """The part of the fee that the scheduler got."""
+    settler_fee: int
+    """The part of the fee that the settler got."""
+    refunded: int
+    """What went back to the tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataReleased(GantryEvent):
+    """A tenant no longer needs the data of a rental."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataReleased"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPurgedWithoutReceipt(GantryEvent):
+    """The time for a receipt of the purge is over, and the lease no longer holds anything."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "PurgedWithoutReceipt"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDueFailed(GantryEvent):
+    """What was to be done for a lease at this time was refused; it is tried again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DueFailed"
+    lease: int
+    """The lease."""
+    error: Any
+    """Why."""
+    again_at: int
+    """When it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesCranked(GantryEvent):
+    """Someone had entries of the agenda looked at."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Cranked"
+    entries: int
+    """How many."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesParamsChanged(GantryEvent):
+    """The periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class BillingParamsChanged(GantryEvent):
+    """The amounts and periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Billing"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class ReputationScored(GantryEvent):
+    """A host has new evidence for or against it."""
+
+    pallet: ClassVar[str] = "Reputation"
+    name: ClassVar[str] = "Scored"
+    host: AccountId
+    """The host."""
+    score_ppm: int
+    """Its score now, in parts per million."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReputationTenantScored(GantryEvent):
+    """A tenant has new evidence for or against it."""
+
+    pallet: ClassVar[str] = "Reputation"
+    name: ClassVar[str] = "TenantScored"
+    tenant: AccountId
+    """The tenant."""
+    score_ppm: int
+    """Its score now, in parts per million."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierBonded(GantryEvent):
+    """An account may be drawn as a verifier, or brought its bond up to what is asked for."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierBonded"
+    who: AccountId
+    """The account."""
+    bond: int
+    """What is held of it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierLeaving(GantryEvent):
+    """A verifier is not drawn any more."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """Until when its bond is kept at least."""
+    reason: LeaveReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierLeft(GantryEvent):
+    """A verifier has its bond back."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierLeft"
+    who: AccountId
+    """The account."""
+    bond: int
+    """What it got back."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierPenalised(GantryEvent):
+    """A verifier lost some of its bond."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierPenalised"
+    who: AccountId
+    """The account."""
+    matter: Matter
+    """The committee or jury of this matter it was on."""
+    reason: PenaltyReason
+    """Why."""
+    amount: int
+    """How much it lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierRewarded(GantryEvent):
+    """A verifier was paid for having voted with the majority, or for a challenge that the host did not answer."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierRewarded"
+    who: AccountId
+    """The account."""
+    matter: Matter
+    """The committee or jury of this matter it was on."""
+    amount: int
+    """How much it got."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCommitteeDrawn(GantryEvent):
+    """A committee or jury was drawn."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "CommitteeDrawn"
+    matter: Matter
+    """What it judges."""
+    round: int
+    """How many were drawn for this matter before."""
+    seed: bytes
+    """What it was drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+    members: tuple[AccountId, ...]
+    """Its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationConfirmationAwaited(GantryEvent):
+    """A committee found against a host. Another one, drawn by the same seed, judges the same answer."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ConfirmationAwaited"
+    challenge: int
+    """The challenge."""
+    round: int
+    """How many committees were drawn for the challenge before."""
+    members: tuple[AccountId, ...]
+    """The members of the confirming committee."""
+    until: int
+    """Until when they may commit their votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCommitteeNotDrawn(GantryEvent):
+    """There were not enough verifiers for a committee or jury."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "CommitteeNotDrawn"
+    matter: Matter
+    """What it was to judge."""
+    round: int
+    """How many were drawn for this matter before."""
+    seed: bytes
+    """What it was to be drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVoteCommitted(GantryEvent):
+    """A member of a committee or jury is bound to a vote."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VoteCommitted"
+    matter: Matter
+    """What it judges."""
+    who: AccountId
+    """The member."""
+    commitment: bytes
+    """What binds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRevealsOpened(GantryEvent):
+    """The members of a committee or jury may reveal their votes."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "RevealsOpened"
+    matter: Matter
+    """What it judges."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVoteRevealed(GantryEvent):
+    """A member of a committee or jury showed its vote."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VoteRevealed"
+    matter: Matter
+    """What it judges."""
+    who: AccountId
+    """The member."""
+    vote: Vote
+    """The vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationBallotClosed(GantryEvent):
+    """A committee or jury is done."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "BallotClosed"
+    matter: Matter
+    """What it judged."""
+    round: int
+    """How many were drawn for this matter before."""
+    verdict: Vote | None
+    """The vote of more than half of its members, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationChallengeOpened(GantryEvent):
+    """A challenge was opened."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ChallengeOpened"
+    challenge: int
+    """The challenge."""
+    host: AccountId
+    """The host."""
+    device: int
+    """Which of its devices."""
+    claim: DeviceSpec
+    """What its provider says about the device."""
+    opener: AccountId | None
+    """Who opened it; none where the chain's governance did."""
+    fee: int
+    """What the opener pays the committee."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAnswerAwaited(GantryEvent):
+    """A challenge has a committee and its host must answer."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "AnswerAwaited"
+    challenge: int
+    """The challenge."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAnswered(GantryEvent):
+    """A host answered a challenge."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "Answered"
+    challenge: int
+    """The challenge."""
+    digest: bytes
+    """SHA-256 of the proof."""
+    until: int
+    """Until when the committee commits its votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationChallengeClosed(GantryEvent):
+    """A challenge is over."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ChallengeClosed"
+    challenge: int
+    """The challenge."""
+    host: AccountId
+    """The host."""
+    device: int
+    """Which of its devices."""
+    outcome: ChallengeOutcome
+    """What became of it."""
+    returned: int
+    """What of the fee the opener got back."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultCommitted(GantryEvent):
+    """A host is bound to a result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultCommitted"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    commitment: bytes
+    """What binds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultsOpened(GantryEvent):
+    """The hosts that committed may reveal their results."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultsOpened"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultRevealed(GantryEvent):
+    """A host showed its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultRevealed"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    result: PodResult
+    """The result."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReplicaRejected(GantryEvent):
+    """A host's result was wrong or missing."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ReplicaRejected"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    host: AccountId
+    """The host."""
+    reason: Misconduct
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationExtraPodWanted(GantryEvent):
+    """Results do not agree and one more host is asked."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ExtraPodWanted"
+    task: int
+    """The task."""
+    wanted: int
+    """How many results are compared then."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultsClosed(GantryEvent):
+    """The results of a task were compared."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultsClosed"
+    task: int
+    """The task."""
+    outcome: ResultsOutcome
+    """What became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeOpened(GantryEvent):
+    """A task is in dispute."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeOpened"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who opened it."""
+    accused: tuple[int, ...]
+    """The leases whose results are called wrong."""
+    stake: int
+    """What it staked."""
+    evidence: bytes
+    """SHA-256 of its first piece of evidence."""
+    until: int
+    """Until when both sides may name evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationEvidenceAdded(GantryEvent):
+    """A side of a dispute named evidence."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "EvidenceAdded"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who named it."""
+    digest: bytes
+    """SHA-256 of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationJuryAwaited(GantryEvent):
+    """A jury was asked for."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "JuryAwaited"
+    task: int
+    """The task."""
+    level: int
+    """How often a verdict was appealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationJuryCommits(GantryEvent):
+    """A jury may commit its votes."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "JuryCommits"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeDecided(GantryEvent):
+    """A jury has a verdict."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeDecided"
+    task: int
+    """The task."""
+    level: int
+    """How often a verdict was appealed before."""
+    verdict: Vote
+    """Whether the complaint is right."""
+    appeal_until: int | None
+    """Until when it may be appealed; none where it may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAppealed(GantryEvent):
+    """A verdict was appealed."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "Appealed"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who appealed."""
+    stake: int
+    """What it staked."""
+    level: int
+    """How often a verdict was appealed."""
+    until: int
+    """Until when both sides may name evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStakeReturned(GantryEvent):
+    """Someone has a stake back."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StakeReturned"
+    task: int
+    """The task."""
+    who: AccountId
+    """Whose it is."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStakeLost(GantryEvent):
+    """Someone lost a stake."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StakeLost"
+    task: int
+    """The task."""
+    who: AccountId
+    """Whose it was."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationFeeRefunded(GantryEvent):
+    """Someone who was right has the fee of a jury back from those who were wrong."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "FeeRefunded"
+    task: int
+    """The task."""
+    who: AccountId
+    """Who got it."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeClosed(GantryEvent):
+    """A dispute is over."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeClosed"
+    task: int
+    """The task."""
+    outcome: DisputeOutcome
+    """What became of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStepFailed(GantryEvent):
+    """What was due could not be done; nothing changed, and it is tried again later. A bug: please report it."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StepFailed"
+    matter: Matter
+    """What was due."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationParamsChanged(GantryEvent):
+    """The parameters of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+_EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
+    ("Validators", "Added"): lambda f: ValidatorsAdded(validator=f["validator"]),
+    ("Validators", "Removed"): lambda f: ValidatorsRemoved(
+        validator=f["validator"],
+        reason=RemovalReason.decode(f["reason"]),
+    ),
+    ("Validators", "EquivocatorKept"): lambda f: ValidatorsEquivocatorKept(validator=f["validator"]),
+    ("Governance", "Enacting"): lambda f: GovernanceEnacting(id=f["id"], call_hash=f["call_hash"], at=f["at"]),
+    ("Governance", "Cancelled"): lambda f: GovernanceCancelled(id=f["id"]),
+    ("Governance", "ParamsChanged"): lambda _: GovernanceParamsChanged(),
+    ("Hosts", "Registered"): lambda f: HostsRegistered(host=f["host"], provider=f["provider"]),
+    ("Hosts", "StatusChanged"): lambda f: HostsStatusChanged(
+        host=f["host"],
+        from_=HostStatus.decode(f["from"]),
+        to=HostStatus.decode(f["to"]),
+    ),
+    ("Hosts", "AskChanged"): lambda f: HostsAskChanged(host=f["host"], ask=Ask.decode(f["ask"])),
+    ("Hosts", "EndpointChanged"): lambda f: HostsEndpointChanged(host=f["host"]),
+    ("Hosts", "ParamsChanged"): lambda _: HostsParamsChanged(),
+    ("Hosts", "HardwareChanged"): lambda f: HostsHardwareChanged(
+        host=f["host"],
+        generation=f["generation"],
+        bond_required=f["bond_required"],
+    ),
+    ("Hosts", "DeviceHealthChanged"): lambda f: HostsDeviceHealthChanged(host=f["host"], unhealthy=f["unhealthy"]),
+    ("Hosts", "NetworkMeasured"): lambda f: HostsNetworkMeasured(
+        host=f["host"],
+        down_mbps=f["down_mbps"],
+        up_mbps=f["up_mbps"],
+        latency_ms=f["latency_ms"],
+    ),
+    ("Hosts", "DeviceAttested"): lambda f: HostsDeviceAttested(
+        host=f["host"],
+        device=f["device"],
+        attested=f["attested"],
+    ),
+    ("Hosts", "AbsenceReported"): lambda f: HostsAbsenceReported(
+        host=f["host"],
+        reporter=f["reporter"],
+        bounty=f["bounty"],
+        forfeited=f["forfeited"],
+    ),
+    ("Hosts", "Slashed"): lambda f: HostsSlashed(host=f["host"], fault=Fault.decode(f["fault"]), amount=f["amount"]),
+    ("Hosts", "BondToppedUp"): lambda f: HostsBondToppedUp(host=f["host"], amount=f["amount"]),
+    ("Hosts", "BondWithdrawn"): lambda f: HostsBondWithdrawn(host=f["host"], amount=f["amount"]),
+    ("Hosts", "DeviceChallenged"): lambda f: HostsDeviceChallenged(host=f["host"], device=f["device"]),
+    ("Tasks", "Submitted"): lambda f: TasksSubmitted(
+        first=f["first"],
+        count=f["count"],
+        tenant=f["tenant"],
+        kind=TaskKind.decode(f["kind"]),
+        manifest_digest=f["manifest_digest"],
+    ),
+    ("Tasks", "Assigned"): lambda f: TasksAssigned(
+        task=f["task"],
+        generation=f["generation"],
+        leases=tuple(f["leases"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "DataMoved"): lambda f: TasksDataMoved(from_=f["from"], to=f["to"]),
+    ("Tasks", "PodStarted"): lambda f: TasksPodStarted(
+        task=f["task"],
+        lease=f["lease"],
+        depletes_at=f["depletes_at"],
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "PodReported"): lambda f: TasksPodReported(
+        task=f["task"],
+        lease=f["lease"],
+        result=PodResult.decode(f["result"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "Requeued"): lambda f: TasksRequeued(
+        task=f["task"],
+        lease=f["lease"],
+        reason=RequeueReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        failures=f["failures"],
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "PodLost"): lambda f: TasksPodLost(
+        task=f["task"],
+        lease=f["lease"],
+        reason=RequeueReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        failures=f["failures"],
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "LeaseEnded"): lambda f: TasksLeaseEnded(
+        task=f["task"],
+        lease=f["lease"],
+        reason=EndReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "PreemptionNoticed"): lambda f: TasksPreemptionNoticed(
+        task=f["task"],
+        wanting=f["wanting"],
+        ends_at=f["ends_at"],
+    ),
+    ("Tasks", "PreemptionWithdrawn"): lambda f: TasksPreemptionWithdrawn(task=f["task"], wanting=f["wanting"]),
+    ("Tasks", "PreemptionFailed"): lambda f: TasksPreemptionFailed(task=f["task"], error=f["error"]),
+    ("Tasks", "Preempted"): lambda f: TasksPreempted(
+        task=f["task"],
+        wanting=f["wanting"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "StandbyNamed"): lambda f: TasksStandbyNamed(lease=f["lease"], host=f["host"]),
+    ("Tasks", "LeaseMoved"): lambda f: TasksLeaseMoved(
+        task=f["task"],
+        from_=f["from"],
+        to=f["to"],
+        host=f["host"],
+        rate_per_hour=f["rate_per_hour"],
+        deposit=f["deposit"],
+        bill=LeaseBill.decode(f["bill"]),
+        reason=EndReason.decode(f["reason"]),
+    ),
+    ("Tasks", "Checkpointed"): lambda f: TasksCheckpointed(lease=f["lease"], digest=f["digest"], bytes_=f["bytes"]),
+    ("Tasks", "Cancelled"): lambda f: TasksCancelled(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Expired"): lambda f: TasksExpired(task=f["task"]),
+    ("Tasks", "Stopped"): lambda f: TasksStopped(task=f["task"], state=TaskState.decode(f["state"])),
+    ("Tasks", "Scaled"): lambda f: TasksScaled(
+        task=f["task"],
+        pods=f["pods"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "ResultAccepted"): lambda f: TasksResultAccepted(task=f["task"]),
+    ("Tasks", "Verified"): lambda f: TasksVerified(task=f["task"]),
+    ("Tasks", "NotVerified"): lambda f: TasksNotVerified(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Disputed"): lambda f: TasksDisputed(task=f["task"]),
+    ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
+        task=f["task"],
+        upheld=f["upheld"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "Settled"): lambda f: TasksSettled(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Rated"): lambda f: TasksRated(task=f["task"], lease=f["lease"], stars=f["stars"]),
+    ("Tasks", "Purged"): lambda f: TasksPurged(task=f["task"], lease=f["lease"], receipt=f["receipt"]),
+    ("Tasks", "DataLost"): lambda f: TasksDataLost(task=f["task"], lease=f["lease"]),
+    ("Tasks", "Pruned"): lambda f: TasksPruned(task=f["task"], digest=f["digest"]),
+    ("Tasks", "ItemRefused"): lambda f: TasksItemRefused(index=f["index"], task=f["task"], error=f["error"]),
+    ("Tasks", "BatchDone"): lambda f: TasksBatchDone(accepted=f["accepted"], refused=f["refused"]),
+    ("Tasks", "SchedulerBonded"): lambda f: TasksSchedulerBonded(who=f["who"]),
+    ("Tasks", "SchedulerLeaving"): lambda f: TasksSchedulerLeaving(who=f["who"], until=f["until"]),
+    ("Tasks", "SchedulerPunished"): lambda f: TasksSchedulerPunished(
+        who=f["who"],
+        lease=f["lease"],
+        cheaper=f["cheaper"],
+        to_tenant=f["to_tenant"],
+        to_treasury=f["to_treasury"],
+    ),
+    ("Tasks", "SchedulerUnbonded"): lambda f: TasksSchedulerUnbonded(who=f["who"]),
+    ("Tasks", "ParamsChanged"): lambda _: TasksParamsChanged(),
+    ("Leases", "Extended"): lambda f: LeasesExtended(lease=f["lease"], amount=f["amount"], ends_at=f["ends_at"]),
+    ("Leases", "ToppedUp"): lambda f: LeasesToppedUp(
+        lease=f["lease"],
+        amount=f["amount"],
+        depletes_at=f["depletes_at"],
+    ),
+    ("Leases", "Suspended"): lambda f: LeasesSuspended(
+        lease=f["lease"],
+        rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
+    ),
+    ("Leases", "Resumed"): lambda f: LeasesResumed(
+        lease=f["lease"],
+        rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
+    ),
+    ("Leases", "ReclaimNoticed"): lambda f: LeasesReclaimNoticed(lease=f["lease"], reclaim_at=f["reclaim_at"]),
+    ("Leases", "Paid"): lambda f: LeasesPaid(
+        lease=f["lease"],
+        until=f["until"],
+        share=f["share"],
+        fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
+    ),
+    ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(
+        lease=f["lease"],
+        who=f["who"],
+        bounty=f["bounty"],
+        fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
+    ),
+    ("Leases", "DataKept"): lambda f: LeasesDataKept(
+        lease=f["lease"],
+        until=f["until"],
+        rate_per_hour=f["rate_per_hour"],
+        amount=f["amount"],
+    ),
+    ("Leases", "StoragePaid"): lambda f: LeasesStoragePaid(
+        lease=f["lease"],
+        share=f["share"],
+        fee=f["fee"],
+        scheduler_fee=f["scheduler_fee"],
+        settler_fee=f["settler_fee"],
+        refunded=f["refunded"],
+    ),
+    ("Leases", "DataReleased"): lambda f: LeasesDataReleased(lease=f["lease"]),
+    ("Leases", "PurgedWithoutReceipt"): lambda f: LeasesPurgedWithoutReceipt(lease=f["lease"]),
+    ("Leases", "DueFailed"): lambda f: LeasesDueFailed(lease=f["lease"], error=f["error"], again_at=f["again_at"]),
+    ("Leases", "Cranked"): lambda f: LeasesCranked(entries=f["entries"]),
+    ("Leases", "ParamsChanged"): lambda _: LeasesParamsChanged(),
+    ("Billing", "ParamsChanged"): lambda _: BillingParamsChanged(),
+    ("Reputation", "Scored"): lambda f: ReputationScored(host=f["host"], score_ppm=f["score_ppm"]),
+    ("Reputation", "TenantScored"): lambda f: ReputationTenantScored(tenant=f["tenant"], score_ppm=f["score_ppm"]),
+    ("Verification", "VerifierBonded"): lambda f: VerificationVerifierBonded(who=f["who"], bond=f["bond"]),
+    ("Verification", "VerifierLeaving"): lambda f: VerificationVerifierLeaving(
+        who=f["who"],
+        until=f["until"],
+        reason=LeaveReason.decode(f["reason"]),
+    ),
+    ("Verification", "VerifierLeft"): lambda f: VerificationVerifierLeft(who=f["who"], bond=f["bond"]),
+    ("Verification", "VerifierPenalised"): lambda f: VerificationVerifierPenalised(
+        who=f["who"],
+        matter=Matter.decode(f["matter"]),
+        reason=PenaltyReason.decode(f["reason"]),
+        amount=f["amount"],
+    ),
+    ("Verification", "VerifierRewarded"): lambda f: VerificationVerifierRewarded(
+        who=f["who"],
+        matter=Matter.decode(f["matter"]),
+        amount=f["amount"],
+    ),
+    ("Verification", "CommitteeDrawn"): lambda f: VerificationCommitteeDrawn(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        seed=f["seed"],
+        block=f["block"],
+        members=tuple(f["members"]),
+    ),
+    ("Verification", "ConfirmationAwaited"): lambda f: VerificationConfirmationAwaited(
+        challenge=f["challenge"],
+        round=f["round"],
+        members=tuple(f["members"]),
+        until=f["until"],
+    ),
+    ("Verification", "CommitteeNotDrawn"): lambda f: VerificationCommitteeNotDrawn(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        seed=f["seed"],
+        block=f["block"],
+    ),
+    ("Verification", "VoteCommitted"): lambda f: VerificationVoteCommitted(
+        matter=Matter.decode(f["matter"]),
+        who=f["who"],
+        commitment=f["commitment"],
+    ),
+    ("Verification", "RevealsOpened"): lambda f: VerificationRevealsOpened(
+        matter=Matter.decode(f["matter"]),
+        until=f["until"],
+    ),
+    ("Verification", "VoteRevealed"): lambda f: VerificationVoteRevealed(
+        matter=Matter.decode(f["matter"]),
+        who=f["who"],
+        vote=Vote.decode(f["vote"]),
+    ),
+    ("Verification", "BallotClosed"): lambda f: VerificationBallotClosed(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        verdict=None if f["verdict"] is None else Vote.decode(f["verdict"]),
+    ),
+    ("Verification", "ChallengeOpened"): lambda f: VerificationChallengeOpened(
+        challenge=f["challenge"],
+        host=f["host"],
+        device=f["device"],
+        claim=DeviceSpec.decode(f["claim"]),
+        opener=f["opener"],
+        fee=f["fee"],
+    ),
+    ("Verification", "AnswerAwaited"): lambda f: VerificationAnswerAwaited(challenge=f["challenge"], until=f["until"]),
+    ("Verification", "Answered"): lambda f: VerificationAnswered(
+        challenge=f["challenge"],
+        digest=f["digest"],
+        until=f["until"],
+    ),
+    ("Verification", "ChallengeClosed"): lambda f: VerificationChallengeClosed(
+        challenge=f["challenge"],
+        host=f["host"],
+        device=f["device"],
+        outcome=ChallengeOutcome.decode(f["outcome"]),
+        returned=f["returned"],
+    ),
+    ("Verification", "ResultCommitted"): lambda f: VerificationResultCommitted(
+        task=f["task"],
+        lease=f["lease"],
+        commitment=f["commitment"],
+    ),
+    ("Verification", "ResultsOpened"): lambda f: VerificationResultsOpened(task=f["task"], until=f["until"]),
+    ("Verification", "ResultRevealed"): lambda f: VerificationResultRevealed(
+        task=f["task"],
+        lease=f["lease"],
+        result=PodResult.decode(f["result"]),
+    ),
+    ("Verification", "ReplicaRejected"): lambda f: VerificationReplicaRejected(
+        task=f["task"],
+        lease=f["lease"],
+        host=f["host"],
+        reason=Misconduct.decode(f["reason"]),
+    ),
+    ("Verification", "ExtraPodWanted"): lambda f: VerificationExtraPodWanted(task=f["task"], wanted=f["wanted"]),
+    ("Verification", "ResultsClosed"): lambda f: VerificationResultsClosed(
+        task=f["task"],
+        outcome=ResultsOutcome.decode(f["outcome"]),
+    ),
+    ("Verification", "DisputeOpened"): lambda f: VerificationDisputeOpened(
+        task=f["task"],
+        by=f["by"],
+        accused=tuple(f["accused"]),
+        stake=f["stake"],
+        evidence=f["evidence"],
+        until=f["until"],
+    ),
+    ("Verification", "EvidenceAdded"): lambda f: VerificationEvidenceAdded(
+        task=f["task"],
+        by=f["by"],
+        digest=f["digest"],
+    ),
+    ("Verification", "JuryAwaited"): lambda f: VerificationJuryAwaited(task=f["task"], level=f["level"]),
+    ("Verification", "JuryCommits"): lambda f: VerificationJuryCommits(task=f["task"], until=f["until"]),
+    ("Verification", "DisputeDecided"): lambda f: VerificationDisputeDecided(
+        task=f["task"],
+        level=f["level"],
+        verdict=Vote.decode(f["verdict"]),
+        appeal_until=f["appeal_until"],
+    ),
+    ("Verification", "Appealed"): lambda f: VerificationAppealed(
+        task=f["task"],
+        by=f["by"],
+        stake=f["stake"],
+        level=f["level"],
+        until=f["until"],
+    ),
+    ("Verification", "StakeReturned"): lambda f: VerificationStakeReturned(
+        task=f["task"],
+        who=f["who"],
+        amount=f["amount"],
+    ),
+    ("Verification", "StakeLost"): lambda f: VerificationStakeLost(task=f["task"], who=f["who"], amount=f["amount"]),
+    ("Verification", "FeeRefunded"): lambda f: VerificationFeeRefunded(
+        task=f["task"],
+        who=f["who"],
+        amount=f["amount"],
+    ),
+    ("Verification", "DisputeClosed"): lambda f: VerificationDisputeClosed(
+        task=f["task"],
+        outcome=DisputeOutcome.decode(f["outcome"]),
+    ),
+    ("Verification", "StepFailed"): lambda f: VerificationStepFailed(
+        matter=Matter.decode(f["matter"]),
+        error=f["error"],
+    ),
+    ("Verification", "ParamsChanged"): lambda _: VerificationParamsChanged(),
+}
+
+
+def decode_event(pallet: str, name: str, fields: Mapping[str, Any]) -> GantryEvent | None:
+    """The typed event, or None where it is not one of our pallets."""
+    made = _EVENTS.get((pallet, name))
+    return None if made is None else made(fields)

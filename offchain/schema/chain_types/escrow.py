@@ -1,0 +1,72 @@
+"""For how long a lease is billed, and what it owes: the rules of `gantry_primitives::escrow`, for those who only read.
+
+`host_downtime` is the host's whole downtime in ms: what it has grown by since the running segment began is not billed.
+`tests/vectors/escrow.json` holds the cases that the chain runs too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offchain.schema.chain_types._generated_chain import BillingUnit, Escrow
+
+HOUR_MS: Final = 3_600_000
+UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
+UNPAYABLE: Final = 1 << 128
+"""Greater than any amount of coins: stands for what does not fit the chain's 128 bits."""
+NEVER: Final = (1 << 64) - 1
+"""The end of time on the chain: a deposit that a rate of 0 never uses up."""
+
+
+def billed_ms(escrow: Escrow, now: int, host_downtime: int) -> int:
+    """For how many ms of the running segment there is something to bill; 0 while nothing is billed."""
+    if escrow.since is None:
+        return 0
+    end = now if escrow.until is None else min(now, escrow.until)
+    return max(0, max(0, end - escrow.since) - max(0, host_downtime - escrow.downtime_mark))
+
+
+def depletes_at(escrow: Escrow, host_downtime: int) -> int | None:
+    """When the running segment has used the rest of the deposit; None while nothing is billed."""
+    if escrow.since is None:
+        return None
+    if escrow.rate_per_hour == 0:
+        return NEVER
+    covered = -(-(escrow.deposit - escrow.accrued) * HOUR_MS // escrow.rate_per_hour)
+    return min(NEVER, escrow.since + covered + max(0, host_downtime - escrow.downtime_mark))
+
+
+def ends_at(escrow: Escrow, host_downtime: int, reclaim_at: int | None = None) -> int | None:
+    """When a lease is over by itself: what was paid for is used, or the provider's notice is over.
+
+    None before the start and after the end.
+    """
+    depleted = depletes_at(escrow, host_downtime)
+    if depleted is None:
+        return None
+    return min(moment for moment in (depleted, escrow.until, reclaim_at) if moment is not None)
+
+
+def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
+    """What is owed after `elapsed_ms`, never over the deposit.
+
+    By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first from the start on and
+    each further one when the one before it is over; except where the host is at fault for the end: then pro rata.
+    """
+    if unit is not BillingUnit.SECOND and not host_at_fault:
+        units = max(1, -(-elapsed_ms // UNIT_MS[unit]))
+        elapsed_ms = units * UNIT_MS[unit]
+    product = rate * elapsed_ms
+    return deposit_held if product >= UNPAYABLE else min(deposit_held, product // HOUR_MS)
+
+
+def owed_by(escrow: Escrow, now: int, host_downtime: int) -> int:
+    """What is owed in all at chain time `now`, by the escrow's unit: never over the deposit, never under what is paid.
+
+    `host_downtime`: how long the host was away so far in ms, an absence that goes on included.
+    """
+    if escrow.since is None:
+        return max(escrow.accrued, escrow.paid)
+    rest = escrow.deposit - escrow.accrued
+    running = owed(escrow.unit, rest, escrow.rate_per_hour, billed_ms(escrow, now, host_downtime))
+    return max(escrow.accrued + running, escrow.paid)

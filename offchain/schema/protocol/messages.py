@@ -1,0 +1,290 @@
+"""Messages on the way to hosts: requests signed by a tenant, answers, refusals; addresses of hosts.
+
+How they travel is in :mod:`offchain.schema.protocol.frames` and :mod:`offchain.schema.protocol.mux`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from offchain.schema.protocol import fields as read
+from offchain.schema.protocol.fields import WireError, canonical_json, json_object
+from offchain.schema.protocol.gateway import is_gateway, parse_gateway
+from offchain.schema.protocol.operations import NO_LEASE, U64_MAX, Args, Op, decode_args, encode_args, op_of
+
+__all__ = [
+    "ALPN",
+    "MAX_REQUEST",
+    "MAX_REQUEST_LIFE_MS",
+    "VERSION",
+    "Answer",
+    "Code",
+    "Control",
+    "Op",
+    "Refusal",
+    "Request",
+    "WireError",
+    "canonical_json",
+    "endpoint_text",
+    "parse_endpoint",
+]
+
+ALPN: Final = b"gantry/host"
+VERSION: Final = 2
+MAX_REQUEST: Final = 16_384
+MAX_ANSWER: Final = 4096
+MAX_CONTROL: Final = 1024
+MAX_REQUEST_LIFE_MS: Final = 60_000
+NONCE_BYTES: Final = 16
+REQUEST_CONTEXT: Final = b"gantry/request/v2"
+WEBSOCKET: Final = "wss://"
+MAX_ADDRESSES: Final = 16
+MAX_ENDPOINT: Final = 256
+"""Bytes that the chain keeps."""
+
+_CRYPTOS = ("ed25519", "sr25519")
+_SIGNATURE_BYTES = 64
+
+
+class Code(StrEnum):
+    """Why a host refuses. Stable: programs may branch on it."""
+
+    BAD_REQUEST = "BadRequest"
+    UNSUPPORTED_VERSION = "UnsupportedVersion"
+    BAD_SIGNATURE = "BadSignature"
+    EXPIRED = "Expired"
+    EXPIRES_TOO_LATE = "ExpiresTooLate"
+    REPLAYED = "Replayed"
+    UNKNOWN_LEASE = "UnknownLease"
+    NOT_YOUR_LEASE = "NotYourLease"
+    NOT_A_HOST = "NotAHost"
+    LEASE_ENDED = "LeaseEnded"
+    NOT_READY = "NotReady"
+    NOT_FOUND = "NotFound"
+    CHANGED = "Changed"
+    TOO_LARGE = "TooLarge"
+    UNSUPPORTED = "Unsupported"
+    NOT_ATTACHED = "NotAttached"
+    GONE = "Gone"
+    BUSY = "Busy"
+    INTERNAL = "Internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice."""
+
+    args: Args
+    account: str
+    nonce: str
+    expires_ms: int
+    crypto: str
+    lease: int | None = None
+    signature: bytes = b""
+
+    @property
+    def op(self) -> Op:
+        """What is asked."""
+        return op_of(self.args)
+
+    def unsigned(self) -> dict[str, Any]:
+        """The fields the signature covers."""
+        return {
+            "v": VERSION,
+            "op": self.op.value,
+            "args": encode_args(self.args),
+            "lease": self.lease,
+            "account": self.account,
+            "nonce": self.nonce,
+            "expires_ms": self.expires_ms,
+            "crypto": self.crypto,
+        }
+
+    def payload(self, genesis_hash: bytes, host_key: bytes) -> bytes:
+        """What the tenant signs: it binds the request to one chain and to one host."""
+        return REQUEST_CONTEXT + genesis_hash + host_key + canonical_json(self.unsigned())
+
+    def encode(self) -> bytes:
+        """The request as it travels. Raises :class:`WireError` where it is too long."""
+        data = canonical_json({**self.unsigned(), "signature": self.signature.hex()})
+        if len(data) > MAX_REQUEST:
+            raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
+        return data
+
+    @classmethod
+    def decode(cls, data: bytes) -> Request:
+        """Check every field. Raises :class:`WireError` that names the field."""
+        if len(data) > MAX_REQUEST:
+            raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
+        fields = json_object(data)
+        if fields.get("v") != VERSION:
+            raise WireError(f"protocol version {str(fields.get('v'))[:20]}; this side speaks {VERSION}")
+        op = read.text(fields, "op", 16)
+        if op not in set(Op):
+            raise WireError(f"op {op!r} is none of {', '.join(Op)}")
+        lease = read.optional_integer(fields, "lease", U64_MAX)
+        if lease is None and op not in NO_LEASE:
+            raise WireError(f"op {op!r} needs a lease number")
+        crypto = read.text(fields, "crypto", 16)
+        if crypto not in _CRYPTOS:
+            raise WireError(f"crypto {crypto!r} is none of {', '.join(_CRYPTOS)}")
+        request = cls(
+            args=decode_args(Op(op), fields.get("args")),
+            lease=lease,
+            account=read.text(fields, "account", 64),
+            nonce=read.hexadecimal(fields, "nonce", NONCE_BYTES).hex(),
+            expires_ms=read.integer(fields, "expires_ms", U64_MAX),
+            crypto=crypto,
+            signature=read.hexadecimal(fields, "signature", _SIGNATURE_BYTES),
+        )
+        # The signature covers the known fields only.
+        unknown = sorted(fields.keys() - {*request.unsigned(), "signature"})
+        if unknown:
+            raise WireError(f"field {unknown[0][:20]!r} is unknown")
+        return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The host agrees, and a body may follow.
+
+    `size`: of the body, in bytes, where it is known. `token`: names a program that runs, to come back to it.
+    `held`: bytes of an upload or of a program's input that the host has; `digest`: their SHA-256.
+    """
+
+    size: int | None = None
+    token: str | None = None
+    held: int | None = None
+    digest: bytes | None = None
+
+    def encode(self) -> bytes:
+        """The answer as it travels."""
+        digest = None if self.digest is None else self.digest.hex()
+        return canonical_json({"size": self.size, "token": self.token, "held": self.held, "digest": digest})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Answer:
+        """Raises :class:`WireError`."""
+        fields = json_object(data)
+        return cls(
+            size=read.optional_integer(fields, "size", U64_MAX),
+            token=read.optional_text(fields, "token", 64),
+            held=read.optional_integer(fields, "held", U64_MAX),
+            digest=read.optional_hexadecimal(fields, "digest", 32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The host refuses: a code for programs, what happened, and what to do next."""
+
+    code: Code
+    message: str
+    remedy: str
+
+    def encode(self) -> bytes:
+        """The refusal as it travels."""
+        # A message may quote what a program said: it is cut rather than lost.
+        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.remedy[:400]})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Refusal:
+        """A code of a newer host is read as INTERNAL. Raises :class:`WireError`."""
+        fields = json_object(data)
+        code = read.text(fields, "code", 32)
+        return cls(
+            Code(code) if code in set(Code) else Code.INTERNAL,
+            read.text(fields, "message", 2048),
+            read.text(fields, "remedy", 2048),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A word beside the bytes of a session; only what is set is said.
+
+    `resize`: rows and columns of the terminal. `exit_code`: of the program. `size` and `digest` (SHA-256): of the whole
+    body, said by who sent it. `done`: what was sent has taken effect.
+    """
+
+    resize: tuple[int, int] | None = None
+    exit_code: int | None = None
+    size: int | None = None
+    digest: bytes | None = None
+    done: bool = False
+
+    def encode(self) -> bytes:
+        """The word as it travels."""
+        fields = {
+            "resize": None if self.resize is None else list(self.resize),
+            "exit_code": self.exit_code,
+            "size": self.size,
+            "digest": None if self.digest is None else self.digest.hex(),
+            "done": self.done or None,
+        }
+        return canonical_json({name: value for name, value in fields.items() if value is not None})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Control:
+        """Raises :class:`WireError`."""
+        if len(data) > MAX_CONTROL:
+            raise WireError(f"a control message of {len(data)} bytes is longer than {MAX_CONTROL}")
+        fields = json_object(data)
+        resize = fields.get("resize")
+        if resize is not None:
+            if not isinstance(resize, list) or len(resize) != 2:
+                raise WireError("resize must be rows and columns")
+            both = {"rows": resize[0], "columns": resize[1]}
+            resize = (read.integer(both, "rows", 1000, 1), read.integer(both, "columns", 1000, 1))
+        return cls(
+            resize=resize,
+            exit_code=read.optional_integer(fields, "exit_code", 1 << 31, -(1 << 31)),
+            size=read.optional_integer(fields, "size", U64_MAX),
+            digest=read.optional_hexadecimal(fields, "digest", 32),
+            done=read.flag(fields, "done"),
+        )
+
+
+def endpoint_text(addresses: tuple[str, ...]) -> bytes:
+    """A host's addresses as kept in `HostRecord.endpoint`, separated by commas.
+
+    `ip:port` (IPv6 in brackets) is a UDP port for QUIC, `wss://ip:port` a TCP port for secure websockets,
+    `account@host:port` a gateway. What does not fit in :data:`MAX_ENDPOINT` bytes is left out, but the first of each
+    kind stays, and other gateways come before other addresses.
+    """
+    firsts = {_kind(address): address for address in reversed(addresses)}
+
+    def place(address: str) -> tuple[bool, bool]:
+        return address not in firsts.values(), not is_gateway(address)
+
+    kept: list[str] = []
+    for address in sorted(dict.fromkeys(addresses), key=place):
+        if len(",".join([*kept, address])) <= MAX_ENDPOINT and len(kept) < MAX_ADDRESSES:
+            kept.append(address)
+    return ",".join(kept).encode()
+
+
+def parse_endpoint(endpoint: bytes) -> tuple[str, ...]:
+    """The addresses in `HostRecord.endpoint`, at most :data:`MAX_ADDRESSES`.
+
+    Raises :class:`WireError` where one is neither `ip:port`, nor `wss://ip:port`, nor a gateway's.
+    """
+    try:
+        written = endpoint.decode("ascii")
+    except UnicodeDecodeError:
+        raise WireError("the host's endpoint is not ASCII text") from None
+    addresses = tuple(part for part in written.split(",") if part)[:MAX_ADDRESSES]
+    for address in addresses:
+        if is_gateway(address):
+            parse_gateway(address)
+            continue
+        ip, _, port = address.removeprefix(WEBSOCKET).rpartition(":")
+        if not ip or "/" in ip or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise WireError(f"the host's endpoint holds {address!r}, which is neither ip:port nor wss://ip:port")
+    return addresses
+
+
+def _kind(address: str) -> str:
+    return "gateway" if is_gateway(address) else WEBSOCKET if address.startswith(WEBSOCKET) else "quic"

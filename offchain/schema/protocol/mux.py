@@ -1,0 +1,479 @@
+"""Many sessions over one stream of bytes: a state machine without IO.
+
+`receive(bytes)` gives events; the other methods say what this side does; `take()` gives the bytes to send. Who breaks
+the protocol is told by :class:`RemoteProtocolError`, and the connection is over; what this side may not do now raises
+:class:`LocalProtocolError` and changes nothing.
+
+The dialler opens sessions, the host answers them. Bytes of a body may be sent only where the other side has granted
+credit for them, so a slow reader of one session holds up no other and costs no memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from offchain.schema.protocol import fields as read
+from offchain.schema.protocol.fields import WireError, canonical_json, json_object
+from offchain.schema.protocol.frames import (
+    HEADER_BYTES,
+    MAX_DATA,
+    MAX_SESSION,
+    Frame,
+    FrameReader,
+    Kind,
+    encode,
+    encode_data,
+)
+from offchain.schema.protocol.messages import VERSION, Answer, Code, Refusal
+
+PROTOCOL: Final = "gantry/host"
+OLDEST: Final = 2
+MAX_SESSIONS: Final = 64
+"""Open at once on one connection."""
+MAX_WINDOW: Final = 8 << 20
+"""Bytes a side may have granted in one session."""
+SMALL: Final = 4096
+"""Pieces of a body below this size are put together into one frame while the frame waits to be sent."""
+MOST_TOGETHER: Final = 16_384
+CHANNELS: Final = 4
+MAIN, OUT, ERR, CONTROL = range(CHANNELS)
+"""MAIN: the body, or a program's input and, with a terminal, its output. OUT, ERR: its outputs. CONTROL: words."""
+
+
+class LocalProtocolError(Exception):
+    """Something was asked of this side that the protocol does not allow now."""
+
+
+class RemoteProtocolError(WireError):
+    """The other side broke the protocol."""
+
+
+class State(Enum):
+    """Where a session is. ASKED: the dialler waits for the host's word; ENDED_*: who has sent everything."""
+
+    ASKED = auto()
+    OPEN = auto()
+    ENDED_HERE = auto()
+    ENDED_THERE = auto()
+    CLOSED = auto()
+
+
+class Move(Enum):
+    """What can happen to a session. HERE: this side does it; THERE: the other."""
+
+    ACCEPT = auto()
+    REFUSE = auto()
+    DATA_HERE = auto()
+    DATA_THERE = auto()
+    END_HERE = auto()
+    END_THERE = auto()
+    CREDIT = auto()
+    RESET = auto()
+
+
+_S, _M = State, Move
+TABLE: Final[Mapping[State, Mapping[Move, State]]] = MappingProxyType(
+    {
+        _S.ASKED: {_M.ACCEPT: _S.OPEN, _M.REFUSE: _S.CLOSED, _M.CREDIT: _S.ASKED, _M.RESET: _S.CLOSED},
+        _S.OPEN: {
+            _M.DATA_HERE: _S.OPEN,
+            _M.DATA_THERE: _S.OPEN,
+            _M.END_HERE: _S.ENDED_HERE,
+            _M.END_THERE: _S.ENDED_THERE,
+            _M.CREDIT: _S.OPEN,
+            _M.RESET: _S.CLOSED,
+        },
+        _S.ENDED_HERE: {
+            _M.DATA_THERE: _S.ENDED_HERE,
+            _M.END_THERE: _S.CLOSED,
+            _M.CREDIT: _S.ENDED_HERE,
+            _M.RESET: _S.CLOSED,
+        },
+        _S.ENDED_THERE: {
+            _M.DATA_HERE: _S.ENDED_THERE,
+            _M.END_HERE: _S.CLOSED,
+            _M.CREDIT: _S.ENDED_THERE,
+            _M.RESET: _S.CLOSED,
+        },
+    }
+)
+"""state -> what happens -> the next state. What is not here is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Both sides said hello, and speak this version."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The dialler asks."""
+
+    session: int
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The host agrees."""
+
+    session: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The host refuses; the session is over."""
+
+    session: int
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Bytes of a channel."""
+
+    session: int
+    channel: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The other side has sent everything."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """More may be sent."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class WasReset:
+    """The other side dropped the session."""
+
+    session: int
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class GoneAway:
+    """The other side is about to close."""
+
+    refusal: Refusal
+
+
+Event: TypeAlias = Ready | Opened | Accepted | Refused | Received | Ended | Granted | WasReset | GoneAway
+
+
+@dataclass(slots=True)
+class _Session:
+    state: State = State.ASKED
+    may_send: int = 0
+    may_receive: int = 0
+    used: int = 0
+    """Bytes that were consumed here and not granted again yet."""
+    window: int = 0
+
+
+@dataclass(slots=True)
+class Mux:
+    """One end. `dialler`: it opens the sessions. Says hello at once."""
+
+    dialler: bool
+    newest: int = VERSION
+    oldest: int = OLDEST
+    _reader: FrameReader = field(default_factory=FrameReader)
+    _out: deque[bytes | bytearray] = field(default_factory=deque)
+    _small: tuple[int, int, bytearray] | None = None
+    """Session, channel and frame of the small DATA that is the last of what waits to be sent."""
+    _pending: int = 0
+    frames: int = 0
+    """Frames received."""
+    opened: int = 0
+    """OPEN frames received."""
+    _sessions: dict[int, _Session] = field(default_factory=dict)
+    _last: int = 0
+    _version: int | None = None
+    _over: bool = False
+
+    def __post_init__(self) -> None:
+        hello = {"protocol": PROTOCOL, "oldest": self.oldest, "newest": self.newest}
+        self._send(encode(Kind.HELLO, 0, canonical_json(hello)))
+
+    # --- what this side does --------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int | None:
+        """What both sides speak; None before the other side's hello."""
+        return self._version
+
+    @property
+    def pending(self) -> int:
+        """Bytes waiting to be sent."""
+        return self._pending
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that are not over."""
+        return len(self._sessions)
+
+    def is_open(self, session: int) -> bool:
+        """Whether this session is not over."""
+        return session in self._sessions
+
+    def take(self, limit: int = 1 << 20) -> bytes:
+        """Bytes to send now, as many frames together as fit in `limit`; at least one where there is one."""
+        taken: list[bytes | bytearray] = []
+        size = 0
+        while self._out and (not taken or size + len(self._out[0]) <= limit):
+            piece = self._out.popleft()
+            size += len(piece)
+            taken.append(piece)
+        if not self._out:
+            self._small = None
+        self._pending -= size
+        return bytes(taken[0]) if len(taken) == 1 else b"".join(taken)
+
+    def open(self, request: bytes, window: int) -> int:
+        """Ask. The host may send `window` bytes before more is granted. Gives the session's number."""
+        if not self.dialler:
+            raise LocalProtocolError("only the dialler opens sessions")
+        if self._over or self._last >= MAX_SESSION:
+            raise LocalProtocolError("this connection takes no more sessions")
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise LocalProtocolError(f"{MAX_SESSIONS} sessions are open already")
+        frame = encode(Kind.OPEN, self._last + 1, request)
+        self._last += 1
+        self._sessions[self._last] = _Session()
+        self._send(frame)
+        self._grant(self._last, self._sessions[self._last], window)
+        return self._last
+
+    def accept(self, session: int, answer: Answer, window: int) -> None:
+        """Agree. The dialler may send `window` bytes before more is granted."""
+        found = self._here(session, Move.ACCEPT, for_host=True)
+        self._send(encode(Kind.ACCEPT, session, answer.encode()))
+        self._grant(session, found, window)
+
+    def refuse(self, session: int, refusal: Refusal) -> None:
+        """Refuse: the session is over."""
+        self._here(session, Move.REFUSE, for_host=True)
+        self._send(encode(Kind.REFUSE, session, refusal.encode()))
+
+    def room(self, session: int) -> int:
+        """Bytes that may be sent now in one call of :meth:`data`."""
+        found = self._sessions.get(session)
+        return 0 if found is None else min(max(found.may_send - 1, 0), MAX_DATA)
+
+    def data(self, session: int, channel: int, content: bytes) -> None:
+        """Send bytes of a channel, at most :meth:`room`."""
+        if not 0 <= channel < CHANNELS:
+            raise LocalProtocolError(f"there is no channel {channel}")
+        if len(content) > self.room(session):
+            raise LocalProtocolError(f"{len(content)} bytes are more than may be sent now")
+        found = self._here(session, Move.DATA_HERE)
+        if self._is_added(session, channel, content):
+            found.may_send -= len(content)
+            return
+        head, body = encode_data(session, channel, content)
+        found.may_send -= len(content) + 1
+        if len(body) >= SMALL:
+            self._send(head)
+            self._send(body)
+            return
+        frame = bytearray(head + body)
+        self._send(frame)
+        if channel != CONTROL:  # each word is a frame of its own
+            self._small = session, channel, frame
+
+    def end(self, session: int) -> None:
+        """Everything is sent."""
+        self._here(session, Move.END_HERE)
+        self._send(encode(Kind.END, session))
+
+    def reset(self, session: int, refusal: Refusal) -> None:
+        """Drop the session. Nothing where it is over already."""
+        if session in self._sessions:
+            self._here(session, Move.RESET)
+            self._send(encode(Kind.RESET, session, refusal.encode()))
+
+    def consumed(self, session: int, size: int) -> None:
+        """Received bytes were used: once it is half the window, the other side may send as much again."""
+        found = self._sessions.get(session)
+        if found is None or found.state is State.ENDED_THERE:
+            return
+        found.used += size
+        if found.used and found.used * 2 >= found.window:
+            back, found.used = found.used, 0
+            found.may_receive += back
+            self._send(encode(Kind.CREDIT, session, back.to_bytes(4, "big")))
+
+    def go_away(self, refusal: Refusal) -> None:
+        """Say why this side closes the connection."""
+        if not self._over:
+            self._over = True
+            self._send(encode(Kind.GOAWAY, 0, refusal.encode()))
+
+    # --- what the other side does ---------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> list[Event]:
+        """What the other side said. Raises :class:`RemoteProtocolError`; nothing more may be received then."""
+        try:
+            frames = self._reader.feed(data)
+            self.frames += len(frames)
+            return [event for frame in frames if (event := self._received(frame)) is not None]
+        except RemoteProtocolError:
+            raise
+        except WireError as error:
+            raise RemoteProtocolError(str(error)) from None
+
+    def _received(self, frame: Frame) -> Event | None:
+        if self._version is None and frame.kind not in (Kind.HELLO, Kind.GOAWAY):
+            raise RemoteProtocolError(f"{frame.kind.name} came before HELLO")
+        match frame.kind:
+            case Kind.HELLO:
+                return self._hello(frame)
+            case Kind.GOAWAY:
+                self._over = True
+                return GoneAway(Refusal.decode(frame.payload))
+            case Kind.OPEN:
+                return self._opened(frame)
+        found = self._sessions.get(frame.session)
+        if found is None:
+            # Frames that crossed our reset are no fault; those of a session that never was, are.
+            if not 0 < frame.session <= self._last:
+                raise RemoteProtocolError(f"{frame.kind.name} for session {frame.session}, which was never opened")
+            return None
+        return self._in_session(frame, found)
+
+    def _in_session(self, frame: Frame, found: _Session) -> Event:
+        number = frame.session
+        match frame.kind:
+            case Kind.ACCEPT:
+                self._there(number, found, Move.ACCEPT, from_host=True)
+                return Accepted(number, Answer.decode(frame.payload))
+            case Kind.REFUSE:
+                self._there(number, found, Move.REFUSE, from_host=True)
+                return Refused(number, Refusal.decode(frame.payload))
+            case Kind.DATA:
+                self._there(number, found, Move.DATA_THERE)
+                if not frame.payload or frame.payload[0] >= CHANNELS:
+                    raise RemoteProtocolError("DATA without a known channel")
+                found.may_receive -= len(frame.payload)
+                if found.may_receive < 0:
+                    raise RemoteProtocolError(f"more DATA in session {number} than was granted")
+                return Received(number, frame.payload[0], frame.payload[1:])
+            case Kind.END:
+                self._there(number, found, Move.END_THERE)
+                return Ended(number)
+            case Kind.CREDIT:
+                self._there(number, found, Move.CREDIT)
+                more = int.from_bytes(frame.payload, "big")
+                if len(frame.payload) != 4 or not more or found.may_send + more > MAX_WINDOW:
+                    raise RemoteProtocolError(f"CREDIT of {more} bytes")
+                found.may_send += more
+                return Granted(number)
+            case _:
+                self._there(number, found, Move.RESET)
+                return WasReset(number, Refusal.decode(frame.payload))
+
+    def _hello(self, frame: Frame) -> Ready | None:
+        if self._version is not None:
+            raise RemoteProtocolError("a second HELLO")
+        fields = json_object(frame.payload)
+        if fields.get("protocol") != PROTOCOL:
+            raise RemoteProtocolError("the other side does not speak gantry/host")
+        oldest, newest = read.integer(fields, "oldest", 65535), read.integer(fields, "newest", 65535)
+        version = min(newest, self.newest)
+        if version < max(oldest, self.oldest):
+            message = (
+                f"No common version: this side speaks {self.oldest} to {self.newest}, the other {oldest} to {newest}."
+            )
+            older = newest < self.oldest
+            self.go_away(
+                Refusal(Code.UNSUPPORTED_VERSION, message, "Update the older side: gantry here, or the host's agent.")
+            )
+            raise RemoteProtocolError(f"{message} The {'other' if older else 'near'} side has to be updated")
+        self._version = version
+        return Ready(version)
+
+    def _opened(self, frame: Frame) -> Opened:
+        if self.dialler:
+            raise RemoteProtocolError("the host may not open sessions")
+        if frame.session <= self._last:
+            raise RemoteProtocolError(f"session {frame.session} was opened before")
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise RemoteProtocolError(f"more than {MAX_SESSIONS} sessions at once")
+        self._last = frame.session
+        self.opened += 1
+        self._sessions[frame.session] = _Session()
+        return Opened(frame.session, frame.payload)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _send(self, data: bytes | bytearray) -> None:
+        self._small = None
+        self._out.append(data)
+        self._pending += len(data)
+
+    def _is_added(self, session: int, channel: int, content: bytes) -> bool:
+        """Whether a small piece was added to the frame that waits as the last one."""
+        if self._small is None or self._small[:2] != (session, channel):
+            return False
+        frame = self._small[2]
+        if len(content) >= SMALL or len(frame) + len(content) > MOST_TOGETHER:
+            return False
+        frame += content
+        frame[:4] = (len(frame) - HEADER_BYTES).to_bytes(4, "big")
+        self._pending += len(content)
+        return True
+
+    def _grant(self, session: int, found: _Session, window: int) -> None:
+        found.window = min(window, MAX_WINDOW)
+        if found.window and found.state is not State.CLOSED:
+            found.may_receive += found.window
+            self._send(encode(Kind.CREDIT, session, found.window.to_bytes(4, "big")))
+
+    def _here(self, session: int, move: Move, *, for_host: bool = False) -> _Session:
+        found = self._sessions.get(session)
+        if found is None:
+            raise LocalProtocolError(f"session {session} is over")
+        target = None if for_host and self.dialler else TABLE[found.state].get(move)
+        if target is None:
+            raise LocalProtocolError(f"{move.name} in session {session}, which is {found.state.name}")
+        self._to(session, found, target)
+        return found
+
+    def _there(self, session: int, found: _Session, move: Move, *, from_host: bool = False) -> None:
+        target = None if from_host and not self.dialler else TABLE[found.state].get(move)
+        if target is None:
+            raise RemoteProtocolError(f"{move.name} in session {session}, which is {found.state.name}")
+        self._to(session, found, target)
+
+    def _to(self, session: int, found: _Session, target: State) -> None:
+        found.state = target
+        if target is State.CLOSED:
+            del self._sessions[session]
+
+
+def diagram() -> str:
+    """The table as a Mermaid state diagram, moves that stay left out."""
+    arrows: dict[tuple[State, State], list[str]] = {}
+    for source, row in TABLE.items():
+        for move, target in row.items():
+            if target is not source:
+                arrows.setdefault((source, target), []).append(move.name)
+    lines = [f"    {source.name} --> {target.name}: {', '.join(names)}" for (source, target), names in arrows.items()]
+    return "\n".join(["stateDiagram-v2", *lines]) + "\n"

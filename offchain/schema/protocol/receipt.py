@@ -1,0 +1,278 @@
+"""Receipts: what a lease used and what it is to cost, written and signed by its host, countersigned by its tenant.
+
+A receipt is canonical JSON. Its digest is the SHA-256 of these bytes; host and tenant sign the digest behind a context
+of their own, so that a signature under a receipt is good for nothing else. Amounts are decimal text, since programs in
+other languages have no integers of 128 bits.
+
+Receipts of one lease are numbered by `seq`. None of their totals may fall from one to the next: two that a host signed
+and in which one does are proof against it. The digest of a receipt is evidence in a dispute (docs/metering.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from offchain.schema.chain_types._generated_chain import BillingUnit, Usage
+from offchain.schema.protocol import fields as read
+from offchain.schema.protocol.fields import WireError, canonical_json, json_object
+
+MIB: Final = 1 << 20
+VERSION: Final = 1
+HOST_CONTEXT: Final = b"gantry/receipt/v1"
+TENANT_CONTEXT: Final = b"gantry/receipt/countersigned/v1"
+MAX_DOCUMENT: Final = 1 << 16
+_LARGEST: Final = (1 << 96) - 1
+_LARGEST_AMOUNT: Final = (1 << 128) - 1
+_TIME: Final = (1 << 64) - 1
+_ADDRESS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What a pod used since its lease was opened. None of these ever falls.
+
+    `wall_ms`: while any of its containers ran, as sampled; `unmetered_ms` of them the host did not look. `*_mib_s`:
+    MiB times seconds. `gpu_ms`: time in which its GPUs worked, added up over them. None: nobody could read it.
+    `received_bytes` and `sent_bytes` as the pod sees it.
+    """
+
+    wall_ms: int = 0
+    unmetered_ms: int = 0
+    cpu_ms: int = 0
+    memory_mib_s: int = 0
+    memory_peak_mib: int = 0
+    gpu_ms: int | None = None
+    gpu_memory_mib_s: int | None = None
+    gpu_memory_peak_mib: int | None = None
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    disk_mib_s: int = 0
+    disk_peak_mib: int = 0
+
+
+OPTIONAL_TOTALS: Final = frozenset({"gpu_ms", "gpu_memory_mib_s", "gpu_memory_peak_mib"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What the lease is to cost by the chain's rules, in base units.
+
+    `accrued`: for segments that are over; `since_ms`: when the present or last one began, None before the first;
+    `billed_ms`: for how long of it there is something to bill; `owed`: all of it together.
+    """
+
+    rate_per_hour: int
+    unit: BillingUnit
+    accrued: int
+    since_ms: int | None
+    billed_ms: int
+    owed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """One receipt. Times are those of the chain, in Unix ms.
+
+    `from_ms` is the lease's opening, `until_ms` is how far it goes. `reported` is what the host gives the chain as the
+    pod's usage with its result; None without a result. `final`: no other follows.
+    """
+
+    genesis_hash: bytes
+    task: int
+    lease: int
+    host: str
+    tenant: str
+    seq: int
+    from_ms: int
+    until_ms: int
+    totals: Totals
+    bill: Bill
+    reported: Usage | None
+    final: bool
+
+    @cached_property
+    def body(self) -> bytes:
+        """The canonical bytes."""
+        return canonical_json(
+            {
+                "v": VERSION,
+                "what": "gantry/receipt",
+                "genesis": self.genesis_hash.hex(),
+                "task": self.task,
+                "lease": self.lease,
+                "host": self.host,
+                "tenant": self.tenant,
+                "seq": self.seq,
+                "from_ms": self.from_ms,
+                "until_ms": self.until_ms,
+                "totals": dataclasses.asdict(self.totals),
+                "bill": {
+                    "rate_per_hour": str(self.bill.rate_per_hour),
+                    "unit": self.bill.unit.value,
+                    "accrued": str(self.bill.accrued),
+                    "since_ms": self.bill.since_ms,
+                    "billed_ms": self.bill.billed_ms,
+                    "owed": str(self.bill.owed),
+                },
+                "reported": None if self.reported is None else self.reported.encode(),
+                "final": self.final,
+            }
+        )
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the canonical bytes."""
+        return hashlib.sha256(self.body).digest()
+
+    @property
+    def host_payload(self) -> bytes:
+        """What the host signs."""
+        return HOST_CONTEXT + self.digest
+
+    @property
+    def tenant_payload(self) -> bytes:
+        """What the tenant signs."""
+        return TENANT_CONTEXT + self.digest
+
+    @classmethod
+    def decode(cls, body: bytes) -> Receipt:
+        """Check every field, and that these are the canonical bytes. Raises :class:`WireError`."""
+        if len(body) > MAX_DOCUMENT:
+            raise WireError(f"a receipt of {len(body)} bytes is longer than {MAX_DOCUMENT}")
+        receipt = _receipt(json_object(body))
+        if receipt.body != body:
+            raise WireError("the receipt is not written in its canonical form")
+        return receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Countersignature:
+    """The tenant's, or that of its proxy: whose, with what kind of key, 64 bytes."""
+
+    account: str
+    crypto: str
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SignedReceipt:
+    """A receipt with the host's signature, and the tenant's where it gave one."""
+
+    receipt: Receipt
+    signature: bytes
+    countersignature: Countersignature | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON fields."""
+        by_tenant = self.countersignature
+        return {
+            "receipt": json.loads(self.receipt.body),
+            "digest": self.receipt.digest.hex(),
+            "signature": self.signature.hex(),
+            "countersignature": None
+            if by_tenant is None
+            else {
+                "account": by_tenant.account,
+                "crypto": by_tenant.crypto,
+                "signature": by_tenant.signature.hex(),
+            },
+        }
+
+    def encode(self) -> bytes:
+        """The document as it travels and is kept."""
+        return canonical_json(self.plain())
+
+    @classmethod
+    def decode(cls, data: bytes) -> SignedReceipt:
+        """Check every field but the signatures. Raises :class:`WireError`."""
+        if len(data) > MAX_DOCUMENT:
+            raise WireError(f"a receipt of {len(data)} bytes is longer than {MAX_DOCUMENT}")
+        fields = json_object(data)
+        read.known_only(fields, ("receipt", "digest", "signature", "countersignature"))
+        receipt = _receipt(_object(fields, "receipt"))
+        if read.hexadecimal(fields, "digest", 32) != receipt.digest:
+            raise WireError("the receipt has another digest than the one it came with")
+        given = None if fields.get("countersignature") is None else _object(fields, "countersignature")
+        if given is not None:
+            read.known_only(given, ("account", "crypto", "signature"))
+            if given.get("crypto") not in ("ed25519", "sr25519"):
+                raise WireError("crypto must be ed25519 or sr25519")
+        by_tenant = given and Countersignature(
+            read.text(given, "account", _ADDRESS), given["crypto"], read.hexadecimal(given, "signature", 64)
+        )
+        return cls(receipt, read.hexadecimal(fields, "signature", 64), by_tenant or None)
+
+
+def _receipt(fields: dict[str, Any]) -> Receipt:
+    names = [field.name for field in dataclasses.fields(Receipt) if field.name != "genesis_hash"]
+    read.known_only(fields, ("v", "what", "genesis", *names))
+    if fields.get("v") != VERSION or fields.get("what") != "gantry/receipt":
+        raise WireError(f"not a receipt of version {VERSION}")
+    if not isinstance(fields.get("final"), bool):
+        raise WireError("final must be true or false")
+    return Receipt(
+        genesis_hash=read.hexadecimal(fields, "genesis", 32),
+        task=read.integer(fields, "task", _TIME),
+        lease=read.integer(fields, "lease", _TIME),
+        host=read.text(fields, "host", _ADDRESS),
+        tenant=read.text(fields, "tenant", _ADDRESS),
+        seq=read.integer(fields, "seq", _TIME, 1),
+        from_ms=read.integer(fields, "from_ms", _TIME),
+        until_ms=read.integer(fields, "until_ms", _TIME),
+        totals=_totals(_object(fields, "totals")),
+        bill=_bill(_object(fields, "bill")),
+        reported=None if fields.get("reported") is None else _usage(_object(fields, "reported")),
+        final=fields["final"],
+    )
+
+
+def _totals(fields: dict[str, Any]) -> Totals:
+    names = [field.name for field in dataclasses.fields(Totals)]
+    read.known_only(fields, names)
+    found: dict[str, Any] = {
+        name: (read.optional_integer if name in OPTIONAL_TOTALS else read.integer)(fields, name, _LARGEST)
+        for name in names
+    }
+    return Totals(**found)
+
+
+def _bill(fields: dict[str, Any]) -> Bill:
+    read.known_only(fields, [field.name for field in dataclasses.fields(Bill)])
+    try:
+        unit = BillingUnit(read.text(fields, "unit", 16))
+    except ValueError:
+        raise WireError(f"unit must be one of {', '.join(BillingUnit)}") from None
+    return Bill(
+        rate_per_hour=_amount(fields, "rate_per_hour"),
+        unit=unit,
+        accrued=_amount(fields, "accrued"),
+        since_ms=read.optional_integer(fields, "since_ms", _TIME),
+        billed_ms=read.integer(fields, "billed_ms", _TIME),
+        owed=_amount(fields, "owed"),
+    )
+
+
+def _usage(fields: dict[str, Any]) -> Usage:
+    names = ("wall_ms", "cpu_ms", "memory_peak_mib")
+    read.known_only(fields, names)
+    return Usage(**{name: read.integer(fields, name, _TIME) for name in names})
+
+
+def _amount(fields: dict[str, Any], name: str) -> int:
+    """An amount of base units, written as decimal text without a needless zero."""
+    text = read.text(fields, name, 39)
+    if not text.isascii() or not text.isdecimal() or str(int(text)) != text or int(text) > _LARGEST_AMOUNT:
+        raise WireError(f"{name} must be an amount of base units as decimal text")
+    return int(text)
+
+
+def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    value = fields.get(name)
+    if not isinstance(value, dict):
+        raise WireError(f"{name} must be an object")
+    return value

@@ -1,0 +1,83 @@
+"""Snapshots of rentals as they are told between host and tenant, and how they may be named."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from offchain.schema.protocol import fields as read
+from offchain.schema.protocol.fields import WireError, canonical_json, json_object
+
+MAX_SNAPSHOTS: Final = 8
+"""Of one rental."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.ASCII)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_U64_MAX: Final = (1 << 64) - 1
+
+
+class Act(StrEnum):
+    """What is done with snapshots. RESTORE: the machine is made anew from one."""
+
+    TAKE = "take"
+    LIST = "list"
+    REMOVE = "remove"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The file system of a rental's first container as it was. `size_bytes`: what it takes by itself.
+
+    `digest` is the image's own, as engines show it.
+    """
+
+    name: str
+    created_ms: int
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """All snapshots of a rental, the oldest first. `current`: which one its machine is made of; None: the image's."""
+
+    snapshots: tuple[Snapshot, ...]
+    current: str | None
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        return canonical_json({"snapshots": [asdict(one) for one in self.snapshots], "current": self.current})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Snapshots:
+        """Raises :class:`WireError`."""
+        fields = json_object(data)
+        found = fields.get("snapshots")
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise WireError("snapshots must be a list of objects")
+        current = read.optional_text(fields, "current", 64)
+        return cls(tuple(_snapshot(one) for one in found), None if current is None else snapshot_name(current))
+
+
+def snapshot_name(text: str) -> str:
+    """The name of a snapshot. Raises :class:`WireError`."""
+    if _NAME.fullmatch(text) is None:
+        raise WireError(
+            f"{text[:80]!r} is no name for a snapshot: 1 to 63 small letters, digits, dots, dashes and underscores, "
+            "a letter or digit first"
+        )
+    return text
+
+
+def _snapshot(fields: dict[str, Any]) -> Snapshot:
+    digest = read.text(fields, "digest", 128)
+    if _DIGEST.fullmatch(digest) is None:
+        raise WireError("digest must be sha256: and 64 hexadecimal digits")
+    return Snapshot(
+        snapshot_name(read.text(fields, "name", 64)),
+        read.integer(fields, "created_ms", _U64_MAX),
+        read.integer(fields, "size_bytes", _U64_MAX),
+        digest,
+    )

@@ -1,0 +1,408 @@
+"""The in-memory twin of a chain: blocks on demand, a pool with nonces, and everything that goes wrong with both.
+
+It knows no pallets. Calls succeed unless :attr:`FakeChain.verdicts` says otherwise, storage is a dict that tests fill,
+and events come from :attr:`FakeChain.effects`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
+from offchain.ports import (
+    Block,
+    BlockRef,
+    Call,
+    ChainEvent,
+    DispatchFailure,
+    Inclusion,
+    SignedExtrinsic,
+    Signer,
+)
+
+BLOCK_MS = 2000
+
+
+def _digest(*parts: Any) -> bytes:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=32).digest()
+
+
+@dataclass(slots=True)
+class _Made:
+    """A block of some fork."""
+
+    block: Block
+    parent: _Made | None
+    nonces: dict[str, int]
+    storage: dict[tuple[str, str], dict[tuple[Any, ...], Any]]
+    extrinsics: list[SignedExtrinsic] = field(default_factory=list)
+
+
+Effect = Callable[[Call, str], Sequence[tuple[str, str, dict[str, Any]]]]
+
+
+class FakeChain:
+    """A :class:`~offchain.ports.ChainPort` without a node."""
+
+    def __init__(self) -> None:
+        self.genesis = _digest("genesis")
+        self.storage: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = defaultdict(dict)
+        """The present state: (pallet, item) -> key parts -> value. Blocks remember it as it is when they are made."""
+        self.constants: dict[tuple[str, str], Any] = {}
+        self.effects: Effect = lambda _call, _account: ()
+        """The events (pallet, name, fields) of a successful call."""
+        self.verdicts: Callable[[Call, str], DispatchFailure | None] = lambda _call, _account: None
+        """Why an included call fails; None where it succeeds."""
+        self.refused_items: Callable[[Call, str], Mapping[int, DispatchFailure]] = lambda _call, _account: {}
+        """Which items of an included batch call are refused."""
+        self.refusals: list[SubmitRefusal] = []
+        """The next broadcasts are refused with these, in order."""
+        self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
+        """Calls that the pool refuses, and that no block takes, as CANNOT_PAY."""
+        self.least_tip = 0
+        """Blocks take what gives at least this tip, and free calls: those before it fill them."""
+        self.free: Callable[[Call, str], bool] = lambda _call, _account: False
+        """Calls without a fee, which a tip does not help."""
+        self.pool_limit: int | None = None
+        """The pool refuses what is more than this."""
+        self.pruned_before = 0
+        """Of blocks with a smaller number the events are gone."""
+        self.unreachable = False
+        """While true, every call fails as if the node were away."""
+        self.lose_replies = 0
+        """So many broadcasts are taken, and their reply is lost."""
+        self.executed: list[tuple[Call, str, int]] = []
+        """What final blocks did: (call, account, nonce), in order."""
+        self._calls: dict[bytes, Call] = {}
+        self._tips: dict[bytes, int] = {}
+        self._pool: dict[bytes, SignedExtrinsic] = {}
+        self._salt = itertools.count()
+        start = Block(BlockRef(0, self.genesis), bytes(32), 0, (), ())
+        self._best = _Made(start, None, {}, {})
+        self._final = [self._best]
+        self._news = asyncio.Condition()
+        self._subscriptions = 0
+
+    # --- what tests do to it --------------------------------------------------------------------------------------
+
+    async def produce(self, count: int = 1, *, finalize: bool = True, take: int | None = None) -> Block:
+        """Make blocks from the pool, at most `take` extrinsics in each; returns the last."""
+        for _ in range(count):
+            self._best = self._make(self._best, take)
+        if finalize:
+            await self.finalize()
+        else:
+            await self._tell()
+        return self._best.block
+
+    async def finalize(self) -> None:
+        """Make the best chain final."""
+        chain: list[_Made] = []
+        made: _Made | None = self._best
+        while made is not None and made.block.ref.number > self._final[-1].block.ref.number:
+            chain.append(made)
+            made = made.parent
+        for made in reversed(chain):
+            self._final.append(made)
+            for inclusion, extrinsic in zip(made.block.inclusions, made.extrinsics, strict=True):
+                if inclusion.failure is None:
+                    call = self._calls[extrinsic.hash]
+                    self.executed.append((call, extrinsic.account, extrinsic.nonce))
+        await self._tell()
+
+    async def fork(self, depth: int = 1) -> None:
+        """Go back `depth` blocks that are not final; their extrinsics return to the pool."""
+        for _ in range(depth):
+            if self._best is self._final[-1] or self._best.parent is None:
+                return
+            for extrinsic in self._best.extrinsics:
+                self._pool[extrinsic.hash] = extrinsic
+            self._best = self._best.parent
+        await self._tell()
+
+    def forget_pool(self) -> None:
+        """Lose all waiting extrinsics, as a node does that is restarted."""
+        self._pool.clear()
+
+    async def start_anew(self) -> None:
+        """Go on as a node does whose database was removed: the same genesis block, and no other."""
+        self._best = self._final[0]
+        del self._final[1:]
+        self._pool.clear()
+        await self.drop_subscriptions()
+
+    async def drop_subscriptions(self, *, skip: int = 0) -> None:
+        """End the open subscriptions for a moment; `skip` blocks come and are final before they are back."""
+        self._subscriptions += 1
+        if skip:
+            await self.produce(skip)
+        await self._tell()
+
+    @property
+    def pool(self) -> list[SignedExtrinsic]:
+        """The waiting extrinsics."""
+        return list(self._pool.values())
+
+    def call_of(self, extrinsic: SignedExtrinsic) -> Call:
+        """The call that was signed."""
+        return self._calls[extrinsic.hash]
+
+    # --- the port -------------------------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Connect."""
+        await self._reply()
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+    async def genesis_hash(self) -> bytes:
+        """The hash of block 0."""
+        await self._reply()
+        return self.genesis
+
+    async def finalized_head(self) -> BlockRef:
+        """The newest finalized block."""
+        await self._reply()
+        return self._final[-1].block.ref
+
+    async def best_head(self) -> BlockRef:
+        """The newest block."""
+        await self._reply()
+        return self._best.block.ref
+
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final."""
+        return (await self.block(number)).ref
+
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number."""
+        await self._reply()
+        if not 0 <= number < len(self._final):
+            raise LookupError(f"block {number} is not finalized yet")
+        if number < self.pruned_before:
+            raise BadReply(
+                "The chain node no longer keeps the state of a block.", "Use an archive.", code="state_pruned"
+            )
+        return self._final[number].block
+
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where its events are gone."""
+        await self._reply()
+        if not 0 <= number < len(self._final):
+            raise LookupError(f"block {number} is not finalized yet")
+        return tuple(inclusion.extrinsic_hash for inclusion in self._final[number].block.inclusions)
+
+    def finalized(self) -> AsyncGenerator[BlockRef, None]:
+        """Finalized heads as they come."""
+        return self._follow(lambda: self._final[-1].block.ref)
+
+    def best(self) -> AsyncGenerator[BlockRef, None]:
+        """Best heads as they come."""
+        return self._follow(lambda: self._best.block.ref)
+
+    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
+        """One storage value."""
+        await self._reply()
+        return self._value(pallet, item, params, at)
+
+    async def query_map(
+        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """All entries below a key prefix."""
+        await self._reply()
+        known = len(prefix)
+        found = []
+        for key, value in self._state(at).get((pallet, item), {}).items():
+            if key[:known] == tuple(prefix):
+                rest = key[known:]
+                found.append((rest[0] if len(rest) == 1 else rest, value))
+        return found
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys."""
+        await self._reply()
+        return [self._value(pallet, item, key, at) for key in keys]
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """Some entries of a map with one key, in the order of the keys."""
+        entries = sorted(await self.query_map(pallet, item, at=at), key=lambda entry: entry[0])
+        return [(key, value) for key, value in entries if after is None or key > after][:limit]
+
+    async def constant(self, pallet: str, name: str) -> Any:
+        """A constant, as the test has set it."""
+        await self._reply()
+        return self.constants[pallet, name]
+
+    async def encode_call(self, call: Call) -> bytes:
+        """Bytes that mean nothing outside this class; equal for equal calls only."""
+        await self._reply()
+        return _digest(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """The error by its own words: {pallet: name}."""
+        await self._reply()
+        ((pallet, name),) = error.items()
+        return DispatchFailure(pallet, str(name), "")
+
+    async def next_nonce(self, account: str) -> int:
+        """The account's next nonce, ready transactions in the pool included."""
+        await self._reply()
+        nonce = self._best.nonces.get(account, 0)
+        waiting = {x.nonce for x in self._pool.values() if x.account == account}
+        while nonce in waiting:
+            nonce += 1
+        return nonce
+
+    async def sign(
+        self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
+    ) -> SignedExtrinsic:
+        """A signed extrinsic; the bytes mean nothing outside this class."""
+        await self._reply()
+        born = self._final[-1].block.ref.number
+        data = _digest(call, signer.address, nonce, born, era_blocks, tip, next(self._salt))
+        extrinsic = SignedExtrinsic(data, _digest(data), signer.address, nonce, born + era_blocks - 1)
+        self._calls[extrinsic.hash] = call
+        self._tips[extrinsic.hash] = tip
+        return extrinsic
+
+    async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        """Hand it to the pool, unless the pool has it."""
+        await self._reply()
+        if self.refusals:
+            raise SubmitRefused(self.refusals.pop(0))
+        if extrinsic.hash in self._pool:
+            return
+        refusal = self._refusal(extrinsic)
+        if refusal is not None:
+            raise SubmitRefused(refusal)
+        for rival in self._rivals(extrinsic):
+            del self._pool[rival.hash]
+        self._pool[extrinsic.hash] = extrinsic
+        if self.lose_replies:
+            self.lose_replies -= 1
+            raise ChainUnreachable("fake://", "the reply was lost")
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    async def _reply(self) -> None:
+        await asyncio.sleep(0)  # a real node never answers in the same step of the loop
+        if self.unreachable:
+            raise ChainUnreachable("fake://", "it is away")
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    async def _follow(self, head: Callable[[], BlockRef]) -> AsyncGenerator[BlockRef, None]:
+        seen: BlockRef | None = None
+        epoch = self._subscriptions
+        while True:
+            await self._reply()
+            if seen != head():
+                seen = head()
+                yield seen
+                continue
+            async with self._news:
+                while seen == head() and self._subscriptions == epoch:
+                    await self._news.wait()
+            epoch = self._subscriptions
+
+    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
+        if extrinsic.nonce < self._best.nonces.get(extrinsic.account, 0):
+            return SubmitRefusal.STALE_NONCE
+        if extrinsic.valid_until <= self._best.block.ref.number:
+            return SubmitRefusal.EXPIRED
+        if self.unpayable(self._calls[extrinsic.hash], extrinsic.account):
+            return SubmitRefusal.CANNOT_PAY
+        if self._is_early(extrinsic):
+            return SubmitRefusal.FUTURE_NONCE
+        return self._refusal_of_pool(extrinsic)
+
+    def _refusal_of_pool(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
+        """Why the pool as it is has no place for a valid extrinsic."""
+        rivals = self._rivals(extrinsic)
+        if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
+            return SubmitRefusal.PRIORITY_TOO_LOW
+        if self.pool_limit is not None and len(self._pool) - len(rivals) >= self.pool_limit:
+            return SubmitRefusal.POOL_FULL
+        return None
+
+    def _is_early(self, extrinsic: SignedExtrinsic) -> bool:
+        """Whether it is a free call with another nonce than the next one of its account."""
+        is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
+        return not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account)
+
+    def _rivals(self, extrinsic: SignedExtrinsic) -> list[SignedExtrinsic]:
+        """What waits with the same number."""
+        return [x for x in self._pool.values() if (x.account, x.nonce) == (extrinsic.account, extrinsic.nonce)]
+
+    def _goes_before(self, extrinsic: SignedExtrinsic, rival: SignedExtrinsic) -> bool:
+        if any(self.free(self._calls[x.hash], x.account) for x in (extrinsic, rival)):
+            return False
+        return self._tips[extrinsic.hash] > self._tips[rival.hash]
+
+    def _pays_enough(self, extrinsic: SignedExtrinsic) -> bool:
+        free = self.free(self._calls[extrinsic.hash], extrinsic.account)
+        return free or self._tips[extrinsic.hash] >= self.least_tip
+
+    def _make(self, parent: _Made, take: int | None) -> _Made:
+        number = parent.block.ref.number + 1
+        nonces = dict(parent.nonces)
+        taken: list[SignedExtrinsic] = []
+        for extrinsic in sorted(self._pool.values(), key=lambda x: (x.account, x.nonce)):
+            call = self._calls[extrinsic.hash]
+            expected = nonces.get(extrinsic.account, 0)
+            gone = extrinsic.nonce < expected or extrinsic.valid_until < number
+            if gone or self.unpayable(call, extrinsic.account):
+                del self._pool[extrinsic.hash]
+            elif extrinsic.nonce == expected and (take is None or len(taken) < take) and self._pays_enough(extrinsic):
+                taken.append(extrinsic)
+                nonces[extrinsic.account] = expected + 1
+                del self._pool[extrinsic.hash]
+        events: list[ChainEvent] = []
+        inclusions: list[Inclusion] = []
+        for index, extrinsic in enumerate(taken):
+            call = self._calls[extrinsic.hash]
+            failure = self.verdicts(call, extrinsic.account)
+            if failure is None:
+                made = self.effects(call, extrinsic.account)
+                events += [ChainEvent(pallet, name, fields, index) for pallet, name, fields in made]
+            refused = self.refused_items(call, extrinsic.account) if failure is None else {}
+            inclusions.append(Inclusion(index, extrinsic.hash, failure, refused))
+        ref = BlockRef(number, _digest(parent.block.ref.hash, number, next(self._salt)))
+        block = Block(ref, parent.block.ref.hash, number * BLOCK_MS, tuple(events), tuple(inclusions))
+        state = {item: dict(values) for item, values in self.storage.items()}
+        return _Made(block, parent, nonces, state, taken)
+
+    def _at(self, at: bytes) -> _Made:
+        made: _Made | None = self._best
+        while made is not None:
+            if made.block.ref.hash == at:
+                return made
+            made = made.parent
+        raise LookupError(f"no block 0x{at.hex()}")
+
+    def _state(self, at: bytes | None) -> dict[tuple[str, str], dict[tuple[Any, ...], Any]]:
+        return self.storage if at is None else self._at(at).storage
+
+    def _value(self, pallet: str, item: str, params: Sequence[Any], at: bytes | None) -> Any | None:
+        if (pallet, item) == ("System", "Account"):
+            return self._account(params[0], at)
+        return self._state(at).get((pallet, item), {}).get(tuple(params))
+
+    def _account(self, account: str, at: bytes | None) -> dict[str, Any]:
+        made = self._best if at is None else self._at(at)
+        known = self._state(at).get(("System", "Account"), {}).get((account,), {})
+        data = {"free": 0, "reserved": 0, "frozen": 0, **known.get("data", {})}
+        return {"nonce": made.nonces.get(account, 0), "data": data}

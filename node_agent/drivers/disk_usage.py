@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import docker
 
-from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE
+from node_agent.drivers.docker.orphan_processes import processes_of
+from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE
 from node_agent.drivers.lease_disks import BYTES_PER_INODE
-from node_agent.drivers.lost_processes import processes_of
 
 _PATIENCE_S: Final = 60
 _MANY_FILES: Final = 1 << 16

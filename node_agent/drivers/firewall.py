@@ -23,9 +23,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from node_agent.drivers import firewall_rules
-from node_agent.drivers.docker_spec import BRIDGE_PREFIX
+from node_agent.drivers.docker.spec import BRIDGE_PREFIX
 from node_agent.drivers.firewall_rules import Wanted
-from node_agent.ports import DriverError
+from node_agent.drivers.port import DriverError
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import ipaddress
 import shlex
 from collections.abc import Iterable, Mapping
 
-from node_agent.drivers.docker_spec import BRIDGE_PREFIX
+from node_agent.drivers.docker.spec import BRIDGE_PREFIX
 
 POD = f"{BRIDGE_PREFIX}+"
 """The bridges of all pods, in the notation of iptables."""

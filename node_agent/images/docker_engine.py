@@ -16,6 +16,7 @@ import requests.exceptions
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
+from node_agent.drivers.port import EngineBusy, EngineUnreachable
 from node_agent.images.decide import Disk, Fault, Held, Platform, engine_platform
 from node_agent.images.logins import NOBODY, Access
 from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, Pulled, PullRefused
@@ -23,8 +24,7 @@ from node_agent.images.pull_through import Offer, PullThrough, is_name
 from node_agent.images.registries import Rules
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import MAX_PULLS
-from node_agent.loop_thread import LoopThread
-from node_agent.ports import EngineBusy, EngineUnreachable
+from node_agent.runtime.loop_thread import LoopThread
 from offchain.schema.manifest.types import ImageRef
 
 CALL_TIMEOUT_S = 60

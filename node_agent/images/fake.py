@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
+from node_agent.drivers.port import EngineUnreachable
 from node_agent.images.decide import Disk, Fault, Held, Platform
 from node_agent.images.logins import NOBODY, Access
 from node_agent.images.ports import Came, GoOn, LocalImage, Pulled, PullRefused
-from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest.types import ImageRef
 
 LINUX = Platform("linux", "amd64")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from node_agent.ports import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
+from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 
 STALLED_MS: Final = 15_000
 """A pull of which nothing has come for so long stands still."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from node_agent.drivers.port import PullProgress
 from node_agent.images.decide import Disk, Fault, Held, Platform
 from node_agent.images.logins import NOBODY, Access
-from node_agent.ports import PullProgress
 from offchain.schema.manifest.types import ImageRef
 
 SNAPSHOT_MARK = "gantry-snapshot "
@@ -51,7 +51,7 @@ Came = Callable[[int, int], None]
 
 
 class ImageEngine(Protocol):
-    """An engine's images. Raises :class:`node_agent.ports.EngineUnreachable` and `EngineBusy`."""
+    """An engine's images. Raises :class:`node_agent.drivers.port.EngineUnreachable` and `EngineBusy`."""
 
     async def platform(self) -> Platform:
         """What it can run."""
@@ -95,7 +95,7 @@ class Images(Protocol):
         """Have the image here, and give what the engine calls it (its id).
 
         An image that was pulled with a login is used for the accounts that did so; for another, its registry is asked.
-        Asking again is cheap. Raises :class:`node_agent.ports.ImageUnavailable`, `ImageInvalid` (wrong platform or
+        Asking again is cheap. Raises `ImageUnavailable`, `ImageInvalid` (wrong platform or
         digest), `ResourcesUnavailable` (no room) and `EngineUnreachable`; the texts are fit for users.
         """
         ...

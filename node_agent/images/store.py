@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
+from node_agent.drivers.port import DriverError, ImageInvalid, ImageUnavailable, PullProgress, ResourcesUnavailable
 from node_agent.images import decide
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Disk, Fault, GiveUp, Held, Mirror, Pause, Pull, Search
 from node_agent.images.logins import NOBODY, Access
 from node_agent.images.ports import ImageEngine, LocalImage, Pulled, PullRefused
-from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, PullProgress, ResourcesUnavailable
 from offchain.schema.manifest.types import ImageRef
 
 MAX_PULLS = 3

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from node_agent import VERSION
-from node_agent.config import write_private
 from node_agent.core.release_statement import (
     ReleaseRefused,
     Version,
@@ -30,6 +29,7 @@ from node_agent.core.release_statement import (
 from node_agent.install.bundle import facts_of
 from node_agent.install.fetch import fetch_statement, statement_beside
 from node_agent.install.releases import INSTALLED, Releases
+from node_agent.runtime.config import write_private
 from offchain.errors import OurError, TheirError
 
 NAME = "release-keys.json"

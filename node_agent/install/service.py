@@ -16,7 +16,7 @@ from node_agent.install import supervise
 from node_agent.install.launch import ROOT
 from node_agent.install.logfile import tail
 from node_agent.install.systemd import SystemdService, has_systemd, unit_name
-from node_agent.process import end, is_same
+from node_agent.runtime.processes import end, is_same
 from offchain.errors import OurError
 
 START_S = 30.0

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from node_agent.install.logfile import LogFile
-from node_agent.process import start_time
+from node_agent.runtime.processes import start_time
 
 RECORD = "supervisor.json"
 LOCK = "supervisor.lock"

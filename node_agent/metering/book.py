@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from node_agent.codec import CodecError, dumps, loads
 from node_agent.metering.core import Metered
+from node_agent.runtime.codec import CodecError, dumps, loads
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
 from offchain.schema.chain_types._generated_chain import Escrow, Usage

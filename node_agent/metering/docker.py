@@ -8,9 +8,9 @@ from typing import Any
 
 import docker
 
-from node_agent.drivers.docker_end import parse_time_ms
-from node_agent.drivers.docker_engine import Engine
-from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, is_holder
+from node_agent.drivers.docker.container_end import parse_time_ms
+from node_agent.drivers.docker.engine import Engine
+from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE, is_holder
 from node_agent.metering.core import Run
 
 

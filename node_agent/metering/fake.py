@@ -1,11 +1,11 @@
-"""The gauge of a :class:`node_agent.drivers.fake.FakeEngine`. Each reading adds the same to every counter."""
+"""The gauge of a :class:`node_agent.drivers.fake.driver.FakeEngine`. Each reading adds the same to every counter."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from node_agent.drivers.fake import FakeEngine
+from node_agent.drivers.fake.driver import FakeEngine
 from node_agent.metering.core import Run
 
 CPU_US = 10_000

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from node_agent.core.states import AgentState, Phase, Pod
+from node_agent.drivers.port import DriverError
 from node_agent.metering.book import Entry, ReceiptBook
 from node_agent.metering.core import Gpu, Run, Sample, fold
 from node_agent.metering.ports import Gauge, GpuGauge, Moment
 from node_agent.metering.write import ended, receipt_of
-from node_agent.ports import DriverError
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.store import Store

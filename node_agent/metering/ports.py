@@ -18,7 +18,7 @@ class Moment:
 
 
 class Gauge(Protocol):
-    """Reads the counters of pods' containers. Raises :class:`node_agent.ports.DriverError`."""
+    """Reads the counters of pods' containers. Raises :class:`node_agent.drivers.port.DriverError`."""
 
     async def read(self, leases: Collection[int]) -> Mapping[int, tuple[Run, ...]]:
         """The runs of these leases' containers that go on now. A lease without any may be left out."""

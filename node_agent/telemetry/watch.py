@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from node_agent.config import write_private
 from node_agent.core import devices as core
+from node_agent.runtime.config import write_private
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.source import DeviceSource
 from offchain.adapters.chain.typed import GantryChain

@@ -11,44 +11,48 @@ from collections.abc import Sequence
 
 import click
 
-from offchain.cli import failures
+from offchain.cli.kit import failures
 
 _COMMANDS = {
-    "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
+    "submit": ("tenant.submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
     "task": (
-        "cmd_task",
+        "tenant.task",
         "task",
         "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
     ),
     "service": (
-        "cmd_service",
+        "tenant.service",
         "service",
         "Replace a service by a new version of it, pod by pod, or go back.",
     ),
-    "logs": ("cmd_logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
-    "exec": ("cmd_exec", "exec_", "Run a program in a pod."),
-    "shell": ("cmd_shell", "shell", "Open a terminal in a pod."),
-    "forward": ("cmd_forward", "forward", "Reach TCP ports of a pod on this machine."),
-    "cp": ("cmd_cp", "cp", "Copy files into a pod or out of it."),
-    "deliver": ("cmd_deliver", "deliver", "Give pods a secret or an input, sealed to their host."),
-    "host": ("cmd_host", "host", "List and show hosts, with their prices and scores."),
-    "chain": ("cmd_chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
-    "account": ("cmd_account", "account", "Create, import, list and show accounts and their balances."),
-    "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
-    "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
-    "worker": ("cmd_worker", "worker", "Run the off-chain workers (operators)."),
+    "logs": ("tenant.logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
+    "exec": ("tenant.exec", "exec_", "Run a program in a pod."),
+    "shell": ("tenant.shell", "shell", "Open a terminal in a pod."),
+    "forward": ("tenant.forward", "forward", "Reach TCP ports of a pod on this machine."),
+    "cp": ("tenant.cp", "cp", "Copy files into a pod or out of it."),
+    "deliver": ("tenant.deliver", "deliver", "Give pods a secret or an input, sealed to their host."),
+    "host": ("provider.host", "host", "List and show hosts, with their prices and scores."),
+    "chain": ("operator.chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
+    "account": ("tenant.account", "account", "Create, import, list and show accounts and their balances."),
+    "manifest": ("tenant.manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
+    "doctor": ("operator.doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
+    "worker": ("operator.worker", "worker", "Run the off-chain workers (operators)."),
     "outbox": (
-        "cmd_outbox",
+        "operator.outbox",
         "outbox",
         "See what a worker or an agent has yet to do on the chain, and what it gave up.",
     ),
     "simulate": (
-        "cmd_simulate",
+        "operator.simulate",
         "simulate",
         "Fill a cluster from a trace and compare placement policies. Needs no network.",
     ),
-    "history": ("cmd_history", "history", "Ask the index of the chain's history: a task, a host, an account, events."),
-    "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
+    "history": (
+        "operator.history",
+        "history",
+        "Ask the index of the chain's history: a task, a host, an account, events.",
+    ),
+    "agent": ("provider.agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }
 
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from offchain.devnet import node, ports
 from offchain.devnet.network import Network, clean
-from offchain.devnet.places import LocalError, Places
+from offchain.devnet.paths import LocalError, Places
 from offchain.devnet.release import binaries
 from offchain.devnet.up import parse, up
 

@@ -6,8 +6,8 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from offchain.devnet.keeper import Keeper
-from offchain.devnet.process import die_with_parent
+from offchain.devnet.processes import die_with_parent
+from offchain.devnet.supervisor import Keeper
 
 
 class Command:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offchain.devnet import engine
-from offchain.devnet.places import LocalError, Places
+from offchain.devnet.paths import LocalError, Places
 
 NAME = "primes"
 PROGRAMS = ("sh", "awk", "sleep", "cat")

@@ -12,19 +12,19 @@ import time
 from pathlib import Path
 
 from offchain.devnet import engine_store
-from offchain.devnet.places import LocalError, Places
-from offchain.devnet.process import Child, end, read_record
+from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.processes import Child, end, read_record
 
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _ID = re.compile(r"[0-9a-f]{64}")
 _PODS_BRIDGES = "gtr"
-"""What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
+"""What the names of pods' bridges begin with (node_agent.drivers.docker.spec)."""
 
 _LEASE_IMAGES = "gantry-disks"
 _LEASE_DISKS = Path("/run/gantry/disks")
-"""Where leases' file systems are, and where they are mounted (node_agent.drivers.docker_disks)."""
+"""Where leases' file systems are, and where they are mounted (node_agent.drivers.docker.disks)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):

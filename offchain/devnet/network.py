@@ -16,10 +16,10 @@ from typing import Any
 
 from offchain.devnet import engine, node, node_rpc, ports
 from offchain.devnet.command import Command
-from offchain.devnet.keeper import Keeper
-from offchain.devnet.places import ROOT, LocalError, Places
-from offchain.devnet.process import Child, command_line, end, marked, read_record
+from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.processes import Child, command_line, end, marked, read_record
 from offchain.devnet.release import Binaries
+from offchain.devnet.supervisor import Keeper
 
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
@@ -262,8 +262,8 @@ def _unrecorded(places: Places) -> list[int]:
 
 
 def _clear(*what: str) -> None:
-    """Have the agent's code take away what the agent made on this machine. See node_agent.drivers.clear."""
-    command = [sys.executable, "-m", "node_agent.drivers.clear", *what]
+    """Have the agent's code take away what the agent made on this machine. See node_agent.drivers.docker.clear."""
+    command = [sys.executable, "-m", "node_agent.drivers.docker.clear", *what]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(command, env=env, check=False, timeout=_CLEAR_SECONDS, stdout=subprocess.DEVNULL)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from offchain.devnet import node_rpc, ports
-from offchain.devnet.places import LocalError, cache_dir
-from offchain.devnet.process import Child
+from offchain.devnet.paths import LocalError, cache_dir
+from offchain.devnet.processes import Child
 from offchain.devnet.release import Binaries
 
 AUTHOR = ("--alice", "--validator", "--force-authoring")

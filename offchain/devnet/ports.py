@@ -7,7 +7,7 @@ import random
 import socket
 from pathlib import Path
 
-from offchain.devnet.places import LocalError
+from offchain.devnet.paths import LocalError
 
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 10_240

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.devnet.places import ROOT, LocalError, cache_dir
+from offchain.devnet.paths import ROOT, LocalError, cache_dir
 
 _CHUNK = 1 << 20
 _MEND = "Get it back with: git checkout -- chain/release"

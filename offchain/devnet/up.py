@@ -18,8 +18,8 @@ from typing import Any
 from offchain.devnet import ports
 from offchain.devnet.network import TENANT, Network, clean
 from offchain.devnet.node import read_patch
-from offchain.devnet.places import ROOT, LocalError, Places
-from offchain.devnet.process import read_record, write_record
+from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.processes import read_record, write_record
 from offchain.devnet.release import binaries
 
 _EXAMPLE = ROOT / "examples" / "primes.yaml"

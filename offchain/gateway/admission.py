@@ -21,7 +21,7 @@ class Admission:
         self._is_behind = is_behind
 
     async def __call__(self, request: Request) -> None:
-        """Raises :class:`offchain.adapters.transport.port.HostRefused` unless `request.account` may ask this of a gateway."""
+        """Raises `HostRefused` unless `request.account` may ask this of a gateway."""
         if self._is_behind():
             raise refused(
                 Code.BUSY,

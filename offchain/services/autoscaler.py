@@ -34,13 +34,13 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError, Metric, PodMetric
 from offchain.schema.manifest.version import place_of
 from offchain.schema.protocol.receipt import Totals
-from offchain.services.acts import Perform, Performer
+from offchain.services.host_connections import Ways
 from offchain.services.log import EventLog
 from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
-from offchain.services.records import host_of, task_of
-from offchain.services.versions import LIVE
-from offchain.services.ways import Ways
+from offchain.services.record_mapping import host_of, task_of
+from offchain.services.service_versions import LIVE
+from offchain.services.submitter import Perform, Performer
 
 STEP_S: Final = 15.0
 WINDOW_MS: Final = 60_000

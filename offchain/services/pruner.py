@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord
-from offchain.services.reads import Reads
+from offchain.services.snapshot_reader import Reads
 
 FINAL_STATES: Final = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
 PAGE: Final = 1000

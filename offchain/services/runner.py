@@ -28,14 +28,14 @@ from offchain.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services import autoscaler, log
-from offchain.services.acts import Performer
 from offchain.services.settler import Settler
+from offchain.services.submitter import Performer
 from offchain.services.view import View
 from offchain.services.worker import Role, Worker
 
 if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
-    from offchain.services.answers import Answers
-    from offchain.services.recorder import Record
+    from offchain.services.decision_recorder import Record
+    from offchain.services.decision_server import Answers
     from offchain.services.scheduler import Scheduler
 
 ROLES: Final = ("scheduler", "settler", "autoscaler")
@@ -126,8 +126,8 @@ async def _explaining(
     if "scheduler" not in roles:
         yield None
         return
-    from offchain.services.answers import Answers  # noqa: PLC0415  (other roles do without)
-    from offchain.services.recorder import Recorder  # noqa: PLC0415  (other roles do without numpy and numba)
+    from offchain.services.decision_recorder import Recorder  # noqa: PLC0415  (other roles do without numpy and numba)
+    from offchain.services.decision_server import Answers  # noqa: PLC0415  (other roles do without)
 
     with contextlib.closing(Recorder(folder, account.address, _seed(account))) as record:
         if address is None:

@@ -23,11 +23,11 @@ from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.protocol.decisions import Standing
-from offchain.services.acts import Perform, Running, Verdict
+from offchain.services.decision_recorder import Answer, Record
 from offchain.services.log import EventLog
-from offchain.services.making_room import MakingRoom
-from offchain.services.moving import Moving
-from offchain.services.recorder import Answer, Record
+from offchain.services.migration import Moving
+from offchain.services.preemption import MakingRoom
+from offchain.services.submitter import Perform, Running, Verdict
 from offchain.services.view import View
 
 _READER = "scheduler"

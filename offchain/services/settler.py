@@ -23,9 +23,9 @@ from offchain.core.snapshot import Touched
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.values import Call
-from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 from offchain.services.pruner import Pruner
+from offchain.services.submitter import Perform, Running
 from offchain.services.view import View
 
 CRANK_ENTRIES = 256

@@ -9,7 +9,7 @@ from offchain.core.conduct.seen import Seen
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.core.values import Host, Task
 from offchain.ports import Block, BlockRef, ChainPort
-from offchain.services.reads import Reads
+from offchain.services.snapshot_reader import Reads
 
 
 class View:

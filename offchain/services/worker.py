@@ -11,7 +11,7 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.core.snapshot import Touched
 from offchain.errors import ChainBehind
 from offchain.ports import Block, ChainPort
-from offchain.services.acts import Running
+from offchain.services.submitter import Running
 from offchain.services.view import View
 
 REMEMBERED_BLOCKS: Final = 10_000

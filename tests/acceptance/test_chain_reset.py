@@ -17,18 +17,18 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake import FakeDriver, FakeEngine
-from node_agent.service import Agent
-from node_agent.startup import unix_ms
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.runtime.service import Agent
+from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.devnet.node import Node
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
-from tests.fake_host import HARDWARE, lasting
-from tests.real_chain import PATIENCE, connect
+from tests.support.fake_host import HARDWARE, lasting
 from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, run
+from tests.support.real_chain import PATIENCE, connect
 
 BLOCKS = 20
 BEHIND = "was processed before"

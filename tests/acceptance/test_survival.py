@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake import FakeEngine
+from node_agent.drivers.fake.driver import FakeEngine
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.adapters.keys.signer import from_uri
@@ -20,9 +20,9 @@ from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from tests.fake_host import STEP, fake_host, fake_host_process, lasting
-from tests.real_chain import PATIENCE, Chain, chain_of
-from tests.worker_process import worker_process
+from tests.support.fake_host import STEP, fake_host, fake_host_process, lasting
+from tests.support.real_chain import PATIENCE, Chain, chain_of
+from tests.support.worker_process import worker_process
 
 TENANT, ONE, OTHER = from_uri("//Charlie"), from_uri("//Bob"), from_uri("//Ferdie")
 SCHEDULER, SETTLER = "//Dave", "//Eve"

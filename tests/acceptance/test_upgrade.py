@@ -35,7 +35,7 @@ from offchain.devnet.release import binaries
 from offchain.errors import SubmitRefusal, SubmitRefused
 from offchain.ports import Call, SignedExtrinsic
 from offchain.schema.chain_types import ids
-from tests.real_chain import GTY, PATIENCE, Chain, chain_of
+from tests.support.real_chain import GTY, PATIENCE, Chain, chain_of
 
 QUEUED, ASSIGNED, RUNNING, REPORTED, VERIFIED, SETTLED, CANCELLED, AGAIN, GANG = range(9)
 STATES = {
@@ -127,7 +127,16 @@ async def finality_watched(chain: Chain) -> AsyncIterator[list[int]]:
 
 async def upgrade(chain: Chain, runtime: Path) -> dict[str, Any]:
     """What scripts/upgrade-chain does once its environment is there."""
-    command = [sys.executable, "-m", "offchain.cli.upgrade_chain", "--url", chain.url, "--account", "//Alice", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "offchain.cli.operator.upgrade_chain",
+        "--url",
+        chain.url,
+        "--account",
+        "//Alice",
+        "--json",
+    ]
     process = await asyncio.create_subprocess_exec(
         *command, f"--runtime={runtime}", cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

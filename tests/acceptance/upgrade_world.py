@@ -11,7 +11,7 @@ from typing import Any
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Call
-from tests.real_chain import GTY, Chain
+from tests.support.real_chain import GTY, Chain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PREVIOUS = ROOT / "chain" / "release" / "previous"

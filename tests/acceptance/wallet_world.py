@@ -14,8 +14,8 @@ from offchain.core.rate import HOUR_MS
 from offchain.ports import Call, ChainEvent, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.values import compact
-from tests.chain_records import NO_GPU, ask, hardware, task_spec
-from tests.real_chain import GTY, Chain, plain
+from tests.support.chain_records import NO_GPU, ask, hardware, task_spec
+from tests.support.real_chain import GTY, Chain, plain
 
 MANIFEST = b"services: {}"
 RATE = 36 * GTY + 7

@@ -31,7 +31,7 @@ from scheduler import SchedulerBenchError
 from table import Figure, pace, record
 
 from offchain.devnet.node_rpc import RefusedError
-from offchain.devnet.places import LocalError
+from offchain.devnet.paths import LocalError
 
 SECONDS = 60
 

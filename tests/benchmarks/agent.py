@@ -15,11 +15,11 @@ from main_job import BenchError, core_share, network, resident_mib, say, ticks
 from table import MIB, Figure
 
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
-from offchain.devnet.process import read_record
+from offchain.devnet.processes import read_record
 from offchain.schema.manifest.types import ImageRef, ResultSpec, ServiceSpec
 
 IDLE_SECONDS = 60

@@ -29,7 +29,7 @@ from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from tests.worker_process import worker_process
+from tests.support.worker_process import worker_process
 
 HOSTS = 20
 TASKS = 2_000

@@ -14,21 +14,21 @@ import time
 from pathlib import Path
 from typing import Any
 
+from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake import FakeDriver, FakeEngine, FakeProgram
-from node_agent.register import registration_call
-from node_agent.service import Agent
-from node_agent.startup import unix_ms
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, FakeProgram
+from node_agent.runtime.service import Agent
+from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Call
-from tests.chain_records import ask
-from tests.real_chain import plain
+from tests.support.chain_records import ask
 from tests.support.memory_transport import MemoryNetwork
+from tests.support.real_chain import plain
 
 PROVIDER = from_uri("//Bob")
 HARDWARE = Hardware(4000, 8192, 100, ())

@@ -25,7 +25,7 @@ from offchain.devnet.release import binaries
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index, replayed_digest, stored_digest
 from offchain.ports import Block, Call, ChainEvent
-from tests.history_blocks import GENESIS, History
+from tests.support.history_blocks import GENESIS, History
 
 EVENTS_PER_BLOCK = 1_000
 _AT_ONCE = 10

@@ -15,8 +15,8 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
-from node_agent.access.fake import FakeAccess, FakePod
-from node_agent.access.handlers import Access
+from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.handlers.pod_requests import Access
 from offchain.adapters.keys.signer import Ed25519Signer, ss58_decode, verify
 from offchain.adapters.transport.gateway import ByGateways
 from offchain.adapters.transport.host_server import HostServer

@@ -5,7 +5,7 @@ import io
 import tarfile
 from pathlib import PurePosixPath
 
-from node_agent.access.fake import FakeAccess, FakePod
+from node_agent.drivers.fake.access import FakeAccess, FakePod
 
 CAT = ("cat",)
 OUT_AND_ERR = ("sh", "-c", "echo out; echo err >&2; exit 3")

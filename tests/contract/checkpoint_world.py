@@ -8,13 +8,13 @@ from functools import partial
 
 import driver_cases as case
 
-from node_agent.access.checkpoints import CheckpointAnswers, check_asker
-from node_agent.checkpoints import Checkpoints
+from node_agent.checkpoints.manager import Checkpoints
 from node_agent.core.values import PodSpec
-from node_agent.drivers.fake import FakeDriver, FakeEngine
-from node_agent.drivers.fake_folders import packed
-from node_agent.startup import unix_ms
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.drivers.fake.folders import packed
+from node_agent.handlers.checkpoint_requests import CheckpointAnswers, check_asker
+from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.copy import get_checkpoint
@@ -25,7 +25,7 @@ from offchain.schema.chain_types._generated_chain import LeaseStateActive, PodCh
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.types import CheckpointSpec, ImageRef, ResultSpec
 from offchain.schema.protocol.messages import endpoint_text
-from tests.chain_records import Tasks, host_record, lease, task_spec, tasks_params
+from tests.support.chain_records import Tasks, host_record, lease, task_spec, tasks_params
 from tests.support.fake_chain import FakeChain
 
 ANY_IMAGE = ImageRef("any", "sha256:" + "1" * 64)

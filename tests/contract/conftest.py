@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from tests.support.fast_chain import write_fast_genesis
 from tests.support.suites import LEVEL
 

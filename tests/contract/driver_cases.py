@@ -14,8 +14,8 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake import FakeProgram
-from node_agent.ports import ImageCannotRun, ImageUnavailable
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.port import ImageCannotRun, ImageUnavailable
 from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 
 HOST = "5DriverContract" + os.urandom(8).hex()

@@ -7,7 +7,7 @@ import docker
 import driver_cases
 import pytest
 
-from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore

@@ -11,8 +11,8 @@ import p2p_world as world
 import pytest
 from p2p_world import STRANGER, TENANT, refusal
 
-from node_agent.access import programs
-from node_agent.access.handlers import Access
+from node_agent.handlers import programs
+from node_agent.handlers.pod_requests import Access
 from offchain.adapters.keys.sealed_box import seal
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport import copy, tar_files

@@ -12,10 +12,10 @@ import driver_cases
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.access.docker import DockerAccess
-from node_agent.access.orphans import end_orphans, end_process
-from node_agent.access.ports import AccessRefused, PathHidden
-from node_agent.ports import PodGone
+from node_agent.drivers.access_port import AccessRefused, PathHidden
+from node_agent.drivers.docker.access import DockerAccess
+from node_agent.drivers.docker.orphan_programs import end_orphans, end_process
+from node_agent.drivers.port import PodGone
 from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
 GONE = 1

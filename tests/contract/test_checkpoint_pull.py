@@ -10,7 +10,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import Lease, LeaseStatus, TaskKind
-from node_agent.drivers.fake_folders import packed
+from node_agent.drivers.fake.folders import packed
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import (
     EndReasonHostLost,
@@ -22,7 +22,7 @@ from offchain.schema.chain_types._generated_chain import (
 )
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code
-from tests.chain_records import lease, task_spec
+from tests.support.chain_records import lease, task_spec
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from offchain.errors import StoreStuck
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index, replayed_digest, stored_digest
 from offchain.indexer.rows import BlockRow
-from tests.history_blocks import GENESIS, History
+from tests.support.history_blocks import GENESIS, History
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a disk of its own")
 SIZE_KIB = 2048

@@ -15,9 +15,9 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers import lease_disks
-from node_agent.drivers.docker_disks import disks_of
+from node_agent.drivers.docker.disks import disks_of
 from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, LeaseDisks, geometry
-from node_agent.ports import ImageCannotRun, SnapshotRefused
+from node_agent.drivers.port import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest.types import ResultSpec
 
 ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")

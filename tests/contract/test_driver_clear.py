@@ -7,7 +7,7 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.drivers.clear import clear_engine
+from node_agent.drivers.docker.clear import clear_engine
 
 pytestmark = pytest.mark.docker
 

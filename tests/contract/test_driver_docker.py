@@ -13,12 +13,12 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec, EndKind
-from node_agent.drivers import bridges, docker_logs
-from node_agent.drivers.docker import DockerDriver
-from node_agent.drivers.docker_spec import bridge_name, bridges_of
-from node_agent.file_store import FileStore
+from node_agent.drivers.docker import bridges, logs
+from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.drivers.docker.spec import bridge_name, bridges_of
+from node_agent.drivers.port import EngineBusy, EngineUnreachable
 from node_agent.images.docker_engine import DockerImages
-from node_agent.ports import EngineBusy, EngineUnreachable
+from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
 
 pytestmark = pytest.mark.docker
@@ -305,8 +305,8 @@ async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_ca
 
 
 async def test_who_follows_one_pod_keeps_no_other_tenant_from_its_log(driver, shell_image, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(docker_logs, "MAX_OF_LEASE", 2)
-    monkeypatch.setattr(docker_logs, "MAX_FOLLOWERS", 3)
+    monkeypatch.setattr(logs, "MAX_OF_LEASE", 2)
+    monkeypatch.setattr(logs, "MAX_FOLLOWERS", 3)
     mine, other = (case.pod(case.LISTEN, shell_image) for _ in range(2))
     for spec in (mine, other):
         await case.up(driver, spec)

@@ -9,7 +9,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 from test_driver import read_all, setup  # noqa: F401  (a fixture)
 
 from node_agent.core.values import EndKind
-from node_agent.ports import FolderMissing, FolderRefused, PodGone, Seed
+from node_agent.drivers.port import FolderMissing, FolderRefused, PodGone, Seed
 from offchain.adapters.transport.tar_files import check
 from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 

@@ -13,9 +13,9 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.docker_spec import bridge_name
+from node_agent.drivers.docker.spec import bridge_name
 from node_agent.drivers.firewall import Firewall
-from node_agent.file_store import FileStore
+from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, VolumeMount
 
 pytestmark = [

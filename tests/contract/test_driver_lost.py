@@ -16,9 +16,9 @@ import driver_cases as case
 import pytest
 from driver_fixtures import image_store
 
-from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.docker.driver import DockerDriver
 from offchain.devnet import engine
-from offchain.devnet.places import Places
+from offchain.devnet.paths import Places
 
 pytestmark = [
     pytest.mark.docker,

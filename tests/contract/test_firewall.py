@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.docker_spec import bridges_of
+from node_agent.drivers.docker.spec import bridges_of
 from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
-from node_agent.file_store import secrets_folder
+from node_agent.runtime.delivered_files import secrets_folder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECT = "import asyncio; from node_agent.drivers.firewall import Firewall; asyncio.run(Firewall().ensure())"
@@ -44,7 +44,7 @@ class Machine:
         self.python(PROTECT)
 
     def clear(self):
-        self.run(sys.executable, "-m", "node_agent.drivers.clear")
+        self.run(sys.executable, "-m", "node_agent.drivers.docker.clear")
 
     def bridge(self, name):
         self.run("ip", "link", "add", name, "type", "bridge")
@@ -184,7 +184,7 @@ def test_the_rules_come_before_dockers_own(machine):
 
 SWITCH = """
 import asyncio, sys
-from node_agent.drivers.docker_ground import DockerGround
+from node_agent.drivers.docker.pod_network import DockerGround
 from node_agent.drivers.firewall import DriverError
 ground = DockerGround(None, "5Host", None, network=True)
 try:
@@ -220,7 +220,7 @@ CLEAN = """
 import sys
 from pathlib import Path
 from offchain.devnet.network import clean
-from offchain.devnet.places import Places
+from offchain.devnet.paths import Places
 clean(Places(Path(sys.argv[1])))
 """
 

@@ -13,12 +13,13 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.access.docker import DockerAccess
-from node_agent.access.ports import AccessRefused
-from node_agent.drivers import docker_start, kernel_mounts
-from node_agent.drivers.command_line import BEFORE
-from node_agent.drivers.docker_checks import DockerChecks
-from node_agent.ports import EngineUnreachable, ImageCannotRun, ImageInvalid
+from node_agent.drivers import kernel_mounts
+from node_agent.drivers.access_port import AccessRefused
+from node_agent.drivers.docker import start
+from node_agent.drivers.docker.access import DockerAccess
+from node_agent.drivers.docker.command_line import BEFORE
+from node_agent.drivers.docker.mount_checks import DockerChecks
+from node_agent.drivers.port import EngineUnreachable, ImageCannotRun, ImageInvalid
 from offchain.schema.manifest.types import HealthCheck, VolumeMount
 
 pytestmark = pytest.mark.docker
@@ -62,8 +63,8 @@ def another_container(monkeypatch, docker_api):  # noqa: F811
             (fake / "null").symlink_to("/proc/keys")
             return found
 
-        checked = docker_start.check_links
-        monkeypatch.setattr(docker_start, "check_links", check)
+        checked = start.check_links
+        monkeypatch.setattr(start, "check_links", check)
 
     return will_link
 

@@ -10,7 +10,7 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.fake import FakeDriver, FakeEngine
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
 from node_agent.metering.core import Metered, Sample, fold
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.fake import FakeGauge

@@ -9,7 +9,7 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.ports import ImageCannotRun, ImageInvalid
+from node_agent.drivers.port import ImageCannotRun, ImageInvalid
 from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
 pytestmark = pytest.mark.docker

@@ -16,6 +16,7 @@ from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
 from registry import USERS, Registry
 
+from node_agent.drivers.port import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mirror
 from node_agent.images.docker_engine import DockerImages
@@ -25,8 +26,7 @@ from node_agent.images.ports import LocalImage, PullRefused
 from node_agent.images.registries import Rules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
-from node_agent.loop_thread import LoopThread
-from node_agent.ports import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
+from node_agent.runtime.loop_thread import LoopThread
 from offchain.schema.manifest.types import ImageRef
 
 MIB = 1 << 20

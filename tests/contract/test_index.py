@@ -15,10 +15,10 @@ from offchain.indexer.index import Index, last_block, replayed_digest, stored_di
 from offchain.indexer.queries import Filter
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow
 from offchain.indexer.service import follow
-from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
-from tests.postgres_server import server
 from tests.support.examples import examples
 from tests.support.fake_chain import FakeChain
+from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
+from tests.support.postgres_server import server
 
 
 @pytest.fixture(scope="module")

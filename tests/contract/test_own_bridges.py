@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 
 BRIDGE, CABLE = "172.31.9.1", "10.9.9.1"
 MACHINE = f"""

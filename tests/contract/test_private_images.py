@@ -11,15 +11,15 @@ from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
 from registry import LIST, MANIFEST, USERS, Registry
 
-from node_agent.drivers.docker import DockerDriver
-from node_agent.file_store import FileStore
+from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.drivers.port import ImageUnavailable
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.logins import Access, Login
 from node_agent.images.registries import Rules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
-from node_agent.ports import ImageUnavailable
+from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import ImageRef, RegistryLogin
 
 pytestmark = pytest.mark.docker

@@ -14,7 +14,7 @@ import pytest
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec
-from node_agent.ports import MAX_RESULT_BYTES
+from node_agent.drivers.port import MAX_RESULT_BYTES
 from offchain.schema.manifest.types import ImageRef, ResultSpec, VolumeMount
 
 pytestmark = pytest.mark.docker

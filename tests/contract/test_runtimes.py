@@ -10,15 +10,15 @@ import driver_cases as case
 import pytest
 from driver_fixtures import image_store
 
-from node_agent.access.docker import DockerAccess
-from node_agent.cli.look import engine_facts
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.docker import DockerDriver
-from node_agent.drivers.runtimes import Isolation
-from node_agent.drivers.sandbox_trial import is_sandboxed
-from node_agent.ports import DriverError
+from node_agent.drivers.docker.access import DockerAccess
+from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.drivers.docker.runtimes import Isolation
+from node_agent.drivers.docker.sandbox_trial import is_sandboxed
+from node_agent.drivers.port import DriverError
+from offchain.cli.provider.machine_survey import engine_facts
 from offchain.devnet import engine
-from offchain.devnet.places import Places
+from offchain.devnet.paths import Places
 
 PATIENCE_S = 60
 

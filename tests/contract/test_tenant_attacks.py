@@ -21,10 +21,10 @@ import tenant_attacks
 import tenant_network
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
-from node_agent.access.docker import DockerAccess
-from node_agent.drivers.docker_spec import bridge_name, pod_name
+from node_agent.drivers.docker.access import DockerAccess
+from node_agent.drivers.docker.spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
-from node_agent.file_store import FileStore
+from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.schema.manifest.types import DeliveredFile
 

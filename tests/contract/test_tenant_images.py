@@ -11,10 +11,10 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.access.docker import DockerAccess
-from node_agent.access.ports import AccessRefused
-from node_agent.file_store import FileStore
+from node_agent.drivers.access_port import AccessRefused
+from node_agent.drivers.docker.access import DockerAccess
 from node_agent.metering.docker import DockerGauge
+from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.tar_files import BadArchive, pack, plan, unpack
 from offchain.schema.manifest.types import DeliveredFile, ResultSpec, VolumeMount
 

@@ -16,14 +16,14 @@ import docker.errors
 import pytest
 import pytest_asyncio
 
-from node_agent.drivers.docker import DockerDriver
+from node_agent.chain.registration import registration_call
+from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
-from node_agent.register import registration_call
-from node_agent.service import Agent
-from node_agent.startup import unix_ms
-from node_agent.state_dir import StateDir
+from node_agent.runtime.service import Agent
+from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import from_uri
@@ -32,10 +32,10 @@ from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from tests.chain_records import ANY_RATE, ask
-from tests.real_chain import PATIENCE, Chain, chain_of
+from tests.support.chain_records import ANY_RATE, ask
 from tests.support.local_network import engine_url
 from tests.support.memory_transport import MemoryNetwork
+from tests.support.real_chain import PATIENCE, Chain, chain_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")

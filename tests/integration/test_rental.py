@@ -19,8 +19,8 @@ from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image
 from offchain.schema.chain_types._generated_chain import LeasesParams, calls
-from tests.real_chain import by_sudo
 from tests.support.local_network import Net, Pods, run
+from tests.support.real_chain import by_sudo
 
 ROOT_KEY = from_uri("//Alice")
 RETENTION_MS = 6_000

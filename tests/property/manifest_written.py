@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from offchain.schema.manifest.parse import types
+from offchain.schema.manifest import types
 from offchain.schema.manifest.values import format_amount
 
 names = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9])?", fullmatch=True)

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offchain.schema.manifest import keys as names
 from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
-from offchain.schema.manifest.parse import keys as names
 from offchain.schema.manifest.values import (
     check_address,
     format_amount,

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from node_agent.cli import output as agent_output
 from offchain.adapters.transport.port import HostRefused, refused
-from offchain.cli import failures, output
-from offchain.cli.failures import CliError
+from offchain.cli.kit import failures, output
+from offchain.cli.kit.failures import CliError
+from offchain.cli.provider import agent_output
 from offchain.schema import terminal_escaping
 from offchain.schema.protocol.messages import Code
 from tests.support.examples import examples

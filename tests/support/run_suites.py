@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from offchain.devnet import engine
-from offchain.devnet.places import ROOT, LocalError
+from offchain.devnet.paths import ROOT, LocalError
 from tests.support.suite_report import SuiteResult, failure_lines, read_cargo, read_junit, slowest_tests, suite_table
 from tests.support.suites import CARGO, CORES, FUZZ, RELEASE, Suite, environment, pytest_command, selected
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from offchain.devnet.places import ROOT, cache_dir
+from offchain.devnet.paths import ROOT, cache_dir
 
 # The last one removes tasks that others look at.
 NETWORK_TESTS: Final = (

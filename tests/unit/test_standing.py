@@ -2,11 +2,11 @@
 
 import pytest
 
-from node_agent.__main__ import main
-from offchain.cli.cmd_host import host as host_commands
+from offchain.cli.provider.agent_group import main
+from offchain.cli.provider.host import host as host_commands
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.standing import challenges_text, suspension_of
-from tests.chain_records import GTY, host_record
+from tests.support.chain_records import GTY, host_record
 
 HOST = "5Host"
 

@@ -1,6 +1,6 @@
 """The transport through gateways: for hosts that nobody can dial. The gateway carries bytes that it cannot read.
 
-A host keeps a stream to each of its gateways (:mod:`offchain.adapters.transport.gateway_registration`); who dials a host asks a gateway to
+A host keeps a stream to each of its gateways (`transport.gateway_registration`); who dials a host asks a gateway to
 carry a stream to it, and both make one connection inside (:mod:`offchain.adapters.transport.relayed`).
 """
 
@@ -76,7 +76,7 @@ class ByGateways:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`. The gateways, whether they are reached now or not."""
+        """See `Transport`. The gateways, whether they are reached now or not."""
         return tuple(gateway.text for gateway in self._attachments)
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:

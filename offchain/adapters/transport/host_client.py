@@ -184,7 +184,7 @@ class HostClient:
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def checkpoint(self, lease: int, args: CheckpointArgs) -> tuple[Session, Answer]:
-        """The saved folder of a pod, for a host that runs it or stands by; see :mod:`offchain.adapters.transport.copy`."""
+        """The saved folder of a pod, for a host that runs it or stands by; see `transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:

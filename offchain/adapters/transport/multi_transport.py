@@ -74,7 +74,7 @@ class Ways:
         return (*quic, *(f"{WEBSOCKET}{ip}:{port}" for ip in ips if port and not (only_v4 and ip.startswith("["))))
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See :class:`offchain.adapters.transport.port.Transport`. Whichever way is open first, QUIC having a head start."""
+        """See `Transport`. Whichever way is open first, QUIC having a head start."""
         if not any(address.startswith(WEBSOCKET) for address in addresses):
             return await self._quic.dial(key, addresses, timeout_s)
         return await first_open(

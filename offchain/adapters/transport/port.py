@@ -2,8 +2,8 @@
 
 A transport is an endpoint with an ed25519 key that can dial and accept; the key it reports for the other side is proven
 by the handshake. A connection is one stream of bytes each way, kept as long as two peers have something to say; many
-sessions share it (:mod:`offchain.adapters.transport.peer`). Adapters: :mod:`offchain.adapters.transport.iroh_quic` (QUIC),
-:mod:`offchain.adapters.transport.websocket` (secure websockets, where UDP is blocked), :mod:`offchain.adapters.transport.multi_transport` (both), and
+sessions share it (`transport.peer`). Adapters: `transport.iroh_quic` (QUIC),
+`transport.websocket` (secure websockets, where UDP is blocked), `transport.multi_transport` (both), and
 :mod:`tests.support.memory_transport` (their twin in memory).
 """
 

@@ -1,6 +1,6 @@
 """A connection inside a stream that somebody else carries: TLS 1.3 from end to end, so that who carries reads nothing.
 
-The host is known by its certificate (:mod:`offchain.adapters.transport.certificate`), made from its own key. The caller then
+The host is known by its certificate (`transport.certificate`), made from its own key. The caller then
 proves its key inside: it signs a number that the host has just drawn, together with the host's key. Bytes that are
 changed, left out, repeated or told in another order break the connection.
 """

@@ -43,7 +43,7 @@ class Reach:
         return (*self._direct.addresses, *self._by_gateways.addresses)
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See :class:`offchain.adapters.transport.port.Transport`. Whichever is open first, the host itself having a head start."""
+        """See `Transport`. Whichever is open first, the host itself having a head start."""
         own = [address for address in addresses if not is_gateway(address)]
         others = [address for address in addresses if is_gateway(address)]
         if not others:

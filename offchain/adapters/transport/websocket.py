@@ -1,6 +1,6 @@
 """The transport over secure websockets, for networks that let no UDP through: TLS 1.3 with the host's own key.
 
-The server is known by its certificate (:mod:`offchain.adapters.transport.certificate`). The client proves its key inside: it signs
+The server is known by its certificate (`transport.certificate`). The client proves its key inside: it signs
 a number that the server has just drawn, together with the server's key.
 """
 

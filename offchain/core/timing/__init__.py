@@ -6,5 +6,5 @@ offchain.core.placing, and are named by their place there: when hosts come or go
 A planning round: a ``Profile`` of the cluster, leases and windows; ``heads`` of the queue, and ``reserve`` for them;
 whose reservation begins now is placed there; then a ``Backfill`` of the profile, and its mask over the hosts (or its
 choice of devices) for each task that is placed now, which it is told of by ``placed``. A gang may be backfilled where
-``earliest`` says now; it is then added to the profile. tests/timing_samples.py does just that.
+``earliest`` says now; it is then added to the profile. tests/support/timing_samples.py does just that.
 """

@@ -1,4 +1,4 @@
-"""Values that name things on the chain, beside the generated types in :mod:`offchain.schema.chain_types._generated_chain`."""
+"""Values that name things on the chain, beside the generated types in `_generated_chain`."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.mounts import mount_path
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.service import Draft
 from offchain.schema.manifest.types import CheckpointSpec, Kind
 from offchain.schema.manifest.values import parse_duration

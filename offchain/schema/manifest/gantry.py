@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from offchain.schema.manifest import keys, kinds
 from offchain.schema.manifest.checkpoint import read_checkpoint
 from offchain.schema.manifest.gpu import read_gpu
 from offchain.schema.manifest.inputs import read_inputs
 from offchain.schema.manifest.login import read_registry_login
 from offchain.schema.manifest.mounts import Declared
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys, kinds
 from offchain.schema.manifest.placement import read_placement
 from offchain.schema.manifest.pod import check_amd, check_pod
 from offchain.schema.manifest.scaling import read_scaling

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.mounts import MAX_FILES, mount_path
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.service import Draft
 from offchain.schema.manifest.types import DeliveredFile
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.mounts import absolute_path, mount_path
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.service import Draft
 from offchain.schema.manifest.types import (
     Kind,

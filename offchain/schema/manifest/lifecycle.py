@@ -8,8 +8,8 @@ from typing import Literal
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.types import Dependency, HealthCheck, Restart, RestartPolicy
 from offchain.schema.manifest.values import parse_pause
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.service import Draft
 from offchain.schema.manifest.types import RegistryLogin
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.protected_paths import AGENT_FILES, NOTICES, plain_path, protected_folder
 from offchain.schema.manifest.types import DeliveredFile, TmpfsMount, VolumeMount
 from offchain.schema.manifest.values import parse_size

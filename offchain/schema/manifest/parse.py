@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.gantry import read_gantry
 from offchain.schema.manifest.mounts import Declared, read_secret_names, read_volume_names
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.service import Draft, read_service
 from offchain.schema.manifest.types import (
     GpuNeed,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.types import PlacementSpec, Tier
 from offchain.schema.manifest.values import MAX_LATENCY_MS, check_address, parse_latency, parse_size
 

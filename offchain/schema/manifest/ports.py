@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 
 MAX_PORTS = 32
 _PORT = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?(?:/(\w+))?", re.ASCII)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.values import parse_cpus, parse_size
 
 DEFAULT_PIDS = 512

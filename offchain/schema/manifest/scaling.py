@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.types import WHOLE_GPU, Metric, PodMetric, ScalingSpec
 from offchain.schema.manifest.values import parse_duration
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from offchain.schema.manifest import keys
 from offchain.schema.manifest.lifecycle import (
     read_dependencies,
     read_healthcheck,
@@ -18,7 +19,6 @@ from offchain.schema.manifest.lifecycle import (
 )
 from offchain.schema.manifest.mounts import Declared, Mounts, absolute_path, is_refused, read_mounts
 from offchain.schema.manifest.nodes import Field, Reader
-from offchain.schema.manifest.parse import keys
 from offchain.schema.manifest.ports import read_ports
 from offchain.schema.manifest.protected_paths import plain_path
 from offchain.schema.manifest.resources import Needs, read_needs

@@ -22,8 +22,8 @@ from offchain.schema.chain_types._generated_chain import (
     calls,
 )
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
-from tests.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
+from tests.support.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
+from tests.support.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
 
 MANIFEST = b"services: {}"
 UNKNOWN_TASK = 999_999

@@ -12,7 +12,7 @@ from abuse_world import PATCH, World, build
 from wrong_calls import CASES, Case
 
 from offchain.ports import DispatchFailure
-from tests.real_chain import chain_of
+from tests.support.real_chain import chain_of
 
 
 @dataclass

@@ -17,8 +17,8 @@ from offchain.errors import SubmitRefusal, SubmitRefused
 from offchain.ports import Call, Signer
 from offchain.schema.chain_types._generated_chain import PodPlacement, ReportCheckpoint, calls
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE
-from tests.real_chain import GTY, Chain, chain_of
+from tests.support.chain_records import ANY_RATE
+from tests.support.real_chain import GTY, Chain, chain_of
 
 HOSTS: Final = tuple(from_uri(f"//flood{number}", "ed25519") for number in range(50))
 AHEAD: Final = 8

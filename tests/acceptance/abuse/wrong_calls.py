@@ -37,8 +37,8 @@ from offchain.schema.chain_types._generated_chain import (
     calls,
 )
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE
-from tests.real_chain import by_sudo
+from tests.support.chain_records import ANY_RATE
+from tests.support.real_chain import by_sudo
 
 U128 = 2**128 - 1
 UNKNOWN_LEASE = lease_id(UNKNOWN_TASK, 0, 0)

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pytest
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.session import send
+from offchain.cli.kit.session import send
 from offchain.schema.chain_types._generated_chain import calls
-from tests.real_chain import by_sudo
 from tests.support.local_network import TENANT, Done, Net
+from tests.support.real_chain import by_sudo
 
 START_TIMEOUT_MS: Final = 20_000
 MS_PER_HOUR: Final = 3_600_000

@@ -19,7 +19,7 @@ from offchain.errors import SubmitRefused
 from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ask, hardware
+from tests.support.chain_records import ask, hardware
 from tests.support.local_network import TENANT, Net
 
 PROVIDER, HOST, STRANGER = "//Dave", "//Flooder", "//Nobody"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jobs
 
-from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES
+from node_agent.drivers.port import MAX_LOG_BYTES, MAX_LOG_LINES
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods
 

@@ -16,7 +16,7 @@ from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.terminal_escaping import line
-from tests.chain_records import ask, hardware
+from tests.support.chain_records import ask, hardware
 from tests.support.local_network import PATIENCE, ROOT, TENANT, Net
 
 PROVIDER = "//Eve"

@@ -13,8 +13,8 @@ import pytest
 
 from offchain.devnet import engine
 from offchain.devnet.engine_store import half_removed
-from offchain.devnet.places import Places
-from offchain.devnet.process import Child
+from offchain.devnet.paths import Places
+from offchain.devnet.processes import Child
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
 MENDED = (23, 0, 5)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from tests.support.fast_chain import SLOT_MS
 
 

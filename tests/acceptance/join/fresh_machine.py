@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from offchain.devnet import engine
-from offchain.devnet.places import ROOT, Places
-from offchain.devnet.process import Child
+from offchain.devnet.paths import ROOT, Places
+from offchain.devnet.processes import Child
 
 PATIENCE_S = 240.0
 """Seconds. A limit for a broken machine, not a measure of a good one."""

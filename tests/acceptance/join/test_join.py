@@ -28,7 +28,7 @@ from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import Node
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -37,13 +37,13 @@ from offchain.schema.chain_types.values import compact
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.variables import resolve
-from tests.chain_records import ANY_RATE
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
 from tests.gpu_stub.build import compiler, eight
-from tests.real_chain import GTY, PATIENCE, Chain, connect
+from tests.support.chain_records import ANY_RATE
 from tests.support.fast_chain import fast
 from tests.support.jobs import end_job
+from tests.support.real_chain import GTY, PATIENCE, Chain, connect
 
 REMARK = Call("System", "remark", {"remark": b""})
 ALICE, TENANT = from_uri("//Alice"), from_uri("//Charlie")
@@ -259,14 +259,16 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert len(running) == 1
     bundle = tmp_path / "agent.tar.gz"
     build(bundle)
-    good = changed(bundle, tmp_path / "good.tar.gz", "app/node_agent/cli/status.py", lambda data: data + b"\n# newer\n")
+    good = changed(
+        bundle, tmp_path / "good.tar.gz", "app/offchain/cli/provider/status.py", lambda data: data + b"\n# newer\n"
+    )
     updated = fresh.agent("update", "--digest", good, str(tmp_path / "good.tar.gz"), "--json")
     assert updated.code == 0, updated.out + updated.err
     assert fresh.status()["release"] == good
     broken = changed(
         bundle,
         tmp_path / "broken.tar.gz",
-        "app/node_agent/cli/run.py",
+        "app/offchain/cli/provider/run.py",
         lambda data: data.replace(b"    finish(run_agent", b"    raise SystemExit('broken')\n    finish(run_agent"),
     )
     undone = fresh.agent("update", "--digest", broken, str(tmp_path / "broken.tar.gz"), "--json")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from storm_net import HOUR_MS, Sky, StormNet, sky_of
 
-from offchain.devnet.places import Places
+from offchain.devnet.paths import Places
 from tests.gpu_stub.build import compiler
 
 

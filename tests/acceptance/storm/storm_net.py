@@ -21,17 +21,17 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image, engine, node_rpc, ports
 from offchain.devnet.node import LIMITS, Node
-from offchain.devnet.places import ROOT, Places
-from offchain.devnet.process import Child
+from offchain.devnet.paths import ROOT, Places
+from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from tests.chain_records import ANY_RATE
-from tests.real_chain import PATIENCE, Chain, connect
+from tests.support.chain_records import ANY_RATE
 from tests.support.fast_chain import fast
+from tests.support.real_chain import PATIENCE, Chain, connect
 
 TENANT = from_uri("//Charlie")
 HOUR_MS = 3_600_000

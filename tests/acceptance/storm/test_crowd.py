@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 
 TASKS, HOSTS, SCHEDULERS, KILLED = 150, 4, 4, 2
 """The hosts hold a third of the tasks at once, so that one scheduler is killed after a third and one after two."""

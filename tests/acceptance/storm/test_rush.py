@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 
 TASKS = 100
 

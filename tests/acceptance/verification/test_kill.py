@@ -13,7 +13,7 @@ from verification_world import World, story
 
 from offchain.schema.chain_types._generated_chain import ChallengeOutcome, calls
 from offchain.schema.chain_types._generated_events import VerificationChallengeClosed
-from tests.real_chain import by_sudo
+from tests.support.real_chain import by_sudo
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -36,7 +36,7 @@ from offchain.schema.chain_types._generated_events import (
     VerificationResultsClosed,
     VerificationResultsOpened,
 )
-from tests.chain_records import ANY_RATE
+from tests.support.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 RIGHT, WRONG, ODD = result(1), result(2), result(3)

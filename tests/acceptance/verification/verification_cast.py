@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 GTY = 10**12
 MINUTE_MS = 60_000

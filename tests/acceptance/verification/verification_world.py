@@ -34,8 +34,8 @@ from offchain.schema.chain_types._generated_chain import (
 )
 from offchain.schema.chain_types._generated_events import TasksSubmitted
 from offchain.schema.chain_types.ids import lease_id, task_key
-from tests.chain_records import ANY_RATE, task_spec
-from tests.real_chain import by_sudo, plain
+from tests.support.chain_records import ANY_RATE, task_spec
+from tests.support.real_chain import by_sudo, plain
 
 MANIFEST = b"services: {}"
 JOB = task_spec(

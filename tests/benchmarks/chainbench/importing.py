@@ -21,7 +21,7 @@ from chainbench.blocks import Filled
 from chainbench.node import SLOT_SECONDS, Node, NodeError
 from chainbench.progress import say
 from offchain.devnet import node as local_node
-from offchain.devnet.places import cache_dir
+from offchain.devnet.paths import cache_dir
 from offchain.devnet.release import Binaries
 
 WARM_BLOCKS, MOST_BLOCKS = 3, 15

@@ -47,7 +47,7 @@ from offchain.schema.chain_types._generated_chain import (
     calls,
 )
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE
+from tests.support.chain_records import ANY_RATE
 
 TENANTS = PROVIDERS = 50
 # A stage takes two blocks and each group is at one stage, so that blocks are full with as many groups as this makes.

@@ -28,7 +28,7 @@ from offchain.schema.chain_types._generated_chain import (
     calls,
 )
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE, DOCKER, NO_GPU, ask, placement, task_spec
+from tests.support.chain_records import ANY_RATE, DOCKER, NO_GPU, ask, placement, task_spec
 
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY

@@ -32,7 +32,7 @@ from chainbench.scene import (
 from chainbench.signing import Account
 from offchain.devnet.release import Binaries
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
-from tests.chain_records import ANY_RATE
+from tests.support.chain_records import ANY_RATE
 
 EVENTS = {
     "submit": "Tasks.Submitted",

@@ -16,10 +16,10 @@ import docker
 import docker.errors
 
 from offchain.devnet import engine, node, node_rpc, ports
-from offchain.devnet.keeper import Keeper
-from offchain.devnet.places import ROOT, LocalError, Places
-from offchain.devnet.process import Child
+from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
+from offchain.devnet.supervisor import Keeper
 
 PROVIDER, SCHEDULER, SETTLER = "//Bob", "//Dave", "//Eve"
 PATCH = {

@@ -18,7 +18,7 @@ from faults.net import FaultNet
 from faults.plan import Plan
 from faults.tenant import Judgement, Tenant
 from faults.verdict import Findings, summary
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from offchain.indexer.index import last_block, replayed_digest, stored_digest
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.rows import LeaseRow, TaskRow

@@ -16,7 +16,7 @@ from offchain.adapters.chain.watcher import Watcher, blocks_after
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from offchain.errors import ChainUnreachable
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest

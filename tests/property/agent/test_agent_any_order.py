@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "agent"))
 
 from agent_builders import HOST, a_lease, an_ending
 
-from node_agent.codec import dumps, loads
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.core.values import EndKind, Found, Handle, HostFailure, LeaseStatus, Outcome, Report, TaskKind
+from node_agent.runtime.codec import dumps, loads
 from tests.support.examples import examples
 
 JOB, SERVICE, RENTAL = 1, 2, 3

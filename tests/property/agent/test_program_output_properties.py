@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.access.programs import Replay
+from node_agent.handlers.programs import Replay
 
 PIECES = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.binary(min_size=1, max_size=40)), max_size=60)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
 from offchain.core.values import Layout, Task
-from tests.core_strategies import HOST_IDS, hosts_with, tasks_with
+from tests.support.core_strategies import HOST_IDS, hosts_with, tasks_with
 
 worlds = st.tuples(
     st.sampled_from((3, 5)).flatmap(lambda count: st.tuples(*(hosts_with(name) for name in HOST_IDS[:count]))),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
 from offchain.core.values import GpuRequest, Layout, Task
-from tests.desk_world import gpu_host, job
+from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
 
 KINDS = ((1, 1000, 1), (1, 300, 1), (2, 1000, 1), (0, 0, 2))

@@ -25,7 +25,7 @@ from offchain.core.values import (
     Resources,
     TaskState,
 )
-from tests.core_strategies import (
+from tests.support.core_strategies import (
     PRICES,
     asks,
     carried_out,

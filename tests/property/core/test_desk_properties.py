@@ -14,7 +14,7 @@ from offchain.core.planning.planner import Round
 from offchain.core.rate import rate_per_hour
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Task
-from tests.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
+from tests.support.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
 from tests.support.examples import examples
 
 events = st.lists(

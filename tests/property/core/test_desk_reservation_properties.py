@@ -9,7 +9,7 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.values import Layout, Task
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
 
 LAST_MS = 10**9

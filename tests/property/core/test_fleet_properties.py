@@ -10,7 +10,7 @@ from offchain.core.fleet import rules
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.values import Host, Task
-from tests.core_strategies import HOST_IDS, hosts_with, tasks_with
+from tests.support.core_strategies import HOST_IDS, hosts_with, tasks_with
 
 fleets = st.lists(st.sampled_from(HOST_IDS), unique=True).flatmap(
     lambda names: st.tuples(*(hosts_with(name) for name in names))

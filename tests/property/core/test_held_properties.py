@@ -16,7 +16,7 @@ from offchain.core.planning import held
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import Batch
 from offchain.core.timing.ends import Ends
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
 
 WANT = Want.of(job(0, 1))

@@ -15,8 +15,8 @@ from offchain.core.planning.gates import Gate
 from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from tests.chain_records import escrow
-from tests.desk_world import gpu_host, job
+from tests.support.chain_records import escrow
+from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
 
 BLOCK_MS = 2_000

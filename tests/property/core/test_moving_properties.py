@@ -20,8 +20,8 @@ from offchain.core.values import (
     TaskState,
 )
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ANY_RATE, escrow
-from tests.desk_world import gpu_host, job
+from tests.support.chain_records import ANY_RATE, escrow
+from tests.support.desk_world import gpu_host, job
 
 NOW = 1_000_000
 LIMITS = Limits(poor_ppm=300_000, late_ms=30_000, told_ms=0)

@@ -11,7 +11,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.board import Place
 from offchain.core.planning.planner import Planner
 from offchain.core.values import Host
-from tests.desk_world import gpu_host, job
+from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
 
 GPUS = 3

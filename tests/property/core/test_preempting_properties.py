@@ -13,9 +13,9 @@ from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
 from tests.property.core.test_timing_properties import clusters, shapes
-from tests.queue_samples import OWN
 from tests.support.examples import examples
-from tests.timing_samples import fits, room_of
+from tests.support.queue_samples import OWN
+from tests.support.timing_samples import fits, room_of
 
 NOW = 10_000
 RULES = Rules(notice_ms=10)

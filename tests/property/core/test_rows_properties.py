@@ -19,8 +19,8 @@ from offchain.core.planning import rows as rows_of_points
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.values import GpuRequest, HostStatus, Resources
-from tests.chain_records import ask
-from tests.desk_world import GTY, gpu_host, job
+from tests.support.chain_records import ask
+from tests.support.desk_world import GTY, gpu_host, job
 from tests.support.examples import examples
 
 HOSTS = 6

@@ -22,7 +22,7 @@ from offchain.core.queues.share import dominant_share
 from offchain.core.queues.tree import Queue, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.values import Host, Task
-from tests.core_strategies import HOST_IDS, hosts_with, seeds, tasks_with
+from tests.support.core_strategies import HOST_IDS, hosts_with, seeds, tasks_with
 
 fleets = st.lists(st.sampled_from(HOST_IDS), unique=True).flatmap(
     lambda names: st.tuples(*(hosts_with(name) for name in names))

@@ -14,7 +14,7 @@ from offchain.core.queues.tree import Most, Queue, Tree, tree
 from offchain.core.timing.claims import FOREVER
 from offchain.core.timing.reservations import Reservation
 from offchain.core.values import Host, Task
-from tests.desk_world import MINUTE, gpu_host, job
+from tests.support.desk_world import MINUTE, gpu_host, job
 from tests.support.examples import examples
 
 NOW = 60 * MINUTE

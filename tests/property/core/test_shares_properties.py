@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
 from offchain.core.values import GpuRequest, Task
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
 
 wishes = st.tuples(

@@ -11,7 +11,7 @@ from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Never, Start, earliest
 from tests.property.core.test_timing_properties import LAST, busy, rooms, shapes
 from tests.support.examples import examples
-from tests.timing_samples import most_pods
+from tests.support.timing_samples import most_pods
 
 
 @settings(max_examples=examples(60))

@@ -11,7 +11,7 @@ from offchain.core.starts import starts
 from offchain.core.vacancy import Together, most_of, open_to, released, room
 from offchain.core.values import LeaseState, Task
 from offchain.schema.chain_types.escrow import NEVER, ends_at
-from tests.core_strategies import crowded, snapshots
+from tests.support.core_strategies import crowded, snapshots
 from tests.support.examples import examples
 
 SNAPSHOTS = st.one_of(snapshots(), crowded())

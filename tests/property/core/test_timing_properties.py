@@ -14,7 +14,7 @@ from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting
 from offchain.core.timing.start import Start, earliest
 from tests.support.examples import examples
-from tests.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, room_of
+from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, room_of
 
 MODELS = ("red", "blue")
 LAST = 40

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.core.netprobe import (
+from node_agent.core.network_probe import (
     CLASSES_MBPS,
     KEEP_MS,
     KEEP_PEERS,

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from node_agent.codec import dumps, loads
 from node_agent.metering.core import FIRST_MS, LONGEST_GAP_MS, Counted, Gpu, Metered, Run, Sample, fold
+from node_agent.runtime.codec import dumps, loads
 from offchain.core.receipt import falls
 
 AMOUNTS = st.integers(0, 1 << 50)

@@ -12,8 +12,8 @@ import offchain.core.queues.turn
 from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Queue, tree
-from tests.queue_samples import GPU, TOTALS, Told, claim, fill, holding, take, turn
 from tests.support.examples import examples
+from tests.support.queue_samples import GPU, TOTALS, Told, claim, fill, holding, take, turn
 
 AMOUNTS = (GPU, Amount(1000, 2000, 4000), Amount(4000, 1000, 0), Amount(500, 9000, 500))
 NAMES = ("default", "lab/one", "lab/two", "shop", "nowhere")

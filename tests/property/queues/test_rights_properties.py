@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from offchain.core.queues.amount import NOTHING
 from offchain.core.queues.counted import Counted
 from tests.property.queues.test_queues_properties import ACCOUNTS, AMOUNTS, NAMES, claims, trees
-from tests.queue_samples import TOTALS, Told, holding
 from tests.support.examples import examples
+from tests.support.queue_samples import TOTALS, Told, holding
 
 SAME = 1e-6
 

@@ -7,9 +7,9 @@ import hashlib
 from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake import FakeDriver, FakeEngine
-from node_agent.service import Agent
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.runtime.service import Agent
+from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.host_client import HostClient
@@ -26,7 +26,7 @@ from offchain.schema.chain_types._generated_chain import (
     TaskStateAssigned,
 )
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
+from tests.support.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
 from tests.support.fake_chain import BLOCK_MS, FakeChain
 from tests.support.inline import Inline
 from tests.support.memory_transport import MemoryNetwork

@@ -2,7 +2,7 @@
 
 import pytest
 
-from node_agent import follower
+from node_agent.chain import follower
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from node_agent.access.mounts import KERNEL, hidden_below, mounts_of
-from node_agent.access.ports import PathHidden
+from node_agent.drivers.access_port import PathHidden
+from node_agent.drivers.docker.uncopied_mounts import KERNEL, hidden_below, mounts_of
 
 INSPECTED = {
     "HostConfig": {"Tmpfs": {"/tmp": "size=1M", "/run/": ""}},

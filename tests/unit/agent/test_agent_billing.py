@@ -6,7 +6,6 @@ import pytest
 from agent_builders import a_handle, a_lease, a_service, an_ending
 from test_agent_kinds import CHECK, KILLED, Play, kinds
 
-from node_agent.codec import dumps, loads
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.containers import MAX_KILL_RESTARTS, Stage
@@ -14,6 +13,7 @@ from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TO
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind, Usage
+from node_agent.runtime.codec import dumps, loads
 from offchain.schema.manifest.types import DeliveredFile, Dependency, RestartPolicy
 
 DIGEST = b"d" * 32

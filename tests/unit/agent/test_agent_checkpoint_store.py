@@ -8,10 +8,10 @@ import tarfile
 
 import pytest
 
-from node_agent.checkpoint_store import CheckpointStore, TooLarge
+from node_agent.checkpoints.store import CheckpointStore, TooLarge
 from node_agent.core.checkpoints import Known
-from node_agent.drivers.fake_folders import packed
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.folders import packed
+from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.tar_files import BadArchive
 
 KEY = (7, 0)

@@ -7,15 +7,15 @@ import pytest
 from agent_builders import MANIFEST
 from agent_world import World
 
-from node_agent.checkpoint_store import NoRoom, TooLarge
+from node_agent.checkpoints.store import NoRoom, TooLarge
 from node_agent.core.states import Phase
-from node_agent.drivers.fake import FakeProgram
-from node_agent.drivers.fake_folders import packed
-from node_agent.ports import EngineBusy, FolderRefused
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.folders import packed
+from node_agent.drivers.port import EngineBusy, FolderRefused
 from offchain.adapters.transport.tar_files import BadArchive
 from offchain.schema.chain_types._generated_chain import EndReasonHostLost, PodCheckpoint
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from tests.chain_records import lease, tasks_params
+from tests.support.chain_records import lease, tasks_params
 
 SAVED = MANIFEST.replace(b"duration", b"checkpoint: {path: /ckpt, every: 1m}\n  duration")
 ARCHIVE = packed({"/ckpt/step": b"73"}, "/ckpt")

@@ -8,9 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from node_agent import startup
-from node_agent.__main__ import main
-from node_agent.state_dir import StateDir
+from node_agent.runtime import startup
+from node_agent.runtime.state_dir import StateDir
+from offchain.cli.provider.agent_group import main
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from node_agent.chain_clock import LONG_SILENCE_MS, ChainClock, Silence
+from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, Silence
 
 HOUR_MS = 3_600_000
 START_MS = 1_790_000_000_000

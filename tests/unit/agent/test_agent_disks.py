@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.docker_disks import Place, folder_name, places
+from node_agent.drivers.docker.disks import Place, folder_name, places
 from node_agent.drivers.lease_disks import LEAST_INODES, MIB, SLACK_MIB, SPARE_MIB, geometry, reserve_bytes
 
 ROOT = Path("/var/lib/docker")

@@ -7,8 +7,7 @@ from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 
 from node_agent.core.admission import admit, read_manifest
 from node_agent.core.values import ContainerSpec, EndKind
-from node_agent.drivers.docker_data import Held
-from node_agent.drivers.docker_end import (
+from node_agent.drivers.docker.container_end import (
     Sample,
     event_window,
     parse_ending,
@@ -16,14 +15,15 @@ from node_agent.drivers.docker_end import (
     parse_time_ms,
     told_of_run,
 )
-from node_agent.drivers.docker_spec import (
+from node_agent.drivers.docker.data_volumes import Held
+from node_agent.drivers.docker.seccomp_profile import SECURITY_OPTION
+from node_agent.drivers.docker.spec import (
     Ground,
     container_arguments,
     holder_arguments,
     is_image_fault,
     is_resource_fault,
 )
-from node_agent.drivers.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest.types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from agent_builders import a_service, a_spec
 
-from node_agent.file_store import MAX_SECRET_BYTES, FileStore
+from node_agent.runtime.delivered_files import MAX_SECRET_BYTES, FileStore
 from offchain.schema.manifest.types import DeliveredFile, SshSpec
 
 DATA = b"data"

@@ -9,11 +9,18 @@ import pytest
 from agent_builders import a_service, a_spec
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.command_line import BEFORE, CHECK, command_line, tenants_command, tenants_config, why_refused
-from node_agent.drivers.docker_checks import DockerChecks
-from node_agent.drivers.docker_gate import Gates, is_open, open_gate, program, put_before
-from node_agent.drivers.docker_spec import Ground, container_arguments
-from node_agent.drivers.static_program import elf, is_static
+from node_agent.drivers.docker.command_line import (
+    BEFORE,
+    CHECK,
+    command_line,
+    tenants_command,
+    tenants_config,
+    why_refused,
+)
+from node_agent.drivers.docker.mount_checks import DockerChecks
+from node_agent.drivers.docker.spec import Ground, container_arguments
+from node_agent.drivers.docker.start_gate import Gates, is_open, open_gate, program, put_before
+from node_agent.drivers.docker.static_program import elf, is_static
 from offchain.schema.manifest.types import HealthCheck
 
 

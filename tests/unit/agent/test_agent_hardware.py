@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.cdi import offers_all
-from node_agent.presence import Due, due
-from node_agent.register import hardware_spec
-from node_agent.startup import Settings, check_isolation, probe_hardware
+from node_agent.chain.registration import hardware_spec
+from node_agent.core.presence import Due, due
+from node_agent.drivers.docker.cdi import offers_all
+from node_agent.runtime.startup import Settings, check_isolation, probe_hardware
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, probe
 from node_agent.telemetry.tier import capabilities_of, tier_of
@@ -22,7 +22,7 @@ from offchain.schema.chain_types._generated_chain import (
     HostStatusVerified,
     Tier,
 )
-from tests.chain_records import host_record
+from tests.support.chain_records import host_record
 
 
 def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
@@ -151,12 +151,12 @@ devices:
 def test_cdi_is_announced_where_the_engine_offers_every_gpu_by_it(tmp_path, monkeypatch):
     (tmp_path / "nvidia.yaml").write_text(CDI_FILE)
     (tmp_path / "broken.json").write_text("{")
-    monkeypatch.setattr("node_agent.drivers.cdi.Engine.client", lambda *_: _EngineWithCdi(tmp_path))
+    monkeypatch.setattr("node_agent.drivers.docker.cdi.Engine.client", lambda *_: _EngineWithCdi(tmp_path))
     assert offers_all(None, ["GPU-1", "GPU-2"])
     assert not offers_all(None, ["GPU-1", "GPU-3"])
     assert not offers_all(None, [])
     # An engine that does not read the folder: CDI is switched off.
-    monkeypatch.setattr("node_agent.drivers.cdi.Engine.client", lambda *_: _EngineWithCdi())
+    monkeypatch.setattr("node_agent.drivers.docker.cdi.Engine.client", lambda *_: _EngineWithCdi())
     assert not offers_all(None, ["GPU-1"])
 
 
@@ -190,7 +190,7 @@ def test_a_folder_from_before_shares_hands_out_none(tmp_path):
 @pytest.mark.parametrize("works", [True, False])
 def test_a_sandbox_is_announced_where_a_trial_of_the_runtime_showed_it(tmp_path, monkeypatch, works):
     tried = []
-    monkeypatch.setattr("node_agent.startup.is_sandboxed", lambda *given: tried.append(given) or works)
+    monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *given: tried.append(given) or works)
     settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings).capabilities.sandboxed is works
     assert tried == [(None, "runsc")]
@@ -216,7 +216,7 @@ def test_an_agent_does_not_isolate_pods_less_than_its_host_is_registered_with():
 
 
 def test_a_known_result_of_the_trial_is_not_tried_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("node_agent.startup.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
+    monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
     settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings, sandboxed=True).capabilities.sandboxed
 

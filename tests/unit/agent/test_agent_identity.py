@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
+from node_agent.chain.duplicates import DuplicateAgent, Duplicates, other_agent_block, wait_for_silence
 from node_agent.core.identity import FREE, PAID, IdentityWatch
-from node_agent.duplicates import DuplicateAgent, Duplicates, other_agent_block, wait_for_silence
-from node_agent.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
+from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.ports import Block, BlockRef, Call, ChainEvent, Inclusion
 from offchain.schema.chain_types._generated_chain import HostStatusOnline
-from tests.chain_records import host_record, hosts_params
+from tests.support.chain_records import host_record, hosts_params
 from tests.support.fake_chain import BLOCK_MS, FakeChain
 
 KEY = from_uri("//Bob")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.drivers.command_line import BEFORE
-from node_agent.drivers.image_paths import (
+from node_agent.drivers.docker.command_line import BEFORE
+from node_agent.drivers.docker.image_paths import (
     ENGINE_TARGETS,
     MAX_LOOKS,
     MAX_VOLUMES,

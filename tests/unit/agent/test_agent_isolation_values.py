@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.access.log_lines import LineCutter
-from node_agent.drivers import docker_holder
-from node_agent.drivers.bridges import Strays
-from node_agent.drivers.docker_spec import bridge_name, bridges_of
+from node_agent.drivers.docker import sandbox
+from node_agent.drivers.docker.bridges import Strays
+from node_agent.drivers.docker.spec import bridge_name, bridges_of
 from node_agent.drivers.firewall_rules import POD, THROUGH, name_servers, rules
-from node_agent.log_lines import LineSplitter, merged, named
+from node_agent.handlers.log_filter import LineCutter
+from node_agent.logs.merge import LineSplitter, merged, named
 
 RESOLV = "search x\nnameserver 127.0.0.53\nnameserver 10.1.2.3\nnameserver fe80::1%eth0\nnameserver nonsense\n"
 
@@ -49,15 +49,15 @@ def test_a_bridge_is_a_stray_when_no_network_had_it_in_two_looks():
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_the_holders_image_is_the_same_every_time(architecture):
-    assert docker_holder.image(architecture) == docker_holder.image(architecture)
-    assert docker_holder.program(architecture).startswith(b"\x7fELF")
+    assert sandbox.image(architecture) == sandbox.image(architecture)
+    assert sandbox.program(architecture).startswith(b"\x7fELF")
 
 
 def test_the_holder_does_nothing_until_it_is_killed(tmp_path):
-    if not docker_holder.supports(platform.machine()):
+    if not sandbox.supports(platform.machine()):
         pytest.skip(f"no holder for {platform.machine()}")
     path = tmp_path / "hold"
-    path.write_bytes(docker_holder.program(platform.machine()))
+    path.write_bytes(sandbox.program(platform.machine()))
     path.chmod(0o700)
     with subprocess.Popen([path]) as process:
         # Stopped and continued, as a debugger would: it goes on waiting.

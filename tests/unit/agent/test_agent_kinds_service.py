@@ -10,10 +10,10 @@ from test_agent_service import settle
 
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake import FakeProgram
-from node_agent.log_store import LogKey
-from node_agent.ports import ImageCannotRun
-from node_agent.state_dir import StateDir
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.port import ImageCannotRun
+from node_agent.logs.store import LogKey
+from node_agent.runtime.state_dir import StateDir
 from offchain.schema.chain_types._generated_chain import (
     EndReasonDataMoved,
     LeaseStateActive,

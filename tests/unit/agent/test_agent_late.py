@@ -7,23 +7,23 @@ import pytest
 from agent_builders import MANIFEST, Player, a_lease, a_pod
 from agent_world import World
 
-from node_agent.chain_view import start_by_ms
+from node_agent.chain.records import start_by_ms
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake import FakeProgram
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.images.book import ImageBook
 from node_agent.images.fake import FakeImages
 from node_agent.images.late import STALLED_MS, cause, progress_text
 from node_agent.images.logins import Access
 from node_agent.images.store import MAX_PULLS, ImageStore
-from node_agent.ports import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
-from node_agent.start_notes import StartNotes
+from node_agent.logs.start_notes import StartNotes
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
-from tests.chain_records import tasks_params
+from tests.support.chain_records import tasks_params
 
 START_BY = 50_000
 IMAGE = "demo/shell@sha256:" + "1" * 64

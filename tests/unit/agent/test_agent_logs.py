@@ -6,11 +6,12 @@ import tracemalloc
 
 import pytest
 
-from node_agent import log_store, pod_notes
-from node_agent.drivers import hose as hoses
-from node_agent.drivers.hose import Hose
-from node_agent.log_store import LogKey, LogStore
-from node_agent.pod_notes import Woven
+from node_agent.drivers.docker import stream_reader as hoses
+from node_agent.drivers.docker.stream_reader import Hose
+from node_agent.logs import pod_notes
+from node_agent.logs import store as log_store
+from node_agent.logs.pod_notes import Woven
+from node_agent.logs.store import LogKey, LogStore
 
 KEY = LogKey(7, 1_000)
 

@@ -7,15 +7,15 @@ import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake import FakeDriver, FakeProgram
-from node_agent.metering.answers import ReceiptAnswers
+from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.port import EngineUnreachable
+from node_agent.handlers.receipt_requests import ReceiptAnswers
 from node_agent.metering.core import Gpu
 from node_agent.metering.fake import CPU_US, FakeGauge
 from node_agent.metering.meter import FRESH_S, Meter, machine_moment
 from node_agent.metering.ports import Moment
-from node_agent.ports import EngineUnreachable
-from node_agent.service import Agent
-from node_agent.state_dir import StateDir
+from node_agent.runtime.service import Agent
+from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostRefused
@@ -25,7 +25,7 @@ from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ReceiptArgs
 from offchain.schema.protocol.receipt import SignedReceipt
 from offchain.services import receipts
-from tests.chain_records import escrow
+from tests.support.chain_records import escrow
 
 FRIEND = from_uri("//Bob")
 RATE = 3_600_000

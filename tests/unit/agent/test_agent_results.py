@@ -2,8 +2,8 @@
 
 from nacl.public import PrivateKey, SealedBox
 
-from node_agent.ports import Collected
-from node_agent.runner import sealed
+from node_agent.drivers.port import Collected
+from node_agent.runtime.runner import sealed
 from offchain.schema.manifest.types import ResultSpec
 
 

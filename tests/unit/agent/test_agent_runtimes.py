@@ -11,9 +11,9 @@ from agent_builders import HOST, MANIFEST, a_lease
 
 from node_agent.core.admission import Unfit, admit, read_manifest
 from node_agent.core.values import HostFailure, PodSpec
-from node_agent.drivers.docker_spec import Ground, container_arguments, holder_arguments
-from node_agent.drivers.runtimes import Isolation, Runtime, choose, isolation_of, offers
-from node_agent.drivers.sandbox_trial import program, try_out, usable
+from node_agent.drivers.docker.runtimes import Isolation, Runtime, choose, isolation_of, offers
+from node_agent.drivers.docker.sandbox_trial import program, try_out, usable
+from node_agent.drivers.docker.spec import Ground, container_arguments, holder_arguments
 
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=host"]}
 RUNTIMES = {

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 
-from node_agent.drivers.seccomp_profile import SECURITY_OPTION, profile
+from node_agent.drivers.docker.seccomp_profile import SECURITY_OPTION, profile
 
 FORBIDDEN = """add_key bpf chroot clock_settime delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick
 init_module io_uring_enter io_uring_register io_uring_setup iopl ioperm kcmp kexec_file_load kexec_load keyctl mbind

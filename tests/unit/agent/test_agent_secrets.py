@@ -5,10 +5,10 @@ import logging
 import pytest
 from agent_world import World
 
-from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.core.states import Phase
-from node_agent.drivers.fake import FakeProgram
-from node_agent.service import Agent
+from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.runtime.service import Agent
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import LeaseStateActive
 from offchain.schema.protocol.operations import ExecArgs

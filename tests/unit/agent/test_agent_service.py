@@ -9,16 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from agent_world import HARDWARE, TENANT, World
 
-from node_agent import runner, sender
-from node_agent.chain_clock import LONG_SILENCE_MS
+from node_agent.chain import reports
+from node_agent.chain.clock import LONG_SILENCE_MS
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake import FakeDriver, FakeProgram
-from node_agent.log_store import LogKey
-from node_agent.ports import Collected, ImageUnavailable
-from node_agent.service import check_devices
-from node_agent.state_dir import KEEP_S, StateDir
+from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.port import Collected, ImageUnavailable
+from node_agent.logs.store import LogKey
+from node_agent.runtime import runner
+from node_agent.runtime.service import check_devices
+from node_agent.runtime.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.host_client import HostClient
@@ -368,7 +369,7 @@ async def test_a_result_that_is_too_large_fails_a_job_that_else_ended_well(world
 
 
 async def test_a_report_that_cannot_be_stored_is_sent_when_there_is_space(world, monkeypatch):
-    monkeypatch.setattr(sender, "STUCK_PAUSE_S", 0)
+    monkeypatch.setattr(reports, "STUCK_PAUSE_S", 0)
     async with world.agent() as agent:
         outbox, full = agent._outbox, True
         submit = outbox.submit

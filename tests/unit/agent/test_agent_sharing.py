@@ -8,7 +8,7 @@ from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import Found, HostFailure, Outcome, Report
-from node_agent.drivers.docker_spec import environment
+from node_agent.drivers.docker.spec import environment
 
 WHOLE = MANIFEST.replace(
     b"pids: 32}",

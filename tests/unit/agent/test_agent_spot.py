@@ -7,18 +7,18 @@ from agent_builders import HOST, MANIFEST, a_handle, a_lease
 from agent_world import World
 from test_agent_kinds_service import RENTAL
 
+from node_agent.chain.follower import REREAD_EVERY_BLOCKS
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
+from node_agent.core.preemption_notice import notice
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import Found
-from node_agent.drivers.fake import FakeProgram
-from node_agent.follower import REREAD_EVERY_BLOCKS
-from node_agent.notice import notice
+from node_agent.drivers.fake.driver import FakeProgram
 from offchain.schema.chain_types._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_parts
-from tests.chain_records import tasks_params
+from tests.support.chain_records import tasks_params
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")
 MOVES = MANIFEST.replace(b"duration", b"survival: move\n  duration")

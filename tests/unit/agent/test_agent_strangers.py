@@ -9,15 +9,15 @@ import os
 import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
-from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.core.states import Phase
-from node_agent.drivers.fake import FakeDriver, FakeProgram
-from node_agent.metering.answers import ReceiptAnswers
+from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.handlers.receipt_requests import ReceiptAnswers
 from node_agent.metering.fake import FakeGauge
 from node_agent.metering.meter import Meter
 from node_agent.metering.ports import Moment
-from node_agent.service import Agent
-from node_agent.state_dir import StateDir
+from node_agent.runtime.service import Agent
+from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.peer import Peer
@@ -52,7 +52,7 @@ from offchain.schema.protocol.operations import (
     op_of,
 )
 from offchain.schema.protocol.snapshots import Act
-from tests.chain_records import host_record, lease, task_spec
+from tests.support.chain_records import host_record, lease, task_spec
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
 ASKED = [

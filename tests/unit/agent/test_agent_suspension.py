@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from node_agent.__main__ import main
-from node_agent.beacon import Running
-from node_agent.cli import life
-from node_agent.cli.host_view import HostView
-from node_agent.cli.status import ReleaseView, plain, text
-from node_agent.state_dir import StateDir
-from node_agent.suspension import SuspensionLog
+from node_agent.chain.suspension import SuspensionLog
+from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.status_file import Running
 from offchain.adapters.keys.signer import from_uri
+from offchain.cli.provider import host_lifecycle
+from offchain.cli.provider.agent_group import main
+from offchain.cli.provider.host_view import HostView
+from offchain.cli.provider.status import ReleaseView, plain, text
 from offchain.schema.chain_types import _generated_chain as gen
-from tests.chain_records import GTY, host_record, hosts_params
+from tests.support.chain_records import GTY, host_record, hosts_params
 from tests.support.fake_chain import FakeChain
 
 PROVIDER = from_uri("//Bob").address
@@ -35,7 +35,7 @@ def record(status=SLASHED, **changes):
 
 @pytest.fixture
 def logged(caplog):
-    caplog.set_level(logging.INFO, logger="node_agent.suspension")
+    caplog.set_level(logging.INFO, logger="node_agent.chain.suspension")
     return caplog
 
 
@@ -169,7 +169,7 @@ def top_up(tmp_path: Path, monkeypatch):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-        monkeypatch.setattr(life, "reached", reached)
+        monkeypatch.setattr(host_lifecycle, "reached", reached)
         arguments = ["top-up", "--state", str(folder), "--provider", "//Bob", "--json", *arguments]
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 0, done.output

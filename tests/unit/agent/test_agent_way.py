@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_agent_kinds_service import POD
 
-from node_agent.access.fake import FakeAccess, FakePod
-from node_agent.access.log_lines import MAX_LINE, LineCutter, Tail, since, stamp, stamp_of_ms
-from node_agent.answers import may_act
 from node_agent.core.states import Phase
-from node_agent.drivers.fake import FakeProgram
-from node_agent.service import Agent
+from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.handlers.host_requests import may_act
+from node_agent.handlers.log_filter import MAX_LINE, LineCutter, Tail, since, stamp, stamp_of_ms
+from node_agent.runtime.service import Agent
 from offchain.adapters.keys.sealed_box import seal_to_host
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.port import HostRefused

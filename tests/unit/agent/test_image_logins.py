@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 from agent_builders import a_service, a_spec
 
-from node_agent.codec import dumps, loads
 from node_agent.core.values import PodSpec
-from node_agent.file_store import FileStore
 from node_agent.images import logins
 from node_agent.images.decide import MAX_ACCOUNTS, Held, accounts_after, may_use
 from node_agent.images.logins import MAX_LOGIN_BYTES, Access, Claims, Login, parse_login, unproven
+from node_agent.runtime.codec import dumps, loads
+from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, ImageRef, RegistryLogin
 
 DIGEST = "sha256:" + "ab" * 32

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
-from node_agent import machine_lock
-from node_agent.machine_lock import MachineLock
+from node_agent.runtime import machine_lock
+from node_agent.runtime.machine_lock import MachineLock
 from offchain.errors import OurError
 
 
@@ -43,7 +43,7 @@ async def test_a_second_agent_is_refused_and_the_first_one_reports_it(host, capl
 async def test_the_lock_goes_with_a_killed_process(host):
     code = f"""
 import asyncio, sys
-from node_agent.machine_lock import MachineLock
+from node_agent.runtime.machine_lock import MachineLock
 async def hold():
     with MachineLock({host!r}):
         print("held", flush=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from node_agent.cli.signing import until
+from offchain.cli.provider.signing import until
 from tests.support.fake_chain import FakeChain
 
 

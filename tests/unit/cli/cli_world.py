@@ -16,11 +16,11 @@ import pytest
 
 from offchain.adapters.keys import signer
 from offchain.cli import main as cli
-from offchain.cli import session
+from offchain.cli.kit import session
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import GTY, Tasks, ask, device, escrow, host_record, hosts_params, lease, tasks_params
+from tests.support.chain_records import GTY, Tasks, ask, device, escrow, host_record, hosts_params, lease, tasks_params
 from tests.support.fake_chain import FakeChain
 
 CHARLIE = signer.from_uri("//Charlie").address
@@ -217,17 +217,17 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
             yield found
 
     for name in (
-        "cmd_service",
-        "cmd_submit",
-        "cmd_task",
-        "acting",
-        "cmd_task_why",
-        "cmd_usage",
-        "cmd_host",
-        "cmd_account",
-        "cmd_doctor",
-        "cmd_chain",
-        "updating",
+        "tenant.service",
+        "tenant.submit",
+        "tenant.task",
+        "tenant.task_actions",
+        "tenant.task_why",
+        "tenant.usage",
+        "provider.host",
+        "tenant.account",
+        "operator.doctor",
+        "operator.chain",
+        "tenant.service_update",
     ):
         monkeypatch.setattr(f"offchain.cli.{name}.connected", connected)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cli_world import CHARLIE, World
 
-from offchain.cli import accounts
-from offchain.cli.failures import CliError
+from offchain.cli.kit import accounts
+from offchain.cli.kit.failures import CliError
 
 PHRASE = "bottom drive obey lake curtain smoke basket hold race lonely fit walk"
 

@@ -10,15 +10,15 @@ import pytest
 from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.failures import CliError
-from offchain.cli.inspect import Story, host_story, lease_story, task_story
-from offchain.cli.story import Bill, event_text, state_after
+from offchain.cli.kit.event_text import Bill, event_text, state_after
+from offchain.cli.kit.failures import CliError
+from offchain.cli.operator.inspect import Story, host_story, lease_story, task_story
 from offchain.errors import BadReply
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as typed_events
 from offchain.schema.chain_types.ids import lease_id, task_key, tasks_of_event
-from tests.chain_records import Tasks, host_record, task_spec
+from tests.support.chain_records import Tasks, host_record, task_spec
 from tests.support.fake_chain import FakeChain
 
 ANYBODY = from_uri("//Dave")

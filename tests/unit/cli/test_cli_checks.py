@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, HOST, MANIFEST, Pallets, World, the_host
 
-from tests.chain_records import DOCKER, device, tasks_params
+from tests.support.chain_records import DOCKER, device, tasks_params
 
 HALF = MANIFEST.replace("  price:", "  gpu: {share: 50%}\n  price:")
 

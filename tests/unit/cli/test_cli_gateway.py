@@ -13,11 +13,11 @@ from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.gateway import ByGateways
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.routing import Reach
-from offchain.cli import cmd_task
+from offchain.cli.tenant import task as task_commands
 from offchain.gateway.service import Gateway
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.gateway import parse_gateway
-from tests.chain_records import Tasks, task_spec
+from tests.support.chain_records import Tasks, task_spec
 
 KEY = Ed25519Signer(b"gateway" + bytes(25))
 
@@ -63,8 +63,8 @@ def task(world):
 @pytest.fixture
 def hidden(world, task, tmp_path, monkeypatch):
     assert task == 0
-    for module in ("hostlink", "cmd_deliver"):
-        monkeypatch.setattr(f"offchain.cli.{module}.connected", cmd_task.connected)
+    for module in ("kit.host_connection", "tenant.deliver"):
+        monkeypatch.setattr(f"offchain.cli.{module}.connected", task_commands.connected)
     with HiddenHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         yield made
 

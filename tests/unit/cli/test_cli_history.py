@@ -7,7 +7,7 @@ import pytest
 from offchain.cli import main as cli
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index
-from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
+from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
 
 
 @pytest.fixture(scope="module")

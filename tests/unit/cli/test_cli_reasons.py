@@ -4,10 +4,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from offchain.cli.start_notes import notes_in
-from offchain.cli.story import event_text
-from offchain.cli.views import LeaseView, TaskView
-from offchain.cli.waiting import Waited, waiting_text
+from offchain.cli.kit.event_text import event_text
+from offchain.cli.kit.views import LeaseView, TaskView
+from offchain.cli.tenant.start_conditions import Waited, waiting_text
+from offchain.cli.tenant.start_notes import notes_in
 from offchain.ports import ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from offchain.cli.main import main
-from tests.replay_samples import NODES_CSV, PODS_CSV
+from tests.support.replay_samples import NODES_CSV, PODS_CSV
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")

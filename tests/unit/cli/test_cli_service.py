@@ -13,8 +13,8 @@ from cli_world import CHARLIE, World, install
 
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services import ways
-from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
+from offchain.services import host_connections
+from tests.support.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 
 WHO = ("--account", "//Charlie")
 
@@ -39,7 +39,7 @@ class Live(ServiceWorld):
             return await produce(*args, **options)
 
         monkeypatch.setattr(self.chain, "produce", passing)
-        monkeypatch.setattr(ways, "open_host", self._open)
+        monkeypatch.setattr(host_connections, "open_host", self._open)
         world.chain = self.chain
         install(monkeypatch, self.chain)
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from offchain.cli.main import main
-from tests.placing_samples import NODES_CSV, PODS_CSV
+from tests.support.placing_samples import NODES_CSV, PODS_CSV
 
 
 @pytest.fixture

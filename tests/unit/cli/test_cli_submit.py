@@ -12,12 +12,12 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
-from offchain.cli import follow, outlooks
+from offchain.cli.tenant import follow, outlooks
 from offchain.core.leaving import Leaving
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
-from tests.chain_records import NO_GPU, Tasks, device, lease, task_spec
+from tests.support.chain_records import NO_GPU, Tasks, device, lease, task_spec
 
 OTHER_HOST = signer.from_uri("//OtherHost").address
 

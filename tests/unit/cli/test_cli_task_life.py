@@ -12,7 +12,7 @@ from cli_world import CHARLIE, GTY, HOST, World
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import Tasks, ask, escrow, lease, task_spec
+from tests.support.chain_records import Tasks, ask, escrow, lease, task_spec
 
 WHO = ("--account", "//Charlie")
 KEPT = {"lease": lease_id(0, 0, 0), "ms": 2_592_000_000}

@@ -11,7 +11,7 @@ from offchain.adapters.keys import signer
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import GTY, Tasks, lease, placement, task_spec
+from tests.support.chain_records import GTY, Tasks, lease, placement, task_spec
 
 WHO = ("--account", "//Charlie")
 HERE = signer.from_uri("//Here").address

@@ -19,9 +19,9 @@ from offchain.indexer.database import open_index
 from offchain.indexer.index import Index
 from offchain.indexer.plain import unpack
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services.recorder import Answer, Recorder
-from tests.chain_records import Tasks, lease, placement, task_spec
-from tests.history_blocks import History
+from offchain.services.decision_recorder import Answer, Recorder
+from tests.support.chain_records import Tasks, lease, placement, task_spec
+from tests.support.history_blocks import History
 
 
 @pytest.fixture

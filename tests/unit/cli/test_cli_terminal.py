@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from cli_world import HOST, Pallets, World, the_host
 
-from node_agent.config import MAX_REGION_BYTES
+from node_agent.runtime.config import MAX_REGION_BYTES
 from offchain.schema.terminal_escaping import line
-from tests.chain_records import device
+from tests.support.chain_records import device
 
 ATTACK = "\x1b[2J\x9b6n\u202e\u200b\nOK"
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")

@@ -12,10 +12,10 @@ import pytest
 from cli_world import producing
 
 from offchain.adapters.keys import signer as keys
-from offchain.cli import upgrade_chain
-from offchain.cli.failures import CliError
-from offchain.cli.network import Network
-from offchain.cli.upgrade_chain import Upgrade, read_runtime, upgrade
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.network import Network
+from offchain.cli.operator import upgrade_chain
+from offchain.cli.operator.upgrade_chain import Upgrade, read_runtime, upgrade
 from offchain.ports import Call
 from tests.support.fake_chain import FakeChain
 

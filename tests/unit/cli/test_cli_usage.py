@@ -12,12 +12,12 @@ import pytest
 from cli_world import CHARLIE, GTY, HOST, World
 
 from offchain.adapters.keys import signer
-from offchain.cli import cmd_usage
+from offchain.cli.tenant import usage
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.receipt import Countersignature, Receipt, SignedReceipt, Totals
 from offchain.schema.protocol.receipt_bill import running_bill
-from tests.chain_records import Tasks, escrow, lease, task_spec
+from tests.support.chain_records import Tasks, escrow, lease, task_spec
 
 WHO = ("--account", "//Charlie")
 HOST_KEY = signer.from_uri("//Host", "ed25519")
@@ -77,7 +77,7 @@ def host(world: World, monkeypatch: pytest.MonkeyPatch) -> Host:
     async def host_of(*_: object) -> AsyncIterator[Host]:
         yield found
 
-    monkeypatch.setattr(cmd_usage, "host_of", host_of)
+    monkeypatch.setattr(usage, "host_of", host_of)
     tasks = Tasks(world.chain)
     tasks.submit(CHARLIE, task_spec(kind=gen.TaskKind.SERVICE, pods_max=2), now=OPENED)
     held = escrow(deposit=10 * GTY, rate_per_hour=GTY, since=STARTED)

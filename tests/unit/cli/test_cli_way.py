@@ -15,22 +15,23 @@ from pathlib import Path
 import cli_world
 import pytest
 
-from node_agent.access.fake import FakeAccess, FakePod
-from node_agent.access.handlers import Access
-from node_agent.access.resumed import send_from
+from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.handlers.pod_requests import Access
+from node_agent.handlers.resumable import send_from
 from offchain.adapters.keys import sealed_box
 from offchain.adapters.keys.signer import from_uri, ss58_decode, verify
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.port import refused
-from offchain.cli import accounts, cmd_forward, cmd_task, terminal
-from offchain.cli.cmd_cp import size_text
-from offchain.cli.terminal import Escape
+from offchain.cli.kit import accounts, terminal
+from offchain.cli.kit.terminal import Escape
+from offchain.cli.tenant import forward, task
+from offchain.cli.tenant.cp import size_text
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code, Op, endpoint_text
 from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
-from tests.chain_records import Tasks, task_spec
+from tests.support.chain_records import Tasks, task_spec
 
 HOST = from_uri("//Host", "ed25519")
 CHARLIE = ("--account", "//Charlie")
@@ -148,8 +149,8 @@ class RealHost:
 
 @pytest.fixture
 def host(world, tmp_path, monkeypatch):
-    for module in ("hostlink", "cmd_deliver"):
-        monkeypatch.setattr(f"offchain.cli.{module}.connected", cmd_task.connected)
+    for module in ("kit.host_connection", "tenant.deliver"):
+        monkeypatch.setattr(f"offchain.cli.{module}.connected", task.connected)
     with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
         tasks = Tasks(world.chain)
@@ -390,7 +391,7 @@ def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
         users.append(threading.Thread(target=work))
         users[0].start()
 
-    monkeypatch.setattr(cmd_forward, "emit", use)
+    monkeypatch.setattr(forward, "emit", use)
     status, _, err = world.run("forward", "0", "0:80", *CHARLIE, "--json")
     users[0].join()  # the command may end before its user has seen that
     assert results == [b"HELLO", b""]
@@ -494,7 +495,7 @@ def test_a_sealed_result_is_opened_by_its_key(world, monkeypatch):
     async def fetch(*_args):
         return sealed
 
-    monkeypatch.setattr(cmd_task, "fetch_result", fetch)
+    monkeypatch.setattr(task, "fetch_result", fetch)
     tasks = Tasks(world.chain)
     tasks.submit(cli_world.CHARLIE, task_spec(), now=1)
     tasks.change(0, state=gen.TaskStateReported(), leases=(cli_world.the_lease(0, data=sealed),))

@@ -18,11 +18,11 @@ import pytest
 
 from offchain.devnet import demo_image, engine, ports, up
 from offchain.devnet.__main__ import main as local_main
-from offchain.devnet.keeper import Keeper
 from offchain.devnet.network import clean
-from offchain.devnet.places import LocalError, Places
-from offchain.devnet.process import Child, end, read_record, start_time, write_record
+from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.processes import Child, end, read_record, start_time, write_record
 from offchain.devnet.release import binaries
+from offchain.devnet.supervisor import Keeper
 
 
 def child(folder: Path, code: str, name: str = "part") -> Child:

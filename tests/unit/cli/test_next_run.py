@@ -9,11 +9,11 @@ import cli_world
 import pytest
 from cli_world import CHARLIE, HOST, make_chain, producing
 
-from offchain.cli.next_run import next_run
-from offchain.cli.views import LeaseView, read_task
+from offchain.cli.kit.views import LeaseView, read_task
+from offchain.cli.tenant.follow_pod import next_run
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import Tasks, lease, task_spec
+from tests.support.chain_records import Tasks, lease, task_spec
 
 OTHER = cli_world.BOB
 TOLD = gen.Preemption(wanting=9, ends_at=5)

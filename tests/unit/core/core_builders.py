@@ -23,7 +23,7 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
-from tests.chain_records import DOCKER, ask, escrow, placement
+from tests.support.chain_records import DOCKER, ask, escrow, placement
 
 GTY = 10**12
 PERIODS = Periods(

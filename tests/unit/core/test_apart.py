@@ -70,7 +70,7 @@ def test_what_has_no_room_beside_the_others_goes_to_the_next_best():
 def test_where_packed_pods_would_be_too_dear_they_go_elsewhere():
     # By the columns it fits on the first: only the exact rule sees what the accepted device costs there.
     from offchain.schema.chain_types._generated_chain import GpuPrice  # noqa: PLC0415
-    from tests.chain_records import ask  # noqa: PLC0415
+    from tests.support.chain_records import ask  # noqa: PLC0415
 
     mixed = ask(gpu_per_hour=10**15, gpu=(GpuPrice(b"T4", 0),))
     first = host("a", devices=(gpu(model=b"T4"), gpu(model=b"T4"), gpu(), gpu()), ask=mixed)

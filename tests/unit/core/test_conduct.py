@@ -18,7 +18,7 @@ from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
 from offchain.core.fleet.want import Want
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import placement
+from tests.support.chain_records import placement
 
 LEASE = lease_id(7, 0, 0)
 RUNNING = task(7, lease(LEASE, created_at=100, state=LeaseState.ACTIVE), state=TaskState.RUNNING, manifest=b"m")

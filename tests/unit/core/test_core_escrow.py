@@ -9,7 +9,7 @@ import pytest
 
 from offchain.core.values import BillingUnit
 from offchain.schema.chain_types.escrow import billed_ms, depletes_at, ends_at, owed_by
-from tests.chain_records import escrow
+from tests.support.chain_records import escrow
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "escrow.json").read_text(encoding="utf-8"))["escrow"]
 COINS = ("deposit", "rate_per_hour", "accrued", "paid")

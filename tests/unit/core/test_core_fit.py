@@ -8,7 +8,7 @@ from core_builders import ANYWHERE, GTY, gpu, host, pod, wants
 from offchain.core import fit as rule
 from offchain.core.fit import Fit, Misfit, first_devices, take
 from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
-from tests.chain_records import NOTHING, ask, placement
+from tests.support.chain_records import NOTHING, ask, placement
 
 PRICE = 100 * GTY
 TENANT = "5Tenant"

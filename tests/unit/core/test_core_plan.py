@@ -6,7 +6,7 @@ from offchain.core.fit import Misfit
 from offchain.core.planning.most import MOST_TASKS
 from offchain.core.planning.once import plan
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
-from tests.chain_records import placement
+from tests.support.chain_records import placement
 
 SMALL = Capacity(1000, 1024, 1)
 SEED = b"seed"

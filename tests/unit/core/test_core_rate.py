@@ -16,7 +16,7 @@ from offchain.core.rate import (
 )
 from offchain.core.values import BillingUnit
 from offchain.schema.chain_types._generated_chain import GpuPrice
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 ONLY_GPUS = pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2))
 TWO_MODELS = (gpu(model=b"A100"), gpu(model=b"T4"))

@@ -15,7 +15,7 @@ from offchain.core.settle import (
     due,
 )
 from offchain.core.values import HostStatus, LeaseState, Preemption, TaskKind, TaskState
-from tests.chain_records import escrow
+from tests.support.chain_records import escrow
 
 ALIVE = host(last_heartbeat=10**9)
 

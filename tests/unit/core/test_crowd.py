@@ -10,7 +10,7 @@ import pytest
 from core_builders import gpu, host, pod, task, wants
 
 from offchain.core.values import Capacity
-from tests.crowd_sim import IDLE, LOADED, Crowd
+from tests.support.crowd_sim import IDLE, LOADED, Crowd
 
 RUN_MS = 4_000
 

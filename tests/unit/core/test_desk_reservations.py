@@ -9,8 +9,8 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
-from tests.chain_records import escrow
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.chain_records import escrow
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 
 
 def world(*hosts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from offchain.core.planning.desk import Desk
 from offchain.core.timing.claims import FOREVER
-from tests.desk_world import gpu_host, job
+from tests.support.desk_world import gpu_host, job
 
 NOW = 1000
 

@@ -12,7 +12,7 @@ from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, HostStatus
 from offchain.schema.protocol.decisions import Standing
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 ONE = Capacity(1000, 1024, 1)
 

@@ -9,7 +9,7 @@ from offchain.core.leaving import leaving
 from offchain.core.queues.tree import Queue, tree
 from offchain.core.values import LeaseState, Preemption, TaskState
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import escrow
+from tests.support.chain_records import escrow
 
 ONE_GPU = pod(cpu_milli=1, memory_mib=1, disk_gib=0, gpus=wants())
 LABS = tree((Queue("day"), Queue("night")))

@@ -8,7 +8,7 @@ from offchain.core.fit import Misfit
 from offchain.core.outlook import outlook
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import ask, escrow
+from tests.support.chain_records import ask, escrow
 
 FULL = Capacity(0, 0, 0)
 ONE = Capacity(1000, 1024, 1)

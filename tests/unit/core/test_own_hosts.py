@@ -8,7 +8,7 @@ import pytest
 from core_builders import GTY, gpu, host, pod, task, wants
 
 from offchain.core.planning.desk import Desk
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 MINE = "me"
 """The account of the scheduler, and of its own hosts."""

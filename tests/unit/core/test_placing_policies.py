@@ -10,7 +10,7 @@ from offchain.core.placing.names import POLICIES
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.worth import Worth
-from tests.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
+from tests.support.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
 
 
 def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):

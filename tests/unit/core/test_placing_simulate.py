@@ -9,7 +9,7 @@ from offchain.core.placing.filling import MARKS, arrivals
 from offchain.core.placing.rehearsal import prepare
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 from offchain.core.placing.simulate import simulate
-from tests.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE, cluster
+from tests.support.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE, cluster
 
 
 class Clock:

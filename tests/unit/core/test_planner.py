@@ -9,7 +9,7 @@ from offchain.core.planning.once import InTurn
 from offchain.core.planning.planner import Planner
 from offchain.core.values import Capacity, HostStatus, PodPlacement
 from offchain.schema.chain_types._generated_chain import GpuPrice
-from tests.chain_records import ask, placement
+from tests.support.chain_records import ask, placement
 
 SEED = b"seed"
 ONE = Capacity(1000, 1024, 1)

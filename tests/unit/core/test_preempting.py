@@ -16,8 +16,8 @@ from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting, reserve
-from tests.queue_samples import OWN
-from tests.timing_samples import GPU, HALF, PAIR, gpus
+from tests.support.queue_samples import OWN
+from tests.support.timing_samples import GPU, HALF, PAIR, gpus
 
 TENTH = Shape(1, 1, 1, 100)
 NOW = 100 * MINUTE

@@ -13,10 +13,10 @@ from offchain.core.preempting.asking import Queues, victims
 from offchain.core.preempting.rules import MINUTE, Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
-from tests.chain_records import escrow
-from tests.desk_world import gpu_host, job
-from tests.queue_samples import OWN, turn
-from tests.timing_samples import GPU, gpus
+from tests.support.chain_records import escrow
+from tests.support.desk_world import gpu_host, job
+from tests.support.queue_samples import OWN, turn
+from tests.support.timing_samples import GPU, gpus
 
 NOW = 100 * MINUTE
 

@@ -28,7 +28,7 @@ from offchain.core.replay.replay import replay
 from offchain.core.replay.reserved import Reserved
 from offchain.core.replay.series import MOST_SAMPLES, Series, State
 from offchain.core.replay.simulate import simulate
-from tests.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
+from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
 
 
 def run(trace, order=lambda _: Fifo(), hosts=(HOST,), backfill=None, prices=None):

@@ -6,7 +6,7 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.placing.traces import TraceError
 from offchain.core.replay.pace import at_load, drawn, load_percent
 from offchain.core.replay.trace import ACCOUNTS, made_up, recorded
-from tests.replay_samples import BY_HAND, HALF, ONE, PODS_CSV, trace
+from tests.support.replay_samples import BY_HAND, HALF, ONE, PODS_CSV, trace
 
 HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,"
 HOUR_MS = 3_600_000

@@ -13,7 +13,7 @@ from offchain.core.planning.desk import Desk
 from offchain.core.preempting.who import may_ask
 from offchain.core.timing.claims import FOREVER
 from offchain.core.values import GpuRequest, Host, Task
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 
 
 def share(number: int, account: str, percent: int = 25, *, pods: int = 1, **changes: object) -> Task:

@@ -11,7 +11,7 @@ from offchain.core.starts import Starts
 from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption, Task, TaskKind, TaskState
 from offchain.schema.chain_types.escrow import NEVER
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import escrow, placement
+from tests.support.chain_records import escrow, placement
 
 ONE = Capacity(1000, 1024, 1)
 FULL = Capacity(0, 0, 0)

@@ -9,7 +9,7 @@ from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
-from tests.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, running
+from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, running
 
 CORE = Shape(1000, 0)
 

@@ -7,7 +7,7 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Never, Start, earliest
-from tests.timing_samples import GPU, HALF, PAIR, gpus, lease, running
+from tests.support.timing_samples import GPU, HALF, PAIR, gpus, lease, running
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 

@@ -9,7 +9,7 @@ import pytest
 from offchain.core.planning.desk import Desk
 from offchain.core.timing.windows import Window
 from offchain.core.timing.windows_text import WindowsError, parse_windows
-from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.desk_world import MINUTE, World, gpu_host, job
 
 ROOT = Path(__file__).resolve().parents[3]
 FINE = "reservations:\n  a:\n    from: 2026-12-01T08:00:00Z\n    until: 2026-12-01T09:00:00Z\n"

@@ -10,8 +10,8 @@ from offchain.core.planning.yielding import Ranks, Yielding
 from offchain.core.preempting.rooms import Room
 from offchain.core.queues.tree import Queue, tree
 from offchain.core.timing.reservations import Reservation
-from tests.desk_world import MINUTE, World, gpu_host, job
-from tests.timing_samples import GPU
+from tests.support.desk_world import MINUTE, World, gpu_host, job
+from tests.support.timing_samples import GPU
 
 HOUR = 60 * MINUTE
 

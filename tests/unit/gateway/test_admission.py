@@ -14,7 +14,7 @@ from offchain.gateway.service import ChainWatch
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import Code, Request
 from offchain.schema.protocol.operations import CarryArgs, LogsArgs, ProbeArgs, ServeArgs, TakeArgs
-from tests.chain_records import host_record
+from tests.support.chain_records import host_record
 from tests.support.fake_chain import FakeChain
 
 HOST = from_uri("//Host", "ed25519").address

@@ -9,7 +9,7 @@ from offchain.indexer.fold import Fold, read_block
 from offchain.indexer.rows import DERIVED, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
 from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types.ids import lease_id
-from tests.history_blocks import HOSTS, PROVIDERS, TENANTS, History
+from tests.support.history_blocks import HOSTS, PROVIDERS, TENANTS, History
 
 TENANT, HOST, OTHER, PROVIDER = TENANTS[0], HOSTS[0], HOSTS[1], PROVIDERS[0]
 LEASE, SECOND = lease_id(7, 0, 0), lease_id(7, 1, 0)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from node_agent.core.devices import Gone, Well
-from node_agent.drivers.docker_spec import DeviceFiles, amd_devices, amd_of
+from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_of
 from node_agent.telemetry.amd import AmdSysfs
 from node_agent.telemetry.hardware import Device
 from tests.gpu_stub.amd import add_gpu, add_processor, unplug

@@ -3,15 +3,15 @@
 import hashlib
 from dataclasses import replace
 
-from node_agent.cli.change_hardware import answers_changed, differences
-from node_agent.register import hardware_spec
-from node_agent.service import check_answers
+from node_agent.chain.registration import hardware_spec
+from node_agent.runtime.service import check_answers
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.adapters.chain.registration import change_hardware
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri, verify
+from offchain.cli.provider.change_hardware import answers_changed, differences
 from offchain.schema.chain_types._generated_chain import Capabilities, Tier
-from tests.chain_records import host_record
+from tests.support.chain_records import host_record
 
 A100 = Device("Nvidia", "NVIDIA A100", 81920, "GPU-1")
 BEFORE = Hardware(4000, 8192, 100, (A100, replace(A100, uuid="GPU-2")), Tier.DATACENTER)

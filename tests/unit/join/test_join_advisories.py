@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_join_checks import GOOD, found
 
-from node_agent.cli import components as looking
-from node_agent.cli.advisories import Component, is_affected, known, parse_version, remedies, standing
-from node_agent.cli.checks import Verdict, failed, judge
-from node_agent.cli.components import TOOLKIT, engine_components, fixes_of, installed_toolkit, with_packages
 from node_agent.install.bundle import _sources
 from node_agent.install.launch import ROOT
+from offchain.cli.provider import components as looking
+from offchain.cli.provider.advisories import Component, is_affected, known, parse_version, remedies, standing
+from offchain.cli.provider.components import TOOLKIT, engine_components, fixes_of, installed_toolkit, with_packages
+from offchain.cli.provider.machine_checks import Verdict, failed, judge
 
 BY_ID = {one.id: one for one in known()}
 
@@ -85,7 +85,7 @@ def test_the_data_is_whole():
 
 
 def test_the_data_is_part_of_a_release():
-    assert (ROOT / "node_agent/cli/advisories.json") in set(_sources(ROOT))
+    assert (ROOT / "offchain/cli/provider/advisories.json") in set(_sources(ROOT))
 
 
 def test_a_package_has_fixed_what_its_changelog_names():

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from node_agent.cli.checks import (
+from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.probe import Reserve
+from offchain.cli.provider.machine_checks import (
     ChainFacts,
     EngineFacts,
     Facts,
@@ -14,8 +16,6 @@ from node_agent.cli.checks import (
     judge,
     version_of,
 )
-from node_agent.telemetry.hardware import Device
-from node_agent.telemetry.probe import Reserve
 
 GTY = 10**12
 GPU = Device("Nvidia", "NVIDIA H100", 81_559, "GPU-1")

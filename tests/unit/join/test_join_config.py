@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from node_agent import config as configs
-from node_agent.cli.options import STANDARD_ASK, Given, Network, settle
-from node_agent.config import Config, load, save
 from node_agent.images.registries import parse_allowed
+from node_agent.runtime import config as configs
+from node_agent.runtime.config import Config, load, save
 from node_agent.telemetry.probe import Reserve
 from offchain.adapters.keys.signer import from_uri
+from offchain.cli.provider.agent_options import STANDARD_ASK, Given, Network, settle
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import GpuPrice, Tier
 from offchain.schema.protocol.gateway import GatewayAddress

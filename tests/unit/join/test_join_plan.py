@@ -2,15 +2,15 @@
 
 import pytest
 
-from node_agent.cli.account import Terms, due
-from node_agent.cli.claim import payouts
-from node_agent.cli.join_plan import Situation, Step, is_online, steps, why_not_online
-from node_agent.cli.life import LeaveStep, next_leave_step
 from offchain.adapters.chain.typed import TaskAndSpec
+from offchain.cli.provider.claim import payouts
+from offchain.cli.provider.earnings import Terms, due
+from offchain.cli.provider.host_lifecycle import LeaveStep, next_leave_step
+from offchain.cli.provider.join_plan import Situation, Step, is_online, steps, why_not_online
 from offchain.errors import GantryError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import escrow, host_record, lease, task_record, task_spec
+from tests.support.chain_records import escrow, host_record, lease, task_record, task_spec
 
 GTY = 10**12
 HOUR = 3_600_000

@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from node_agent.beacon import Beacon, read
-from node_agent.journal import Journal, Total
-from node_agent.state_dir import StateDir
+from node_agent.runtime.journal import Journal, Total
+from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.status_file import Beacon, read
 from offchain.adapters.chain.chain_pin import expected_genesis
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import Tasks, escrow, lease, task_spec
+from tests.support.chain_records import Tasks, escrow, lease, task_spec
 from tests.support.fake_chain import FakeChain
 
 HOST, OTHER = "5Host", "5Other"

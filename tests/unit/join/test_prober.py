@@ -4,13 +4,13 @@ import contextlib
 
 import pytest
 
-from node_agent.netprobe import LARGE_BYTES, SMALL_BYTES, Prober
+from node_agent.telemetry.network_probe import LARGE_BYTES, SMALL_BYTES, Prober
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.gateway import GatewayAddress
-from tests.chain_records import host_record
+from tests.support.chain_records import host_record
 from tests.support.fake_chain import FakeChain
 
 ME, *PEERS = (from_uri(f"//Host{number}", "ed25519").address for number in range(5))

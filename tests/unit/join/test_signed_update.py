@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from node_agent import update as updating
-from node_agent.beacon import NAME as BEACON
-from node_agent.cli.status import ReleaseView, release_of
 from node_agent.core.release_statement import ReleaseRefused, Statement, Version, sign
 from node_agent.install import release_trust as trusting
+from node_agent.install import update as updating
 from node_agent.install.bundle import LOCK, build
 from node_agent.install.launch import ROOT
 from node_agent.install.release_trust import NAME, Trust
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.process import start_time
+from node_agent.runtime.processes import start_time
+from node_agent.runtime.status_file import NAME as BEACON
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.cli.provider.status import ReleaseView, release_of
 from offchain.errors import OurError
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)
@@ -69,8 +69,8 @@ class World:
         self.state = folder / "state"
         self.state.mkdir()
         self.shop = folder / "shop"
-        (self.shop / "sources/node_agent").mkdir(parents=True)
-        for name in ("__init__", "__main__", "startup"):
+        (self.shop / "sources/node_agent/runtime").mkdir(parents=True)
+        for name in ("__init__", "__main__", "runtime/__init__", "runtime/startup"):
             (self.shop / f"sources/node_agent/{name}.py").touch()
         shutil.copy(ROOT / LOCK, self.shop / f"sources/{LOCK}")  # so that no environment has to be made
         self.releases = Releases(self.state)
@@ -79,7 +79,7 @@ class World:
     def publish(self, version, *keys, says=None, next_keys=(), adopt=()):
         """A bundle of this version, and its statement where there are keys. `says`: the version in the statement."""
         path = self.shop / f"agent-{version}-{len(list(self.shop.iterdir()))}.tar.gz"
-        (self.shop / "sources/node_agent/startup.py").write_text(f"# {path.name}\n")
+        (self.shop / "sources/node_agent/runtime/startup.py").write_text(f"# {path.name}\n")
         digest = build(path, self.shop / "sources", version=version, release_keys=adopt)
         if keys:
             major, minor, patch = map(int, (says or version).split("."))

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from node_agent.cli.output import Teller
-from node_agent.cli.signing import Authority, Desk, Keys, proxied
-from node_agent.cli.words import call_lines, duration, signing_request, wallet_link
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
+from offchain.cli.provider.agent_output import Teller
+from offchain.cli.provider.call_text import call_lines, duration, signing_request, wallet_link
+from offchain.cli.provider.signing import Authority, Desk, Keys, proxied
 from offchain.errors import CallFailed, OurError
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import calls

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from node_agent.install.releases import Releases
-from node_agent.startup import _confirm, _serve, unix_ms
+from node_agent.runtime.startup import _confirm, _serve, unix_ms
 from offchain.errors import OurError
 
 NEW = "a" * 64

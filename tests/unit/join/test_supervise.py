@@ -13,7 +13,7 @@ import pytest
 from node_agent.install.logfile import LogFile, tail
 from node_agent.install.service import SupervisedService
 from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, pause_s
-from node_agent.process import end, start_time
+from node_agent.runtime.processes import end, start_time
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PATIENCE_S = 30.0

@@ -13,13 +13,13 @@ import time
 import aiohttp.web
 import pytest
 
-from node_agent import update as updating
-from node_agent.beacon import NAME as BEACON
+from node_agent.install import update as updating
 from node_agent.install.bundle import build, sha256_of, unpack
 from node_agent.install.fetch import fetch, fetch_statement
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.process import start_time
+from node_agent.runtime.processes import start_time
+from node_agent.runtime.status_file import NAME as BEACON
 from offchain.errors import OurError, TheirError
 
 
@@ -67,7 +67,7 @@ def test_a_release_that_cannot_be_loaded_is_not_switched_to(bundle, tmp_path, sa
     with tarfile.open(path) as old, tarfile.open(broken, "w:gz") as new:
         for member in old:
             data = old.extractfile(member).read()
-            if member.name == "app/node_agent/startup.py":
+            if member.name == "app/node_agent/runtime/startup.py":
                 data = b"raise RuntimeError('broken on purpose')\n"
                 member.size = len(data)
             new.addfile(member, io.BytesIO(data))

@@ -9,8 +9,8 @@ from node_agent.telemetry.nvml import Nvml
 from node_agent.telemetry.watch import DeviceWatch, load_faults
 from offchain.adapters.chain.typed import GantryChain
 from offchain.schema.chain_types._generated_chain import HostStatusOnline, HostStatusRetired
-from tests.chain_records import device, host_record, hosts_params
 from tests.gpu_stub.build import eight
+from tests.support.chain_records import device, host_record, hosts_params
 from tests.support.fake_chain import FakeChain
 
 HOST = "5Host"

@@ -21,15 +21,8 @@ from manifest_builders import (
 )
 
 from offchain.core.values import Layout
-from offchain.schema.manifest.parse import (
-    MAX_BYTES,
-    ImageRef,
-    ManifestError,
-    ResultSpec,
-    TmpfsMount,
-    keys,
-    parse_manifest,
-)
+from offchain.schema.manifest import keys
+from offchain.schema.manifest.parse import MAX_BYTES, ImageRef, ManifestError, ResultSpec, TmpfsMount, parse_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.types import MAX_LINES
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
-from offchain.schema.manifest.parse import Manifest, keys, parse_manifest
+from offchain.schema.manifest import keys
+from offchain.schema.manifest.parse import Manifest, parse_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.types import DeliveredFile, Dependency, PodMetric, RestartPolicy
 from offchain.schema.manifest.variables import resolve

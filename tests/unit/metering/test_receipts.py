@@ -16,7 +16,7 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import WireError
 from offchain.schema.protocol.receipt import Bill, Countersignature, Receipt, SignedReceipt, Totals
 from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
-from tests.chain_records import escrow, lease, task_spec
+from tests.support.chain_records import escrow, lease, task_spec
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "escrow.json").read_text(encoding="utf-8"))["escrow"]
 COINS = ("deposit", "rate_per_hour", "accrued", "paid")

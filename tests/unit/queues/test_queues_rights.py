@@ -9,7 +9,7 @@ import pytest
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Holding
 from offchain.core.queues.tree import Most, Queue
-from tests.queue_samples import TOTALS, Told, claim, turn
+from tests.support.queue_samples import TOTALS, Told, claim, turn
 
 EVEN = (Queue("lab"), Queue("shop"), Queue("night"))
 LABS = (Queue("lab/vision"), Queue("lab/speech"), Queue("shop"))

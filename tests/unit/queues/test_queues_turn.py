@@ -6,7 +6,7 @@ from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Queue
 from offchain.core.queues.turn import Memory
-from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, shape_of, take, turn
+from tests.support.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, shape_of, take, turn
 
 LAB, SHOP = Queue("lab"), Queue("shop")
 

@@ -15,11 +15,11 @@ from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.schema.protocol.receipt import Bill, Receipt, SignedReceipt, Totals
-from offchain.services.acts import Verdict
 from offchain.services.autoscaler import Autoscaler
+from offchain.services.host_connections import Ways
 from offchain.services.runner import serve
-from offchain.services.ways import Ways
-from tests.chain_records import Tasks, device, host_record, lease, placement, task_spec
+from offchain.services.submitter import Verdict
+from tests.support.chain_records import Tasks, device, host_record, lease, placement, task_spec
 from tests.support.fake_chain import FakeChain
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
@@ -407,7 +407,7 @@ class Dialled:
 
     def __init__(self, monkeypatch, source):
         self.opened, self.closed, self.source = [], [], source
-        monkeypatch.setattr("offchain.services.ways.open_host", self.open)
+        monkeypatch.setattr("offchain.services.host_connections.open_host", self.open)
 
     @contextlib.asynccontextmanager
     async def open(self, host_key, endpoint, *, genesis_hash, signer, gateways):
@@ -449,7 +449,7 @@ async def test_a_host_that_cannot_be_reached_holds_up_no_other(monkeypatch):
             await never.wait()
         yield key
 
-    monkeypatch.setattr("offchain.services.ways.open_host", open_)
+    monkeypatch.setattr("offchain.services.host_connections.open_host", open_)
     async with contextlib.AsyncExitStack() as stack:
         ways = Ways(stack, bytes(32), TENANT)
 

@@ -6,7 +6,7 @@ from offchain.core.audit import Reason
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import task_key
 from offchain.services.audit import audit_chain
-from tests.chain_records import escrow, lease, spec_record, task_spec
+from tests.support.chain_records import escrow, lease, spec_record, task_spec
 
 
 async def books() -> Toy:

@@ -8,10 +8,10 @@ from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.version import TakesPlace, stamped
-from offchain.services import front
-from offchain.services.front import Front
-from offchain.services.versions import ServiceError
-from tests.service_world import MANIFEST, NEXT, TENANT, ServiceWorld
+from offchain.services import service_proxy
+from offchain.services.service_proxy import Front
+from offchain.services.service_versions import ServiceError
+from tests.support.service_world import MANIFEST, NEXT, TENANT, ServiceWorld
 
 
 class Hosts:
@@ -33,7 +33,7 @@ class Hosts:
 
 @pytest.fixture
 def world(monkeypatch):
-    monkeypatch.setattr(front, "FRESH_S", 0.0)
+    monkeypatch.setattr(service_proxy, "FRESH_S", 0.0)
     return ServiceWorld()
 
 

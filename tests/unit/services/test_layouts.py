@@ -5,8 +5,8 @@ from toy_network import HOST, OTHER_HOST, Toy
 from offchain.adapters.chain.typed import GantryChain
 from offchain.core.values import Layout
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services.records import task_of
-from tests.chain_records import NO_GPU, Tasks, placement, task_spec
+from offchain.services.record_mapping import task_of
+from tests.support.chain_records import NO_GPU, Tasks, placement, task_spec
 from tests.support.fake_chain import FakeChain
 
 

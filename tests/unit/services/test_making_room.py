@@ -6,7 +6,7 @@ from toy_network import HOST, OTHER_HOST, TENANT, Toy
 
 from offchain.adapters.keys import signer
 from offchain.ports import DispatchFailure, Signer
-from tests.chain_records import GTY
+from tests.support.chain_records import GTY
 
 NOTICE_MS = 120_000
 OTHER = signer.from_uri("//Ferdie")

@@ -12,7 +12,7 @@ from offchain.core.planning.shifts import SHIFT_MS
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import GTY, tasks_params
+from tests.support.chain_records import GTY, tasks_params
 from tests.support.fake_chain import BLOCK_MS
 
 OTHER_PROVIDER = signer.from_uri("//Ferdie").address

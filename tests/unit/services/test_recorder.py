@@ -17,17 +17,17 @@ import pytest
 from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
-from offchain.cli import deciders
+from offchain.cli.tenant import schedulers_client
 from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
 from offchain.schema.protocol.decisions import MOST_BYTES, Standing, parse
 from offchain.schema.protocol.fields import WireError
-from offchain.services import answers, recorder
-from offchain.services.answers import Answers, AnswersError, parse_address
-from offchain.services.decisions import FILE, DecisionsError, read
-from offchain.services.recorder import Answer, Recorder
+from offchain.services import decision_recorder, decision_server
+from offchain.services.decision_reader import FILE, DecisionsError, read
+from offchain.services.decision_recorder import Answer, Recorder
+from offchain.services.decision_server import Answers, AnswersError, parse_address
 
 SEED = b"seed"
 WAITS = Waiting(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
@@ -155,9 +155,9 @@ def test_a_task_like_another_is_told_what_that_one_saw(record, tmp_path):
 
 
 def test_what_is_too_much_or_too_old_goes_the_oldest_first(record, tmp_path, monkeypatch):
-    monkeypatch.setattr(recorder, "MOST_DECISIONS", 3)
-    monkeypatch.setattr(recorder, "MOST_WAITING", 2)
-    monkeypatch.setattr(recorder, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(decision_recorder, "MOST_DECISIONS", 3)
+    monkeypatch.setattr(decision_recorder, "MOST_WAITING", 2)
+    monkeypatch.setattr(decision_recorder, "_PRUNE_EVERY", 1)
     for number in range(5):
         record.placed(number, [(0, placed(number))])
         record.waits(number, 0, Waiting(number, 1, {}, 0, 1))
@@ -165,7 +165,7 @@ def test_what_is_too_much_or_too_old_goes_the_oldest_first(record, tmp_path, mon
     assert [number for number in range(5) if read(tmp_path, number).decisions] == [2, 3, 4]
     assert [number for number in range(5) if read(tmp_path, number).waits] == [3, 4]
     with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as later:
-        later.placed(recorder.KEPT_MS + 10, [(0, placed(9))])
+        later.placed(decision_recorder.KEPT_MS + 10, [(0, placed(9))])
     assert [number for number in range(10) if read(tmp_path, number).decisions] == [9]
 
 
@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_used_is_told_and_harms_nobody(tmp_path, caplog, m
 
 
 def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(recorder, "_MOST_PENDING", 2)
+    monkeypatch.setattr(decision_recorder, "_MOST_PENDING", 2)
     let_go = threading.Event()
     record = Recorder(tmp_path, WORKER.address, SEED)
     with contextlib.closing(record):
@@ -197,7 +197,7 @@ def test_a_scheduler_that_is_killed_leaves_a_file_that_goes_on(tmp_path):
     writes = f"""
 import pathlib, sys
 from offchain.core.planning.once import Waiting
-from offchain.services.recorder import Recorder
+from offchain.services.decision_recorder import Recorder
 record = Recorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
 record._put(lambda store: print("writes", flush=True) or 0)
 number = 0
@@ -234,7 +234,7 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
         "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
     )
     async with answering(tmp_path, lambda _: (now, 7)) as url:
-        (heard,) = await deciders.ask([url], 8)
+        (heard,) = await schedulers_client.ask([url], 8)
     assert heard.told is not None
     assert heard.told.now == now
     assert [wait.like for wait in heard.told.waits] == [7]
@@ -246,7 +246,7 @@ async def test_a_task_that_a_scheduler_does_not_know_is_said_to_be(record, tmp_p
         async with client.get(f"{url}/v1/tasks/9/decisions") as answer:
             assert answer.status == 404
             assert parse(await answer.read()).empty
-        (heard,) = await deciders.ask([url], 9)
+        (heard,) = await schedulers_client.ask([url], 9)
     assert heard.told is not None
     assert heard.told.empty
 
@@ -275,13 +275,13 @@ async def test_a_file_that_cannot_be_read_is_not_named_to_strangers(tmp_path):
         async with client.get(f"{url}/v1/tasks/7/decisions") as answer:
             assert answer.status == 503
             assert str(tmp_path) not in await answer.text()
-        (heard,) = await deciders.ask([url], 7)
+        (heard,) = await schedulers_client.ask([url], 7)
     assert heard.told is None
     assert "503" in (heard.reason or "")
 
 
 async def test_who_does_not_answer_is_said_with_the_reason():
-    gone, nothing = await deciders.ask(["http://127.0.0.1:1", "/nowhere"], 7)
+    gone, nothing = await schedulers_client.ask(["http://127.0.0.1:1", "/nowhere"], 7)
     assert gone.told is None
     assert "cannot be reached" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
@@ -289,7 +289,7 @@ async def test_who_does_not_answer_is_said_with_the_reason():
 
 async def test_those_who_connect_and_say_nothing_are_bounded(record, tmp_path, monkeypatch):
     record.close()
-    monkeypatch.setattr(answers, "_MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(decision_server, "_MOST_CONNECTIONS", 2)
     async with contextlib.AsyncExitStack() as stack:
         port = int((await stack.enter_async_context(answering(tmp_path))).rpartition(":")[2])
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
@@ -301,7 +301,7 @@ async def test_those_who_connect_and_say_nothing_are_bounded(record, tmp_path, m
 
 async def test_a_connection_does_not_last(record, tmp_path, monkeypatch):
     record.close()
-    monkeypatch.setattr(answers, "_LIFE_S", 0.01)
+    monkeypatch.setattr(decision_server, "_LIFE_S", 0.01)
     async with answering(tmp_path) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         async with asyncio.timeout(20):
@@ -320,7 +320,7 @@ async def test_an_answer_without_end_is_cut_off():
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        (heard,) = await deciders.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
+        (heard,) = await schedulers_client.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
     finally:
         await runner.cleanup()
     assert heard.told is None

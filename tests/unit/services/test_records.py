@@ -5,8 +5,8 @@ from dataclasses import replace
 from offchain.adapters.chain.typed import TaskAndSpec
 from offchain.core.values import RetainedData
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services.records import host_of, task_of
-from tests.chain_records import device, host_record, lease, task_record, task_spec
+from offchain.services.record_mapping import host_of, task_of
+from tests.support.chain_records import device, host_record, lease, task_record, task_spec
 
 TENANT = "5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y"
 

@@ -4,7 +4,7 @@ from toy_network import HOST, NOT_QUEUED, OTHER_HOST, Toy
 
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import GTY
+from tests.support.chain_records import GTY
 
 
 async def test_a_task_is_assigned_in_the_block_after_its_submission():

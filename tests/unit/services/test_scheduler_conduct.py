@@ -9,7 +9,7 @@ from offchain.adapters.keys import signer
 from offchain.core.conduct.pauses import FIRST_MS
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types.ids import lease_id
-from tests.chain_records import GTY
+from tests.support.chain_records import GTY
 from tests.support.fake_chain import BLOCK_MS
 
 NO_ROOM = DispatchFailure("Hosts", "DeviceBusy", "A device has too little left.")

@@ -4,7 +4,7 @@ from toy_network import HOST, NOT_QUEUED, Toy
 
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id, task_key
-from tests.chain_records import lease
+from tests.support.chain_records import lease
 
 
 async def assigned(toy: Toy) -> int:

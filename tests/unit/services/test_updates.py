@@ -13,10 +13,10 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
 from offchain.schema.manifest.version import TakesPlace, place_of, plain, stamped
-from offchain.services.updates import Limits, Rollout, at_work, submit
-from offchain.services.versions import ServiceError, named, services_of
-from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
+from offchain.services.rolling_update import Limits, Rollout, at_work, submit
+from offchain.services.service_versions import ServiceError, named, services_of
 from tests.support.inline import Inline
+from tests.support.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 
 MANY_LOOKS = 200
 

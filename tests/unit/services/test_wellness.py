@@ -9,8 +9,8 @@ import pytest
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.protocol.operations import ExecArgs
-from offchain.services.wellness import Checks
-from tests.service_world import MANIFEST, ServiceWorld
+from offchain.services.health_probe import Checks
+from tests.support.service_world import MANIFEST, ServiceWorld
 
 
 class Program:

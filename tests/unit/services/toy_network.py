@@ -15,14 +15,14 @@ from offchain.adapters.outbox.store import Store
 from offchain.ports import Call, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from offchain.services.acts import Performer
-from offchain.services.recorder import Record
+from offchain.services.decision_recorder import Record
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
+from offchain.services.submitter import Performer
 from offchain.services.view import View
 from offchain.services.worker import Worker
-from tests.chain_records import GTY, Tasks, device, host_record, hosts_params, task_spec, tasks_params
-from tests.chain_records import lease as lease_record
+from tests.support.chain_records import GTY, Tasks, device, host_record, hosts_params, task_spec, tasks_params
+from tests.support.chain_records import lease as lease_record
 from tests.support.fake_chain import BLOCK_MS, FakeChain
 
 TENANT = keys.from_uri("//Charlie")

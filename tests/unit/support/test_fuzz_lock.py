@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Final
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 
 OWN: Final = {"chain-fuzz", "libfuzzer-sys"}
 """Packages of the fuzzer that the node does not have."""

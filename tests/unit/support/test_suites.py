@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.devnet.places import ROOT
+from offchain.devnet.paths import ROOT
 from tests.support.run_suites import main
 from tests.support.suite_report import SuiteResult, failure_lines, read_cargo, read_junit, slowest_tests
 from tests.support.suites import SUITES, pytest_command, selected

@@ -10,7 +10,7 @@ from offchain.core.fleet.filters.filter import Filter
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.values import Host
-from tests.chain_records import placement
+from tests.support.chain_records import placement
 
 
 def takers(one: Filter, *hosts: Host, task_changes: dict[str, Any] | None = None, **wishes: Any) -> list[str] | None:

@@ -9,7 +9,7 @@ from core_builders import host
 from filter_cases import takers
 
 from offchain.core.fleet.filters.capabilities import CapabilityMissing, NotSandboxed
-from tests.chain_records import NOTHING
+from tests.support.chain_records import NOTHING
 
 HOSTS = (
     host("nothing", capabilities=NOTHING),

@@ -10,7 +10,7 @@ from offchain.core.fit import Misfit
 from offchain.core.fleet.filters.latency import LatencyTooHigh
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from tests.chain_records import placement
+from tests.support.chain_records import placement
 
 HOSTS = tuple(host(str(ms), latency_ms=ms) for ms in (0, 1, 50, 51, 65_535))
 

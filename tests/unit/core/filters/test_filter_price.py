@@ -13,7 +13,7 @@ from offchain.core.fleet.offers import ALL
 from offchain.core.fleet.want import Want
 from offchain.core.values import BillingUnit
 from offchain.schema.chain_types._generated_chain import GpuPrice
-from tests.chain_records import ask, placement
+from tests.support.chain_records import ask, placement
 
 LITTLE = GTY // 1000
 """Far more than what columns round."""

@@ -8,7 +8,7 @@ from filter_cases import takers
 
 from offchain.core.fleet.filters.unit import UnitNotOffered
 from offchain.core.values import BillingUnit
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 HOSTS = (
     host("all", ask=ask()),

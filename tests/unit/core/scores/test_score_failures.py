@@ -6,7 +6,7 @@ from core_builders import host
 from score_cases import WANT, fleet
 
 from offchain.core.planning.scores.failures import failures
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 
 def test_the_failures_of_a_host_are_those_that_were_told():

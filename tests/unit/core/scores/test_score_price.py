@@ -9,7 +9,7 @@ from score_cases import fleet, scored
 from offchain.core.fleet.offers import ALL
 from offchain.core.fleet.want import Want
 from offchain.core.planning.scores.price import price, prices
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 
 def asking(gty: float):

@@ -12,7 +12,7 @@ from score_cases import WANT, fleet
 from offchain.core.planning.once import InTurn
 from offchain.core.planning.planner import Planner
 from offchain.core.planning.scores import Weights, beside_price
-from tests.chain_records import ask
+from tests.support.chain_records import ask
 
 IMAGE = b"d" * 32
 

@@ -1,0 +1,286 @@
+"""The way into pods of a Docker engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import posixpath
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, Final
+
+from node_agent.drivers.access_port import AccessRefused, ByteStream, ExecSession, Output
+from node_agent.drivers.docker.http import DockerHttp, Hijacked
+from node_agent.drivers.docker.orphan_programs import SESSION_MARK, end_process
+from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE
+from node_agent.drivers.docker.start_gate import gate_of, is_open
+from node_agent.drivers.docker.uncopied_mounts import hidden_below, mounts_of
+from node_agent.drivers.net_namespace import connect_inside
+from node_agent.drivers.port import DriverError, EngineBusy, PodGone
+
+LABEL_SERVICE: Final = "gantry.service"
+LABEL_INDEX: Final = "gantry.index"
+PIECE: Final = 1 << 17
+_HEAD: Final = struct.Struct(">B3xI")
+_LONGEST_PIECE: Final = 1 << 24
+MAX_DEPTH: Final = 64
+"""Folders above a path of a copy, each of which is asked for."""
+
+
+class DockerExec:
+    """See :class:`node_agent.drivers.access_port.ExecSession`."""
+
+    def __init__(self, engine: DockerHttp, number: str, container_pid: int, stream: Hijacked, *, tty: bool) -> None:
+        self._engine = engine
+        self._number = number
+        self._container_pid = container_pid
+        self._stream = stream
+        self._tty = tty
+        self._left = 0
+        self._channel = 0
+
+    async def read(self) -> Output | None:
+        """See :class:`node_agent.drivers.access_port.ExecSession`."""
+        reader = self._stream.reader
+        try:
+            if self._tty:
+                data = await reader.read(PIECE)
+                return Output(0, data) if data else None
+            while not self._left:
+                head = await reader.readexactly(_HEAD.size)
+                self._channel, self._left = _HEAD.unpack(head)
+                if self._channel not in (1, 2) or self._left > _LONGEST_PIECE:
+                    raise EngineBusy("the Docker engine's stream is not understood")
+            data = await reader.read(min(self._left, PIECE))
+        except (OSError, EOFError):
+            return None
+        self._left -= len(data)
+        return Output(self._channel, data) if data else None
+
+    async def write(self, data: bytes) -> None:
+        """See :class:`node_agent.drivers.access_port.ExecSession`."""
+        with contextlib.suppress(OSError):
+            self._stream.writer.write(data)
+            await self._stream.writer.drain()
+
+    async def end_input(self) -> None:
+        """See :class:`node_agent.drivers.access_port.ExecSession`."""
+        with contextlib.suppress(OSError, NotImplementedError):
+            self._stream.writer.write_eof()
+
+    async def resize(self, rows: int, columns: int) -> None:
+        """See :class:`node_agent.drivers.access_port.ExecSession`."""
+        if self._tty:
+            # It may have ended, or not begun; the next size counts.
+            with contextlib.suppress(DriverError):
+                await self._engine.json("POST", f"/exec/{self._number}/resize", {"h": str(rows), "w": str(columns)})
+
+    async def exit_code(self) -> int:
+        """See :class:`node_agent.drivers.access_port.ExecSession`."""
+        await self._stream.close()
+        found = await self._engine.json("GET", f"/exec/{self._number}/json")
+        if found.get("Running"):
+            raise EngineBusy("the Docker engine dropped the program's stream")
+        return int(found.get("ExitCode") or 0)
+
+    async def kill(self) -> None:
+        """See `ExecSession`. As when a terminal is closed: SIGHUP, then SIGKILL."""
+        await self._stream.close()
+        with contextlib.suppress(DriverError):
+            found = await self._engine.json("GET", f"/exec/{self._number}/json")
+            if found.get("Running"):
+                await end_process(int(found.get("Pid") or 0), self._container_pid)
+
+
+class TcpStream:
+    """See :class:`node_agent.drivers.access_port.ByteStream`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self) -> bytes:
+        """See :class:`node_agent.drivers.access_port.ByteStream`."""
+        try:
+            return await self._reader.read(PIECE)
+        except OSError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        """See :class:`node_agent.drivers.access_port.ByteStream`."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def end(self) -> None:
+        """See :class:`node_agent.drivers.access_port.ByteStream`."""
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        """See :class:`node_agent.drivers.access_port.ByteStream`."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+class DockerAccess:
+    """Ways into the running pods of this host key on one Docker engine."""
+
+    def __init__(self, url: str | None, host: str) -> None:
+        self._engine = DockerHttp(url or os.environ.get("DOCKER_HOST"))
+        self._host = host
+
+    async def exec(
+        self, lease: int, service: str | None, argv: tuple[str, ...], *, tty: bool, rows: int, columns: int
+    ) -> ExecSession:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        container = await self._container(lease, service)
+        wanted = {
+            "AttachStdin": True,
+            "AttachStdout": True,
+            "AttachStderr": True,
+            "Tty": tty,
+            "Cmd": list(argv),
+            "Env": [f"{SESSION_MARK}={lease}", *(["TERM=xterm-256color"] if tty else [])],
+            "ConsoleSize": [rows, columns] if tty else None,
+        }
+        state = await self._engine.json("GET", f"/containers/{container}/json")
+        pid = int((state.get("State") or {}).get("Pid") or 0)
+        await asyncio.to_thread(_check_gate, state)
+        try:
+            number = (await self._engine.json("POST", f"/containers/{container}/exec", body=wanted))["Id"]
+        except PodGone:
+            raise
+        except DriverError as error:
+            raise PodGone(str(error)) from None  # paused, or just ending
+        try:
+            stream = await self._engine.hijack(f"/exec/{number}/start", {"Detach": False, "Tty": tty})
+        except (EngineBusy, PodGone):
+            raise
+        except DriverError as error:
+            raise AccessRefused(str(error)) from None
+        started = DockerExec(self._engine, number, pid, stream, tty=tty)
+        if tty:
+            await started.resize(rows, columns)  # engines before 25 do not know ConsoleSize
+        return started
+
+    async def dial(self, lease: int, port: int) -> ByteStream:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        container = await self._container(lease, None)
+        state = await self._engine.json("GET", f"/containers/{container}/json")
+        pid = int((state.get("State") or {}).get("Pid") or 0)
+        if not pid:
+            raise PodGone(f"the pod of lease {lease} is not running")
+        try:
+            connection = await connect_inside(pid, container, _addresses(state), port)
+        except OSError as error:
+            raise AccessRefused(
+                f"nothing in the pod takes a connection on port {port} ({error.strerror or 'no answer'})"
+            ) from None
+        reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
+        return TcpStream(reader, writer)
+
+    async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        container = await self._container(lease, service)
+        parent, name = posixpath.split(posixpath.normpath(path))
+        # A link at the end is copied as a link.
+        hidden_below(posixpath.join(await self._real_path(container, parent), name), *await self._mounts(container))
+        archive = self._engine.download(f"/containers/{container}/archive", {"path": path})
+        try:
+            async for piece in archive:
+                yield piece
+        except PodGone as error:
+            raise _no_path(error, path) from None
+        finally:
+            await archive.aclose()
+
+    async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        container = await self._container(lease, service)
+        return hidden_below(await self._real_path(container, folder), *await self._mounts(container))
+
+    async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        container = await self._container(lease, service)
+        try:
+            await self._engine.upload(
+                f"/containers/{container}/archive", {"path": folder, "noOverwriteDirNonDir": "1"}, archive
+            )
+        except PodGone as error:
+            raise _no_path(error, folder) from None
+        except EngineBusy as error:
+            # The engine calls a read-only or full file system a fault of its own.
+            raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
+        except DriverError as error:
+            raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
+
+    async def close(self) -> None:
+        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        await self._engine.close()
+
+    async def _mounts(self, container: str) -> tuple[frozenset[str], frozenset[str]]:
+        return mounts_of(await self._engine.json("GET", f"/containers/{container}/json"))
+
+    async def _real_path(self, container: str, path: str) -> str:
+        """The absolute path with the links on it followed as the engine follows them, as far as it is there.
+
+        The pod may change its links at any time: good for a message to the tenant, and for nothing else.
+        """
+        real = "/"
+        names = [name for name in posixpath.normpath(path).split("/") if name]
+        if len(names) > MAX_DEPTH:
+            raise AccessRefused(f"{path[:200]} is more than {MAX_DEPTH} folders deep")
+        for place, name in enumerate(names):
+            here = posixpath.join(real, name)
+            found = await self._engine.path_stat(f"/containers/{container}/archive", here)
+            if found is None:
+                return posixpath.join(real, *names[place:])
+            real = str(found.get("linkTarget") or here)
+        return real
+
+    async def _container(self, lease: int, service: str | None) -> str:
+        """The container of a service; of the pod's first where none is named."""
+        found = await self._containers({LABEL_HOST: self._host, LABEL_LEASE: str(lease)})
+        if not found:
+            raise PodGone(f"the pod of lease {lease} is not running")
+        if service is None:
+            # A container that only holds the network has no service.
+            named = [one for one in found if LABEL_SERVICE in one["Labels"]] or found
+            return str(min(named, key=lambda one: int(one["Labels"].get(LABEL_INDEX, 0)))["Id"])
+        for one in found:
+            if one["Labels"].get(LABEL_SERVICE) == service:
+                return str(one["Id"])
+        names = sorted(one["Labels"][LABEL_SERVICE] for one in found if LABEL_SERVICE in one["Labels"])
+        raise AccessRefused(f"no service {service!r} runs in the pod; running: {', '.join(names) or 'one, unnamed'}")
+
+    async def _containers(self, labels: dict[str, str]) -> list[dict[str, Any]]:
+        wanted = {"label": [f"{name}={value}" for name, value in labels.items()], "status": ["running"]}
+        found: list[dict[str, Any]] = await self._engine.json(
+            "GET", "/containers/json", {"filters": json.dumps(wanted)}
+        )
+        return found
+
+
+def _check_gate(state: dict[str, Any]) -> None:
+    """Refuse a container whose mounts were not checked yet. Blocks."""
+    gate = gate_of(state)
+    try:
+        checked = gate is None or is_open(gate)
+    except OSError:
+        checked = False
+    if not checked:
+        raise AccessRefused("the container is being checked before its program starts; try again")
+
+
+def _addresses(state: dict[str, Any]) -> list[str]:
+    networks = (state.get("NetworkSettings") or {}).get("Networks") or {}
+    return [str(network["IPAddress"]) for network in networks.values() if network.get("IPAddress")]
+
+
+def _no_path(error: PodGone, path: str) -> DriverError:
+    if "No such container" in str(error):
+        return error
+    return AccessRefused(f"there is no {path} in the pod")

@@ -1,0 +1,209 @@
+"""What a pod's containers stand on: the pod's network, and the container that holds it where they are several."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+import docker
+
+from node_agent.core.values import PodSpec
+from node_agent.drivers.docker import bridges, sandbox
+from node_agent.drivers.docker import spec as make
+from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.engine import Engine
+from node_agent.drivers.docker.orphan_processes import end_lost
+from node_agent.drivers.firewall import Firewall
+from node_agent.drivers.port import DriverError, ImageInvalid, PodGone, ResourcesUnavailable
+
+log = logging.getLogger(__name__)
+
+NO_NETWORK = "none"
+_BRIDGE = "com.docker.network.bridge.name"
+_BRIDGE_NAMES = 4
+_TAKEN = "networks have same bridge name"
+
+
+class DockerGround:
+    """Networks and holders of one host's pods."""
+
+    def __init__(self, engine: Engine, host: str, data: DockerData, *, network: bool) -> None:
+        self._engine = engine
+        self._host = host
+        self._data = data
+        self.network = network
+        """Whether pods have a way out."""
+        self.architecture = ""
+        self._firewall = Firewall()
+        self._strays = bridges.Strays()
+        self._making: set[str] = set()
+        """The bridges of networks that are being made."""
+
+    async def ensure(self, spec: PodSpec) -> str:
+        """The network mode of the pod's containers."""
+        mode = await self._with_network(spec) if self.network else NO_NETWORK
+        if not make.has_holder(spec):
+            return mode
+        return f"container:{await self._holder(spec, mode)}"
+
+    async def guard(self) -> None:
+        """Have the firewall rules in force that isolate pods. While they cannot be, the pods' bridges are down.
+
+        Raises :class:`DriverError` where they cannot be.
+        """
+        own = make.bridges_of(self._host)
+        if not self.network and not bridges.present(own):
+            return
+        try:
+            await self._firewall.ensure()
+        except DriverError as error:
+            try:
+                bridges.switch(own, up=False)
+            except OSError as refused:
+                raise DriverError(f"{error} The pods' bridges cannot be set down either: {refused.strerror}.") from None
+            raise
+        with contextlib.suppress(OSError):  # a process that may not set a bridge up has not set it down
+            bridges.switch(own, up=True)
+
+    async def rejoin(self, spec: PodSpec, identity: str) -> None:
+        """Put a stopped container onto the pod's network where that is another one than when it last ran.
+
+        Networks go while nothing on them runs: somebody prunes the engine's, or an engine that broke is mended.
+        """
+        if self.network:
+            await self._engine.call(lambda: self._rejoin(make.pod_name(spec.host, spec.lease), identity))
+
+    async def remove_networks(self, lease: int) -> None:
+        """Nothing where there is none."""
+        await self._engine.call(lambda: self._remove_networks(lease))
+
+    async def sweep(self) -> None:
+        """Remove bridges of this host's pods that no network has."""
+        here = bridges.present(make.bridges_of(self._host)) if self.network else frozenset()
+        if not here:
+            return
+        used = await self._engine.call(self._bridges)
+        for name in self._strays.look(here, used | self._making):
+            log.info("removing the bridge %s: the engine was ended while it made its network", name)
+            _remove_bridge(name)
+
+    async def leases(self) -> frozenset[int]:
+        """Leases that have a network here."""
+        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
+        found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
+        return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
+
+    async def _with_network(self, spec: PodSpec) -> str:
+        names = [make.bridge_name(spec.host, spec.lease, other) for other in range(_BRIDGE_NAMES)]
+        self._making.update(names)
+        try:
+            return await self._engine.call(lambda: self._network(spec, names))
+        finally:
+            self._making.difference_update(names)
+
+    async def _holder(self, spec: PodSpec, mode: str) -> str:
+        wanted = [
+            f"{make.LABEL_HOST}={spec.host}",
+            f"{make.LABEL_LEASE}={spec.lease}",
+            f"{make.LABEL_ROLE}={make.HOLDER}",
+        ]
+        api = self._engine.api
+        found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
+        identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
+        if not found or found[0].get("State") != "running":
+            if found:
+                await asyncio.to_thread(end_lost, identity)
+                await self.rejoin(spec, identity)
+            try:
+                await self._data.place(spec, identity)
+                await self._engine.call(lambda: api.start(identity))
+                await self._data.started(spec, identity)
+            except DriverError as error:
+                # One that cannot be started is of no use to a later try either.
+                with contextlib.suppress(DriverError):
+                    await self._data.remove_container(identity)
+                if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
+                    raise ImageInvalid(f"the lease's disk of {spec.disk_gib} GiB is full: {error}") from None
+                if make.is_resource_fault(str(error)):
+                    raise ResourcesUnavailable(str(error)) from None
+                raise
+        return identity
+
+    async def _make_holder(self, spec: PodSpec, mode: str) -> str:
+        if not sandbox.supports(self.architecture):
+            raise ResourcesUnavailable(
+                f"pods of several containers need an engine on x86_64 or aarch64, not on {self.architecture}"
+            )
+        image = await load_holder(self._engine, self.architecture)
+        api = self._engine.api
+        ground = make.Ground(network=mode, files={}, volumes={}, cdi=False, runc=False)
+        arguments: dict[str, Any] = make.holder_arguments(spec, image=image, ground=ground)
+        host_config = api.create_host_config(**arguments.pop("host_config"))
+        created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
+        return str(created["Id"])
+
+    def _network(self, spec: PodSpec, bridge_names: list[str]) -> str:
+        api = self._engine.api
+        name = make.pod_name(spec.host, spec.lease)
+        if any(network["Name"] == name for network in api.networks(names=[name])):
+            return name
+        for bridge in bridge_names:
+            # From a bridge that is there already the engine would make a network, but never remove it.
+            if bridge in bridges.present(bridge):
+                _remove_bridge(bridge)
+            options = {"com.docker.network.bridge.enable_icc": "false", _BRIDGE: bridge}
+            try:
+                api.create_network(
+                    name, driver="bridge", check_duplicate=True, labels=make.labels(spec), options=options
+                )
+            except docker.errors.APIError as error:
+                # Killed while it made this network before, the engine may hold the bridge's name for ever.
+                if _TAKEN not in str(error) or bridge == bridge_names[-1]:
+                    raise
+            else:
+                break
+        return name
+
+    def _bridges(self) -> frozenset[str]:
+        """The bridges of all networks of the engine."""
+        return frozenset(str((one.get("Options") or {}).get(_BRIDGE)) for one in self._engine.api.networks())
+
+    def _rejoin(self, name: str, identity: str) -> None:
+        api = self._engine.api
+        inspection = api.inspect_container(identity)
+        present = next((network["Id"] for network in api.networks(names=[name]) if network["Name"] == name), None)
+        if present is None or inspection["HostConfig"]["NetworkMode"] != name:
+            return
+        known = inspection["NetworkSettings"]["Networks"].get(name)
+        if known is not None and known["NetworkID"] in ("", present):
+            return
+        if known is not None:
+            api.disconnect_container_from_network(identity, name, force=True)
+        api.connect_container_to_network(identity, present)
+
+    def _remove_networks(self, lease: int) -> None:
+        api = self._engine.api
+        wanted = [f"{make.LABEL_HOST}={self._host}", f"{make.LABEL_LEASE}={lease}"]
+        for network in api.networks(filters={"label": wanted}):
+            # All containers are gone; what hangs on it was left by an engine that was killed while it joined one.
+            with contextlib.suppress(OSError):
+                bridges.remove_ports(str((network.get("Options") or {}).get(_BRIDGE)))
+            with contextlib.suppress(docker.errors.NotFound):
+                api.remove_network(network["Id"])
+
+
+def _remove_bridge(name: str) -> None:
+    with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
+        bridges.remove(name)
+
+
+async def load_holder(engine: Engine, architecture: str) -> str:
+    """Have the engine hold the image of holders, and return the image's id."""
+    image, archive = sandbox.image(architecture)
+    try:
+        await engine.call(lambda: engine.api.inspect_image(image))
+    except PodGone:
+        await engine.call(lambda: list(engine.api.load_image(archive)))
+    return image

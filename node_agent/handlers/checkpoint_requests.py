@@ -1,0 +1,85 @@
+"""Gives the saved folders of pods to the hosts that run them next, or stand by for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final
+
+from node_agent.chain.records import RUNNABLE, standby_of
+from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.handlers.resumable import send_from
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.errors import TheirError
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.protocol.messages import Code, Op, Request
+from offchain.schema.protocol.operations import CheckpointArgs
+
+MAX_FILES: Final = 4
+"""Files on their way out of this host at once."""
+PIECE: Final = 1 << 20
+
+
+async def check_asker(chain: GantryChain, request: Request) -> None:
+    """Raises unless the chain says that the asking host runs the lease's pod, or stands by for it, now."""
+    assert request.lease is not None  # noqa: S101  (a request without is refused)
+    try:
+        lease = await chain.lease(request.lease)
+    except TheirError:
+        raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
+    if lease is None:
+        raise refused(Code.UNKNOWN_LEASE, f"There is no lease {request.lease} now.", "Look it up on the chain.")
+    if lease.record.state.tag not in RUNNABLE:
+        raise refused(Code.LEASE_ENDED, f"Lease {request.lease} has ended.", "Ask by a lease that goes on.")
+    if request.account not in (lease.record.host, standby_of(lease)):
+        raise refused(
+            Code.NOT_YOUR_LEASE,
+            f"{request.account} neither has lease {request.lease} nor stands by for it.",
+            "Sign with the key of the host that does.",
+        )
+
+
+class CheckpointAnswers:
+    """A handler for :class:`offchain.adapters.transport.host_server.HostServer`; :func:`check_asker` was asked before.
+
+    `find` gives the file of a pod with this SHA-256, `path` the place of a file.
+    """
+
+    def __init__(self, find: Callable[[PodKey, bytes], Awaitable[Kept | None]], path: Callable[[Kept], Path]) -> None:
+        self._find = find
+        self._path = path
+        self._files = 0
+
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {Op.CHECKPOINT: self.checkpoint}
+
+    async def checkpoint(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        args = request.args
+        assert request.lease is not None  # noqa: S101  (a request without is refused)
+        assert isinstance(args, CheckpointArgs)  # noqa: S101  (decoded by its op)
+        task, pod, _ = lease_parts(request.lease)
+        kept = await self._find((task, pod), bytes.fromhex(args.file))
+        if kept is None:
+            raise refused(Code.GONE, f"There is no such checkpoint of lease {request.lease} here.", "Ask another host.")
+        if self._files >= MAX_FILES:
+            raise refused(Code.BUSY, f"{MAX_FILES} checkpoints are being fetched here.", "Try again when one is done.")
+        self._files += 1
+        try:
+            async with aclosing(_pieces(self._path(kept))) as pieces:
+                await send_from(session, pieces, args.offset, args.digest, "the checkpoint")
+        finally:
+            self._files -= 1
+
+
+async def _pieces(path: Path) -> AsyncGenerator[bytes, None]:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        while data := await asyncio.to_thread(file.read, PIECE):
+            yield data

@@ -1,0 +1,335 @@
+"""What this host answers tenants who dial it: checked against the chain, served from the store or the running pod."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, nullcontext
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from node_agent.core.states import Pod
+from node_agent.drivers.port import Driver, DriverError, PodGone
+from node_agent.handlers.checkpoint_requests import check_asker
+from node_agent.handlers.log_filter import LineCutter, Tail, joined, since, stamp, stamp_of_ms
+from node_agent.logs.merge import unnamed
+from node_agent.logs.pod_notes import PodNotes, Woven
+from node_agent.logs.store import LogKey
+from node_agent.runtime.state_dir import StateDir
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import refused
+from offchain.errors import TheirError
+from offchain.schema.chain_types._generated_chain import (
+    HostStatusRetired,
+    LeaseStateActive,
+    LeaseStatePending,
+    LeaseStateRetained,
+    LeaseStateSuspended,
+)
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
+from offchain.schema.protocol.messages import Answer, Code, Op, Request
+from offchain.schema.protocol.operations import INTO_POD, OF_SNAPSHOTS, Args, LogsArgs, SnapshotArgs
+from offchain.schema.protocol.snapshots import Act
+
+CHUNK: Final = 1 << 18
+MAX_TAIL_BYTES: Final = 4 << 20
+TAILS_AT_ONCE: Final = 4
+"""What is asked for its last lines is held in memory until it is known which these are."""
+FOLLOW_FROM: Final = 10_000
+"""So many lines may come between the last lines and the first of those that follow."""
+ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
+"""Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
+
+
+class Answers:
+    """Authoriser, results and logs for :class:`offchain.adapters.transport.host_server.HostServer`."""
+
+    def __init__(
+        self,
+        chain: GantryChain,
+        host: str,
+        state: StateDir,
+        driver: Driver,
+        pod_of: Callable[[int], Pod | None],
+        notes: PodNotes,
+    ) -> None:
+        self._chain = chain
+        self._host = host
+        self._state = state
+        self._driver = driver
+        self._pod_of = pod_of
+        self._notes = notes
+        self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
+        self._parsing = asyncio.Semaphore(1)
+        """Manifests that are parsed for peers: one thread, so that the agent's own work finds another."""
+
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {Op.RESULT: self.result, Op.LOGS: self.logs}
+
+    async def authorise(self, request: Request) -> None:
+        """Raises unless the chain gives this account the right to ask this, as it is now."""
+        if request.lease is None:
+            await self._check_host(request.account)
+            return
+        if request.op is Op.CHECKPOINT:
+            await check_asker(self._chain, request)
+            return
+        lease = await self._lease(request.lease)
+        tenant = lease.task.record.tenant
+        if tenant != request.account and not await self._acts_for(request.account, tenant):
+            raise refused(
+                Code.NOT_YOUR_LEASE,
+                f"Lease {request.lease} does not belong to {request.account}, nor is that its tenant's proxy.",
+                "Sign with the account that submitted the task, or with a proxy of it of type Tenant.",
+            )
+        if request.op in INTO_POD or request.op is Op.DELIVER:
+            _check_runs(request.lease, lease.record.state, request.op)
+        if request.op in OF_SNAPSHOTS:
+            _check_has_snapshots(request.lease, lease.record.state, request.args)
+
+    async def result(self, request: Request, session: Session) -> None:
+        """The result whose digest is on chain, or is about to be."""
+        number = _number(request)
+        pod = self._pod_of(number)
+        digest = pod.digest if pod is not None else None
+        if digest is None:
+            reported = (await self._lease(number)).record.result
+            digest = reported.digest if reported is not None else None
+        if digest is None:
+            raise refused(Code.NOT_READY, f"Lease {number} has no result yet.", "Ask again when the task is reported.")
+        data = self._state.get_blob(digest)
+        if data is None:
+            raise refused(Code.GONE, f"The result of lease {number} is not kept here any more.", "Run the task again.")
+        session.accept(Answer(size=len(data)))
+        await session.write(data)
+
+    async def logs(self, request: Request, session: Session) -> None:
+        """The kept log of earlier starts, then the running container's."""
+        number = _number(request)
+        assert isinstance(request.args, LogsArgs)  # noqa: S101  (decoded by its op)
+        args = request.args
+        oldest = None if args.since_ms is None else stamp_of_ms(args.since_ms)
+        tail = None if args.tail is None else Tail(args.tail, MAX_TAIL_BYTES)
+        pod = self._pod_of(number)
+        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
+        place = None if args.service is None else await self._place(number, pod, args.service)
+        key = LogKey(number, created_at_ms)
+        kept = self._state.logs.lines(key, place)
+        if kept is not None and args.service is not None:
+            kept = map(partial(unnamed, service=args.service), kept)
+        runs = pod is not None and pod.ending is None
+        # What is said of a pod is about its first service.
+        with nullcontext(Woven()) if place else self._notes.read(key) as notes:
+            if kept is None and not notes and not runs:
+                raise await self._no_log(number, pod)
+            before = None if kept is None and not notes else notes.into(kept or ())
+            if before is not None and not runs:
+                before = chain(before, notes.rest())
+            if tail is None:
+                await self._all(number, before, oldest, session, args, notes, runs=runs)
+                return
+            async with self._tails:
+                last = await self._tail(number, before, oldest, tail, args, notes, runs=runs)
+            _accept(session)
+            await session.write(b"".join(tail.lines()))
+            if args.follow and runs:
+                await self._after(number, last, session, args, notes)
+
+    async def _no_log(self, number: int, pod: Pod | None) -> Exception:
+        """What is said where there is nothing to show, by whether anything may still come."""
+        if pod is not None or _is_live((await self._lease(number)).record.state):
+            return refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+        task = lease_parts(number)[0]
+        return refused(
+            Code.GONE,
+            f"Lease {number} has ended, and its pod left no log here.",
+            f"gantry task show {task} tells why it ended.",
+        )
+
+    async def _place(self, number: int, pod: Pod | None, service: str) -> int:
+        """The place of a service among those of its pod."""
+        if pod is not None and pod.spec is not None:
+            names = [one.service.name for one in pod.spec.containers]
+        else:
+            try:
+                data = await self._chain.manifest(lease_parts(number)[0])
+                async with self._parsing:
+                    manifest = None if data is None else await asyncio.to_thread(parse_manifest, data)
+                names = [] if manifest is None else [one.name for one in manifest.services]
+            except TheirError:
+                raise _node_away() from None
+            except ManifestError:
+                names = []
+        if service in names:
+            return names.index(service)
+        there = f"its services are {', '.join(names)}" if names else "which services it had is not known any more"
+        raise refused(
+            Code.NOT_FOUND, f"Lease {number} has no service {service!r}; {there}.", "Leave out --service for all."
+        )
+
+    async def _all(
+        self,
+        number: int,
+        kept: Iterator[bytes] | None,
+        oldest: bytes | None,
+        session: Session,
+        args: LogsArgs,
+        notes: Woven,
+        *,
+        runs: bool,
+    ) -> None:
+        if kept is not None:
+            _accept(session)
+            # In a thread: of a long log no line may be new enough, and others are served meanwhile.
+            pieces = joined(since(kept, oldest), CHUNK)
+            while piece := await asyncio.to_thread(next, pieces, b""):
+                await session.write(piece)
+        if runs:
+            running = self._running(number, args.service, follow=args.follow)
+            async with aclosing(notes.through(running)) as lines:
+                async for some in lines:
+                    _accept(session)
+                    await session.write(b"".join(since(some, oldest)))
+        if not session.accepted:
+            raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+
+    async def _tail(
+        self,
+        number: int,
+        kept: Iterator[bytes] | None,
+        oldest: bytes | None,
+        tail: Tail,
+        args: LogsArgs,
+        notes: Woven,
+        *,
+        runs: bool,
+    ) -> bytes:
+        """Take the last lines into `tail`; the time of the last of them."""
+        last = b""
+        if kept is not None:
+            await asyncio.to_thread(tail.add, since(kept, oldest))
+        if runs:
+            async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
+                async for some in lines:
+                    tail.add(since(notes.into(some), oldest))
+                    last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
+            tail.add(since(notes.rest(), oldest))
+        return last
+
+    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: Woven) -> None:
+        """Lines that came after this time, as they come."""
+        async with aclosing(notes.through(self._later(number, last, args.service))) as lines:
+            async for some in lines:
+                await session.write(b"".join(some))
+
+    async def _later(self, number: int, last: bytes, service: str | None) -> AsyncGenerator[list[bytes], None]:
+        async with aclosing(self._running(number, service, follow=True, tail=FOLLOW_FROM)) as lines:
+            async for some in lines:
+                yield [line for line in some if (stamp(line) or last) > last]
+
+    async def _running(
+        self, number: int, service: str | None, *, follow: bool, tail: int | None = None
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The running pod's log in lines; none where it has just gone."""
+        cutter = LineCutter()
+        try:
+            async with aclosing(self._driver.logs(number, follow=follow, service=service, tail=tail)) as chunks:
+                async for chunk in chunks:
+                    if lines := cutter.feed(chunk):
+                        yield lines
+        except PodGone:
+            return
+        except DriverError as error:
+            raise refused(Code.INTERNAL, f"The log cannot be read: {error}.", "Try again.") from None
+        yield cutter.rest()
+
+    async def _lease(self, lease: int) -> LeaseOfTask:
+        try:
+            found = await self._chain.lease(lease)
+        except TheirError:
+            raise _node_away() from None
+        if found is None or found.record.host != self._host:
+            raise refused(
+                Code.UNKNOWN_LEASE,
+                f"Lease {lease} is not one of this host, or not any more.",
+                f"gantry task show {lease_parts(lease)[0]} tells where its pod is now.",
+            )
+        return found
+
+    async def _acts_for(self, account: str, tenant: str) -> bool:
+        """Whether the account is a proxy of the tenant that may act for it at once."""
+        try:
+            found = await self._chain.port.query("Proxy", "Proxies", [tenant])
+        except TheirError:
+            raise _node_away() from None
+        return any(may_act(proxy, account) for proxy in (found[0] if found else ()))
+
+    async def _check_host(self, account: str) -> None:
+        try:
+            record = await self._chain.host(account)
+        except TheirError:
+            raise _node_away() from None
+        if record is None or isinstance(record.status, HostStatusRetired):
+            raise refused(Code.NOT_A_HOST, f"{account} is no host on this chain.", "Sign with a host's key.")
+
+
+def may_act(proxy: Mapping[str, Any], account: str) -> bool:
+    """Whether one definition of `Proxy.Proxies` lets the account act for a tenant's tasks without a delay."""
+    return proxy["delegate"] == account and proxy["delay"] == 0 and proxy["proxy_type"] in ACTING_PROXIES
+
+
+def _is_live(state: object) -> bool:
+    return isinstance(state, (LeaseStatePending, LeaseStateActive, LeaseStateSuspended))
+
+
+def _check_runs(number: int, state: object, op: Op) -> None:
+    """Who may look at what was, may not reach into what is over."""
+    if isinstance(state, LeaseStateActive) or (op is Op.DELIVER and isinstance(state, LeaseStatePending)):
+        return
+    if isinstance(state, LeaseStatePending):
+        raise refused(Code.NOT_READY, f"The pod of lease {number} has not started.", "Wait until it runs.")
+    if isinstance(state, LeaseStateSuspended):
+        raise refused(Code.NOT_READY, f"Lease {number} is suspended: its pod is stopped.", "Resume it first.")
+    raise refused(
+        Code.LEASE_ENDED,
+        f"Lease {number} has ended, and with it the way into its pod.",
+        "Its log and result are still there: gantry logs, gantry task result.",
+    )
+
+
+def _check_has_snapshots(number: int, state: object, args: Args) -> None:
+    """They are kept as long as the data; the machine itself is there as long as the lease goes on."""
+    if isinstance(state, (LeaseStateActive, LeaseStateSuspended)):
+        return
+    if isinstance(state, LeaseStatePending):
+        raise refused(Code.NOT_READY, f"The pod of lease {number} has not started.", "Wait until it runs.")
+    if not isinstance(state, LeaseStateRetained):
+        raise refused(
+            Code.LEASE_ENDED, f"Lease {number} has ended, and its snapshots are gone.", "Take them out before the end."
+        )
+    if isinstance(args, SnapshotArgs) and args.act in (Act.TAKE, Act.RESTORE):
+        raise refused(
+            Code.LEASE_ENDED,
+            f"Lease {number} has ended, and only its data is kept.",
+            "Rent anew with data_from and snapshot in the manifest.",
+        )
+
+
+def _number(request: Request) -> int:
+    assert request.lease is not None  # noqa: S101  (a request without is refused)
+    return request.lease
+
+
+def _accept(session: Session) -> None:
+    if not session.accepted:
+        session.accept()
+
+
+def _node_away() -> Exception:
+    return refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.")

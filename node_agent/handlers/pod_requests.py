@@ -1,0 +1,243 @@
+"""Answers what tenants ask of running pods. Who may ask was checked before, and is checked again while it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final, TypeVar
+
+from node_agent.drivers.access_port import AccessRefused, ByteStream, PathHidden, PodAccess
+from node_agent.drivers.port import DriverError, EngineBusy, EngineUnreachable, PodGone
+from node_agent.handlers.programs import Programs
+from node_agent.handlers.resumable import send_from
+from node_agent.handlers.uploads import Upload, Uploads, pieces
+from offchain.adapters.keys.sealed_box import open_as_host
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.host_server import Handler
+from offchain.adapters.transport.peer import BULK_WINDOW, WINDOW, Session
+from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.tar_files import COPY_INSIDE, BadArchive, check
+from offchain.errors import BadKey
+from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request, WireError
+from offchain.schema.protocol.mux import CONTROL, MAIN
+from offchain.schema.protocol.operations import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, PutArgs
+
+MAX_DIALS: Final = 256
+"""TCP connections into the pods of this host at once."""
+MAX_COPIES: Final = 8
+UPLOAD_PIECE: Final = 1 << 20
+
+T = TypeVar("T")
+
+Deliver = Callable[[int, str, bytes], Awaitable[None]]
+"""(lease, name, content): takes a delivered file. Raises ValueError with a text for users."""
+
+
+class Access:
+    """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
+
+    def __init__(self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver) -> None:
+        self._pods = pods
+        self._key = key
+        self._deliver = deliver
+        self._programs = Programs()
+        self._uploads = Uploads(folder)
+        self._dials = 0
+        self._copies = 0
+
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {
+            Op.EXEC: self.exec,
+            Op.ATTACH: self.attach,
+            Op.DIAL: self.dial,
+            Op.GET: self.get,
+            Op.PUT: self.put,
+            Op.DELIVER: self.deliver,
+        }
+
+    async def end_lease(self, lease: int) -> None:
+        """The pod is over: end what was started in it, and drop what was on its way to it."""
+        await self._programs.end_lease(lease)
+        await asyncio.to_thread(self._uploads.forget_lease, lease)
+
+    async def close(self) -> None:
+        """End what was started: nothing of it outlives the agent."""
+        await self._programs.close()
+        await self._pods.close()
+
+    async def exec(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, ExecArgs)
+        self._programs.check_room(lease)
+        with _explained(lease):
+            program = await self._pods.exec(
+                lease, args.service, args.argv, tty=args.tty, rows=args.rows, columns=args.columns
+            )
+        await self._programs.start(lease, request.account, program, session)
+
+    async def attach(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, AttachArgs)
+        await self._programs.attach(lease, request.account, args.token, args.received, session)
+
+    async def dial(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, DialArgs)
+        if self._dials >= MAX_DIALS:
+            raise refused(Code.BUSY, f"{MAX_DIALS} connections into pods are open here.", "Close some of them.")
+        self._dials += 1
+        try:
+            with _explained(lease):
+                stream = await self._pods.dial(lease, args.port)
+            try:
+                session.accept(window=WINDOW)
+                await _both_ways(session, stream)
+            finally:
+                await stream.close()
+        finally:
+            self._dials -= 1
+
+    async def get(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, GetArgs)
+        with self._copying(), _explained(lease):
+            async with aclosing(self._pods.get(lease, args.service, args.path)) as archive:
+                await send_from(session, archive, args.offset, args.digest, args.path)
+
+    async def put(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, PutArgs)
+        with self._copying(), _explained(lease):
+            hidden = await self._pods.hidden(lease, args.service, args.path)
+            upload = await asyncio.to_thread(
+                self._uploads.begin, lease, request.account, args.upload, args.size, fresh=args.fresh
+            )
+            try:
+                held = upload.held
+                session.accept(Answer(held=held, digest=upload.digest.digest() if held else None), window=BULK_WINDOW)
+                said = await _receive(session, upload)
+                if said is None or said.size != upload.held or said.digest != upload.digest.digest():
+                    await asyncio.to_thread(upload.remove)
+                    raise refused(Code.CHANGED, "What arrived is not what was sent.", "Copy it again.")
+                await asyncio.to_thread(_check_archive, upload, hidden)
+                await self._pods.put(lease, args.service, args.path, pieces(upload.path))
+                await asyncio.to_thread(upload.remove)
+                await session.say(Control(done=True))
+            except (BadArchive, AccessRefused):
+                await asyncio.to_thread(upload.remove)
+                raise
+            finally:
+                upload.close()
+                self._uploads.done(upload)
+
+    async def deliver(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.adapters.transport.host_server.Handler`."""
+        lease, args = _about(request, DeliverArgs)
+        with self._copying():
+            session.accept(window=WINDOW)
+            sealed = bytearray()
+            while (piece := await session.read_main()) is not None:
+                sealed += piece
+                if len(sealed) > args.size:
+                    raise refused(Code.BAD_REQUEST, f"More than the {args.size} bytes announced.", "Send it again.")
+            try:
+                data = await asyncio.to_thread(open_as_host, self._key, bytes(sealed))
+                await self._deliver(lease, args.name, data)
+            except BadKey:
+                raise refused(
+                    Code.BAD_REQUEST, f"{args.name} was not sealed to this host's key.", "Seal it to the key you dial."
+                ) from None
+            except ValueError as error:
+                raise refused(Code.NOT_FOUND, str(error), "Check the manifest: secrets and inputs.") from None
+            await session.say(Control(done=True))
+
+    @contextlib.contextmanager
+    def _copying(self) -> Iterator[None]:
+        if self._copies >= MAX_COPIES:
+            raise refused(Code.BUSY, f"{MAX_COPIES} copies are going on here.", "Try again when one is done.")
+        self._copies += 1
+        try:
+            yield
+        finally:
+            self._copies -= 1
+
+
+def _about(request: Request, kind: type[T]) -> tuple[int, T]:
+    """The lease and the arguments; a decoded request has those of its op."""
+    assert request.lease is not None  # noqa: S101
+    assert isinstance(request.args, kind)  # noqa: S101
+    return request.lease, request.args
+
+
+async def _receive(session: Session, upload: Upload) -> Control | None:
+    """Write what arrives to disk, in large pieces; gives the sender's last word."""
+    said, waiting = None, bytearray()
+    while (piece := await session.read()) is not None:
+        channel, data = piece
+        if channel == CONTROL:
+            try:
+                said = Control.decode(data)
+            except WireError as error:
+                raise refused(Code.BAD_REQUEST, f"A word is malformed: {error}.", "Use a matching client.") from None
+        elif channel == MAIN:
+            waiting += data
+            if upload.held + len(waiting) > upload.size:
+                raise refused(Code.TOO_LARGE, f"More than the {upload.size} bytes announced.", "Copy it again.")
+            if len(waiting) >= UPLOAD_PIECE:
+                ready, waiting = bytes(waiting), bytearray()
+                await asyncio.to_thread(upload.add, ready)
+    if waiting:
+        await asyncio.to_thread(upload.add, bytes(waiting))
+    return said
+
+
+def _check_archive(upload: Upload, hidden: tuple[str, ...]) -> None:
+    with upload.path.open("rb") as file:
+        check(file, most_bytes=upload.size, closed=hidden)
+
+
+async def _both_ways(session: Session, stream: ByteStream) -> None:
+    async def inwards() -> None:
+        with contextlib.suppress(ConnectionError):
+            while (data := await session.read_main()) is not None:
+                await stream.write(data)
+            await stream.end()
+
+    feeding = asyncio.create_task(inwards())
+    try:
+        while data := await stream.read():
+            await session.write(data)
+        session.end()
+        await feeding
+    finally:
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _explained(lease: int) -> Iterator[None]:
+    """What a driver or a file cannot do, in the words of the protocol."""
+    try:
+        yield
+    except HostRefused:
+        raise
+    except PathHidden as error:
+        raise refused(Code.BAD_REQUEST, f"{error}.", COPY_INSIDE) from None
+    except AccessRefused as error:
+        raise refused(Code.NOT_FOUND, f"{error}.", "gantry task show tells the pod's services.") from None
+    except PodGone:
+        raise refused(
+            Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show tells how far it is."
+        ) from None
+    except BadArchive as error:
+        raise refused(Code.BAD_REQUEST, f"{error.message}.", error.remedy) from None
+    except (EngineUnreachable, EngineBusy):
+        raise refused(Code.BUSY, "The host's container engine does not answer now.", "Try again in a minute.") from None
+    except DriverError as error:
+        raise refused(Code.INTERNAL, f"{error}.", "Try again.") from None
+    except OSError as error:
+        raise refused(Code.INTERNAL, f"The host's disk failed: {error.strerror}.", "Try again, or tell it.") from None

@@ -1,0 +1,173 @@
+"""Files that tenants delivered for their pods: kept until the pod is gone, readable by nobody else on this machine.
+
+Secrets lie in memory where the machine has a memory file system, inputs on disk. Both are in folders that only the
+agent's user may enter; a container sees its own files alone, each mounted by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import threading
+from pathlib import Path
+
+from node_agent.core.values import SSH_KEYS, PodSpec
+from node_agent.images.logins import parse_login
+from offchain.schema.manifest.types import DeliveredFile
+
+MAX_SECRET_BYTES = 1 << 20
+MAX_INPUT_BYTES = 256 << 20
+_MEMORY = Path("/dev/shm")  # noqa: S108  (a folder of our own in it, which is checked)
+_OWNER_ONLY = 0o400
+_ALL_IN_CONTAINER = 0o444
+"""Others on this machine cannot reach the file: its folder is closed to them."""
+_FOLDER_IN_CONTAINER = 0o755
+NOTICE = "notice"
+"""The file's name in the folder of notices."""
+
+
+class FileStore:
+    """The delivered files of one agent. `path`: its folder; implements :class:`node_agent.drivers.port.PodFiles`."""
+
+    def __init__(self, path: Path, memory: Path = _MEMORY) -> None:
+        self._inputs = _closed_folder(path / "files")
+        self._secrets = secrets_folder(path, memory)
+        self._changing = threading.Lock()
+        if self._secrets.exists() or self._secrets.is_symlink():
+            _closed_folder(self._secrets)
+
+    def put(self, spec: PodSpec, name: str, data: bytes) -> None:
+        """Keep a file of a pod. Raises ValueError, fit for its tenant, where it is not what the manifest says."""
+        wanted = find(spec, name)
+        if wanted is None:
+            names = ", ".join(sorted(spec.files)) or "none"
+            raise ValueError(f'lease {spec.lease} waits for no file "{name}"; it has {names}')
+        limit = MAX_SECRET_BYTES if wanted.digest is None else MAX_INPUT_BYTES
+        if len(data) > limit:
+            raise ValueError(f'"{name}" has {len(data)} bytes; at most {limit} are taken')
+        login = spec.registry_login
+        if login is not None and name == login.secret:
+            try:
+                parse_login(data, login.registry)
+            except ValueError as error:
+                raise ValueError(f'"{name}" is the login at {login.registry}, but {error}') from None
+        digest = hashlib.sha256(data).digest()
+        if wanted.digest is not None and digest != wanted.digest:
+            raise ValueError(f'the SHA-256 of "{name}" is {digest.hex()}, the manifest says {wanted.digest.hex()}')
+        with self._changing:
+            self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
+
+    def put_keys(self, spec: PodSpec) -> None:
+        """Keep the keys that may log into a rental."""
+        if spec.ssh is not None:
+            text = "".join(f"{key}\n" for key in spec.ssh.authorized_keys)
+            with self._changing:
+                target = self._folder(spec.lease, secret=False) / _file_name(SSH_KEYS)
+                self._write(target, text.encode())
+            target.chmod(_ALL_IN_CONTAINER)
+
+    def path(self, lease: int, name: str) -> Path:
+        """See :class:`node_agent.drivers.port.PodFiles`."""
+        for folder in (self._secrets, self._inputs):
+            found = folder / str(lease) / _file_name(name)
+            if found.exists():
+                return found
+        return self._inputs / str(lease) / _file_name(name)
+
+    def own(self, lease: int, name: str, user: int | None) -> None:
+        """See :class:`node_agent.drivers.port.PodFiles`."""
+        target = self.path(lease, name)
+        alone = user is not None and (user == os.getuid() or os.getuid() == 0)
+        if target.stat().st_uid == os.getuid():
+            # First, while it is ours: whose it is then may not be for us to change (docker-compose.yml).
+            target.chmod(_OWNER_ONLY if alone else _ALL_IN_CONTAINER)
+        if alone:
+            assert user is not None  # noqa: S101  (said by `alone`)
+            os.chown(target, user, -1)
+
+    def notices(self, lease: int) -> Path:
+        """See :class:`node_agent.drivers.port.PodFiles`."""
+        # No delivered file has this name: theirs are digests.
+        folder = self._folder(lease, secret=False) / "notices"
+        folder.mkdir(exist_ok=True)
+        folder.chmod(_FOLDER_IN_CONTAINER)
+        return folder
+
+    def tell(self, lease: int, notice: bytes | None) -> None:
+        """See :class:`node_agent.drivers.port.PodFiles`."""
+        with self._changing:
+            target = self.notices(lease) / NOTICE
+            if notice is None:
+                target.unlink(missing_ok=True)
+            else:
+                self._write(target, notice, _ALL_IN_CONTAINER)
+
+    def names(self, spec: PodSpec) -> tuple[str, ...]:
+        """The pod's files that are here."""
+        return tuple(name for name in sorted(spec.files) if self.path(spec.lease, name).exists())
+
+    def remove(self, lease: int) -> None:
+        """Delete a pod's files, and with the last secret the folder of all. Nothing where there are none."""
+        with self._changing:
+            for folder in (self._secrets, self._inputs):
+                shutil.rmtree(folder / str(lease), ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._secrets.rmdir()
+
+    def leases(self) -> frozenset[int]:
+        """Leases with files here."""
+        return frozenset(
+            int(entry.name)
+            for top in (self._secrets, self._inputs)
+            if top.exists()
+            for entry in top.iterdir()
+            if entry.name.isdecimal()
+        )
+
+    def _folder(self, lease: int, *, secret: bool) -> Path:
+        return _closed_folder(_closed_folder(self._secrets if secret else self._inputs) / str(lease))
+
+    @staticmethod
+    def _write(target: Path, data: bytes, mode: int = 0o600) -> None:
+        part = target.with_name(f".{target.name}.part")
+        part.unlink(missing_ok=True)
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        part.replace(target)
+
+
+def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:
+    """Where the secrets of the agent with this folder lie, while it has any."""
+    if not memory.is_dir():
+        return path / "secrets"
+    return memory / f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+
+
+def find(spec: PodSpec, name: str) -> DeliveredFile | None:
+    """The pod's file of this name. The login at a registry has no path, because it is mounted nowhere."""
+    if spec.registry_login is not None and name == spec.registry_login.secret:
+        return DeliveredFile(name, "", None)
+    files = (file for one in spec.containers for file in one.service.files)
+    return next((file for file in files if file.name == name), None)
+
+
+def _file_name(name: str) -> str:
+    """A tenant's name for a file never becomes a path."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _closed_folder(path: Path) -> Path:
+    """A folder that only its owner, who must be us, may enter. Raises PermissionError where it is somebody else's."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to somebody else. Remove it, then start the agent again.")
+    path.chmod(0o700)
+    return path

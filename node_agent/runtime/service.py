@@ -1,0 +1,487 @@
+"""The agent: keeps containers as leases say, answers tenants, and runs what is beside that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC
+from functools import partial
+from types import MappingProxyType
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from node_agent.chain.clock import ChainClock, Silence, ticks_ms
+from node_agent.chain.duplicates import Duplicates
+from node_agent.chain.follower import RECONNECT_S, Follower, patiently
+from node_agent.chain.heartbeat import Heartbeat
+from node_agent.chain.registration import ANSWERS_CHALLENGES
+from node_agent.chain.reports import Sender
+from node_agent.checkpoints.manager import Checkpoints, OpenHost
+from node_agent.core import events as ev
+from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.core.machine import handle
+from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
+from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
+from node_agent.drivers.access_port import PodAccess
+from node_agent.drivers.port import Driver, DriverError
+from node_agent.handlers.agent_loop import BoundSnapshots
+from node_agent.handlers.checkpoint_requests import CheckpointAnswers
+from node_agent.handlers.host_requests import Answers
+from node_agent.handlers.pod_requests import Access
+from node_agent.handlers.snapshot_requests import SnapshotAnswers
+from node_agent.logs.pod_notes import PodNotes
+from node_agent.logs.start_notes import StartNotes, waiting_text
+from node_agent.runtime.background import Background, restarted
+from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
+from node_agent.runtime.periodic import every
+from node_agent.runtime.runner import CommandRunner, over_disk, report_key
+from node_agent.runtime.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
+from offchain.adapters.transport.port import Transport
+from offchain.errors import ChainBehind, OurError
+from offchain.ports import ChainPort
+from offchain.schema.chain_types._generated_chain import HostRecord
+from offchain.schema.chain_types.values import Call
+from offchain.schema.protocol.messages import Op
+
+log = logging.getLogger(__name__)
+
+TICK_S = 5
+UPKEEP_S = 10
+TIDY_S = 3600
+ENGINE_PATIENCE_S = 10
+"""An engine that has not answered for so long is said to be in trouble."""
+FAR_OFF_MS = 3_600_000
+
+
+class Agent:
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
+
+    `sandboxed`: the driver runs pods in a sandbox; without it, tasks that ask for one are given back.
+
+    `open_host`: how other hosts are dialled for the checkpoints of pods; None: they are not.
+
+    `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
+
+    `link`: the loop that `transport`, `pods` and `handlers` belong to, and in which peers are served, so that their
+    load delays neither heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node by which
+    that loop asks who may do what.
+    """
+
+    def __init__(
+        self,
+        port: ChainPort,
+        driver: Driver,
+        transport: Transport,
+        state: StateDir,
+        key: Ed25519Signer,
+        hardware: Hardware,
+        *,
+        now_ms: Callable[[], int],
+        ticks: Callable[[], int] = ticks_ms,
+        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        pods: PodAccess | None = None,
+        sandboxed: bool = False,
+        open_host: OpenHost | None = None,
+        handlers: Mapping[Op, Handler] = MappingProxyType({}),
+        link: LoopThread | None = None,
+        link_port: ChainPort | None = None,
+    ) -> None:
+        self._beside = beside
+        self._handlers = handlers
+        self._loop = asyncio.get_running_loop()
+        self._link = link or SameLoop()
+        self._port = port
+        self._link_chain = GantryChain(link_port or port)
+        self._chain = GantryChain(port)
+        self._driver = driver
+        self._transport = transport
+        self._dir = state
+        self._key = key
+        self._now_ms = now_ms
+        deliver = bound_to(self._loop, self.deliver)
+        self._access = None if pods is None else Access(pods, state.path / "uploads", key, deliver)
+        self._host = key.address
+        self._hardware = hardware
+        self._state = AgentState(Host(self._host, local_devices(hardware), sandboxed))
+        self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
+        self._clock = ChainClock(now_ms, ticks)
+        self._silence = Silence(ticks)
+        self._duplicates = Duplicates(self._host, self._chain, state.store, self._outbox)
+        self._sender = Sender(self._outbox)
+        self._background = Background()
+        self._notes = PodNotes(state.logs, self._pod, now_ms)
+        self._checkpoints = Checkpoints(
+            self._chain,
+            self._host,
+            driver,
+            state.checkpoints,
+            self._sender,
+            pods=lambda: self._state.pods,
+            now_ms=self._clock.now_ms,
+            say=self._notes.say,
+            open_host=open_host,
+        )
+        self._follower = Follower(
+            port,
+            self._chain,
+            self._host,
+            self._clock,
+            self._silence,
+            self._outbox,
+            state.store,
+            looked_through=self._duplicates.on_final,
+            held=lambda: self._state.pods,
+            emit=self.emit,
+            heard=self._checkpoints.heard,
+        )
+        self._heartbeat = Heartbeat(
+            self._chain,
+            self._host,
+            self._sender,
+            self._background,
+            lambda: self._transport.addresses,
+            self._duplicates.watch,
+        )
+        self._runner = CommandRunner(
+            self._host,
+            driver,
+            state,
+            self._chain,
+            self._sender,
+            self._checkpoints,
+            emit=self.emit,
+            wake_at=self._wake_at,
+            pod_of=self._pod,
+            may_report=self._may_report,
+            say=self._notes.say,
+        )
+        self._timers = AsyncIOScheduler(timezone=UTC)
+        self._wakes: set[asyncio.TimerHandle] = set()
+        self._asked_s: float | None = None
+        """Since when the engine is asked after its pods without an answer."""
+        self._engine_trouble = ""
+        self._disk_trouble = ""
+        self._waiting: deque[ev.Event] = deque()
+        self.disk_mib: Mapping[int, int] = {}
+        """The disk that each lease's pod takes, MiB, as last looked at."""
+        self.ready = asyncio.Event()
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent holds now."""
+        return self._state
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set. Containers run on; the next start takes them up again."""
+        record = await self._chain.host(self._host)
+        check_devices(record, self._hardware)
+        check_answers(record)
+        genesis_hash = await self._port.genesis_hash()
+        server = HostServer(
+            self._transport,
+            genesis_hash=genesis_hash,
+            authorise=(answers := self._answers()).authorise,
+            handlers={
+                **answers.handlers(),
+                **CheckpointAnswers(bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path).handlers(),
+                **SnapshotAnswers(
+                    BoundSnapshots(self._loop, self._driver), self._pod, bound_to(self._loop, self._take_event)
+                ).handlers(),
+                **self._handlers,
+                **({} if self._access is None else self._access.handlers()),
+            },
+            verify=signature_is_genuine,
+            now_ms=self._clock.now_ms,
+        )
+        if not await self._recover(stop):
+            return
+        # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
+        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
+        self._timers.start()
+        tasks = [
+            asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
+            asyncio.create_task(every(TICK_S, self._tick), name="tick"),
+            asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
+            asyncio.create_task(self._link.run(server.serve()), name="p2p"),
+            asyncio.create_task(patiently(self._outbox.run), name="outbox"),
+            asyncio.create_task(patiently(self._follower.follow_final), name="final"),
+            asyncio.create_task(patiently(self._follower.follow_best), name="best"),
+            asyncio.create_task(_until(stop), name="stop"),
+            asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
+        ]
+        helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
+        helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
+        starts = StartNotes(self._driver, lambda: self._state.pods, self._notes.say)
+        helpers.append(asyncio.create_task(restarted(starts.run), name="start notes"))
+        log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
+        self.ready.set()
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._timers.shutdown(wait=False)
+            for wake in self._wakes:
+                wake.cancel()
+            await self._link.run(server.close())
+            if self._access is not None:
+                await self._link.run(self._access.close())
+            for task in (*tasks, *helpers):
+                task.cancel()
+            await asyncio.gather(*tasks, *helpers, return_exceptions=True)
+            await self._background.close()
+            await self._runner.close()
+
+    # --- for what runs beside it ----------------------------------------------------------------------------------
+
+    @property
+    def chain(self) -> GantryChain:
+        """The chain's state."""
+        return self._chain
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        return self._host
+
+    async def send(self, key: str, call: Call) -> bool:
+        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        return await self._sender.send_again(f"beside/{key}", call)
+
+    @property
+    def suspended_since_ms(self) -> int | None:
+        """The chain's time at which the agent saw the host's suspension begin; None where it did not see that."""
+        return self._heartbeat.suspension.since_ms
+
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """What keeps this host from its work, for people, by what it is about."""
+        found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found["chain"] = self._follower.trouble
+        found["identity"] = self._duplicates.trouble
+        waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
+        if waited_s >= ENGINE_PATIENCE_S:
+            found["engine"] = (
+                f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
+            )
+        if self._silence.long:
+            found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
+        return {what: why for what, why in found.items() if why}
+
+    def devices_failed(self, devices: frozenset[int], message: str) -> None:
+        """Give back the pods on GPUs that are out of order."""
+        self.emit(ev.DevicesFailed(devices, message))
+
+    # --------------------------------------------------------------------------------------------------------------
+
+    def emit(self, event: ev.Event) -> None:
+        """Take one event: the new state is on disk before any command of it runs.
+
+        Where the disk takes nothing now, the event waits, and all later ones behind it.
+        """
+        if not self._waits_already(event):
+            self._waiting.append(event)
+        while self._waiting:
+            try:
+                self._take(self._waiting[0])
+            except (OurError, sqlite3.Error) as error:
+                self._disk_trouble = str(error)
+                log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
+                return
+            self._disk_trouble = ""
+            self._waiting.popleft()
+
+    def _waits_already(self, event: ev.Event) -> bool:
+        """Whether it need not wait twice: it says that time passed, or what was last said of its lease."""
+        if isinstance(event, ev.HostEvent):
+            return event in self._waiting
+        if isinstance(event, ev.Recovered):
+            return False
+        about = ev.lease_number(event)
+        said = (
+            one for one in reversed(self._waiting) if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
+        )
+        return event == next(said, None)
+
+    def _take(self, event: ev.Event) -> None:
+        before = self._state
+        try:
+            after, commands = handle(before, event, self._clock.now_ms())
+        except IllegalMove:
+            log.exception("an event was dropped")
+            return
+        changed = {
+            number: after.pods.get(number)
+            for number in before.pods.keys() | after.pods.keys()
+            if before.pods.get(number) is not after.pods.get(number)
+        }
+        if changed:
+            self._dir.save_pods(changed)
+        self._state = after
+        for number, pod in changed.items():
+            if pod is not None and (said := waiting_text(before.pods.get(number), pod)):
+                self._notes.say(number, said)
+            if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
+                self._take_back_reports(before.pods[number].lease)
+        if self._access is not None:
+            for number in (number for number, pod in changed.items() if pod is None):
+                self._background.run(self._link.run(self._access.end_lease(number)))
+        self._runner.run(commands)
+
+    async def _may_report(self, report: Report) -> None:
+        """Return when this report may be sent: not while another agent may have this host's leases and their data."""
+        if report is Report.DATA_LOST:
+            await self._duplicates.heard()
+        elif report is not Report.STARTED:  # which ends nothing
+            await self._duplicates.no_doubt()
+        await self._silence.end()
+
+    def _take_back_reports(self, lease: Lease) -> None:
+        """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
+        for report in (Report.STARTED, Report.RESULT, Report.FAILED):
+            self._sender.take_back(report_key(lease, report))
+
+    async def deliver(self, lease: int, name: str, data: bytes) -> None:
+        """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""
+        pod = self._pod(lease)
+        if pod is None or pod.spec is None:
+            raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
+        if name not in pod.spec.files:
+            raise ValueError(f"the manifest of task {pod.lease.task} names no secret or input {name!r}")
+        if pod.phase is not Phase.AWAITING:
+            raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
+        await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)
+        self.emit(ev.FileDelivered(lease, name))
+
+    async def _take_event(self, event: ev.Event) -> None:
+        self.emit(event)
+
+    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> Kept | None:
+        return self._dir.checkpoints.find(key, digest)
+
+    def _pod(self, number: int) -> Pod | None:
+        return self._state.pods.get(number)
+
+    async def _recover(self, stop: asyncio.Event) -> bool:
+        """Take up what runs. Returns False where the agent was told to stop while it waited for its node to sync."""
+        begun = None
+        while begun is None:
+            try:
+                begun = await self._follower.begin()
+            except ChainBehind as error:
+                log.warning("%s Containers run on.", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), RECONNECT_S)
+                if stop.is_set():
+                    return False
+        head, live = begun
+        found = await self._driver.recover()
+        leftovers = await self._driver.leases()
+        pods = self._dir.load_pods()
+        self._state = AgentState(self._state.host, pods)
+        over = (pods.keys() | leftovers) - {lease.number for lease in live}
+        ended = await self._follower.reasons(over, live, head.hash)
+        files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
+        log.info("found %d containers and %d live leases", len(found), len(live))
+        held = {one.handle.lease for one in found} | leftovers
+        if any(lease.status is LeaseStatus.ACTIVE and lease.number not in held for lease in live):
+            self._duplicates.watch.lack_containers()
+        self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
+        for lease in self._dir.files.leases() - self._state.pods.keys():
+            self._dir.files.remove(lease)
+        return True
+
+    # --- time -----------------------------------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        self.emit(ev.Tick())
+
+    async def _upkeep(self) -> None:
+        """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        self._asked_s = asyncio.get_running_loop().time()
+        try:
+            used = await self._driver.upkeep()
+        except DriverError as error:
+            self._engine_trouble = str(error)
+            log.warning("%s", error)
+            return
+        finally:
+            self._asked_s = None
+        self._engine_trouble = ""
+        self.disk_mib = used
+        for number, mib in used.items():
+            pod = self._pod(number)
+            if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+                self.emit(ev.LimitExceeded(number, excess))
+
+    async def _tidy(self) -> None:
+        try:
+            await self._driver.tidy()
+        except DriverError as error:
+            log.warning("%s", error)
+        removed = self._dir.tidy(self._now_ms() / 1000)
+        if removed:
+            log.info("removed %d old results and logs", removed)
+
+    def _wake_at(self, at_ms: int) -> None:
+        wait_ms = at_ms - self._clock.now_ms()
+        if wait_ms > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no timer has.
+
+        def wake() -> None:
+            self._wakes.discard(handle)
+            self.emit(ev.Tick())
+
+        handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
+        self._wakes.add(handle)
+
+    def _answers(self) -> Answers:
+        return Answers(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
+
+
+def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:
+    """The devices in the core's words."""
+    return tuple(LocalDevice(device.uuid, device.model, device.vram_mib) for device in hardware.devices)
+
+
+def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
+    """Raises where the chain's record of this host lists other devices: leases name them by their place in it."""
+    if record is None:
+        return
+    listed = [
+        (device.spec.model.decode(errors="replace"), device.spec.vram_mib, device.spec.simulated)
+        for device in record.devices
+    ]
+    here = [(device.model, device.vram_mib, device.simulated) for device in hardware.devices]
+    if listed != here:
+        raise OurError(
+            f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
+        )
+
+
+def check_answers(record: HostRecord | None) -> None:
+    """Warn where the host is registered as one that answers challenges and this agent does not: that costs its bond."""
+    if record is not None and record.answers_challenges and not ANSWERS_CHALLENGES:
+        log.warning(
+            "the host is registered as one that answers challenges, and this agent answers none: "
+            "gantry agent change-hardware registers it as it is"
+        )
+
+
+def _named(devices: list[tuple[str, int, bool]]) -> str:
+    return ", ".join(model for model, _, _ in devices) or "no device"
+
+
+async def _until(stop: asyncio.Event) -> None:
+    await stop.wait()

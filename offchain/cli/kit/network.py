@@ -1,0 +1,140 @@
+"""Which network a command talks to: --url, GANTRY_URL, the local network of this clone, or a node on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from offchain.cli.kit.failures import CliError
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.gateway import parse_gateway
+
+DEFAULT_URL = "ws://127.0.0.1:9944"
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An address, and the genesis hash that the chain there must have; None: any chain of this release."""
+
+    url: str
+    genesis_hash: bytes | None
+    source: str
+    """Where the address comes from, for messages."""
+    schedulers: tuple[str, ...] = ()
+    """URLs of schedulers of this network that tell why they decided as they did."""
+
+
+def state_dir() -> Path:
+    """Where scripts/up keeps the local network."""
+    named = os.environ.get("GANTRY_STATE")
+    return Path(named) if named else _ROOT / ".gantry"
+
+
+def choose(url: str | None) -> Network:
+    """The network to use. Raises CliError where its address or genesis hash is malformed."""
+    local = _local_network()
+    genesis = os.environ.get("GANTRY_GENESIS")
+    pinned = _genesis(genesis, "GANTRY_GENESIS") if genesis else None
+    from_env = os.environ.get("GANTRY_URL")
+    for value, source in ((url, "--url"), (from_env, "GANTRY_URL")):
+        if value:
+            # The local network's address stands for the local network, however it was given.
+            same = local is not None and local.url == value and local.genesis_hash is not None
+            if local and same:
+                return replace(local, source=source)
+            return Network(_checked(value, source), pinned, source)
+    return local or Network(DEFAULT_URL, pinned, "the default")
+
+
+def known_gateways() -> tuple[str, ...]:
+    """GANTRY_GATEWAY, else the local network's gateway and those that stand in this user's file, one a line.
+
+    Raises CliError where one of them is none.
+    """
+    found = []
+    for text in os.environ.get("GANTRY_GATEWAY", "").replace(",", " ").split():
+        try:
+            found.append(parse_gateway(text).text)
+        except WireError as error:
+            raise CliError(f"GANTRY_GATEWAY: {error}.", "Correct the variable.", code="bad_gateway") from None
+    if found:
+        return tuple(found)
+    for path in (state_dir() / "gateway" / "address", _config_dir() / "gateways"):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip()
+            if not text:
+                continue
+            try:
+                found.append(parse_gateway(text).text)
+            except WireError as error:
+                raise CliError(
+                    f"{path}:{number}: {error}.", "Correct the line, or remove it.", code="bad_gateway"
+                ) from None
+    return tuple(dict.fromkeys(found))
+
+
+def _config_dir() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "gantry"
+
+
+def environment() -> dict[str, str]:
+    """Variables for manifests: those of the shell over those that scripts/up left for its demo."""
+    found: dict[str, str] = {}
+    try:
+        lines = (state_dir() / "env").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found[name.strip()] = value.strip()
+    return found | dict(os.environ)
+
+
+def _local_network() -> Network | None:
+    path = state_dir() / "network.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        url, genesis = _checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path))
+        return Network(url, genesis, str(path), tuple(map(str, record.get("schedulers", ()))))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CliError(
+            f"{path} cannot be read: {error}.", "Start the local network anew: scripts/down, then scripts/up."
+        ) from None
+
+
+def _checked(url: object, source: str) -> str:
+    text = str(url)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("ws", "wss") or not parts.hostname or port == 0:
+        raise CliError(
+            f'"{text}" (from {source}) is not a node\'s address.', f"Write it like {DEFAULT_URL}.", code="bad_url"
+        )
+    return text
+
+
+def _genesis(text: object, source: str) -> bytes:
+    try:
+        value = bytes.fromhex(str(text).removeprefix("0x"))
+    except ValueError:
+        value = b""
+    if len(value) != 32:
+        raise CliError(
+            f'"{text}" (from {source}) is not a genesis hash.', "Write 0x and 64 hex digits.", code="bad_genesis"
+        )
+    return value

@@ -1,0 +1,361 @@
+"""gantry history."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from offchain.cli.kit import index_address, options
+from offchain.cli.kit.event_text import event_text, time_text
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
+from offchain.indexer import queries
+from offchain.indexer.database import Database
+from offchain.indexer.index import replayed_digest, stored_digest
+from offchain.indexer.plain import unpack, with_bytes
+from offchain.indexer.queries import Filter, Happened, Moved
+from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.ports import ChainEvent, DispatchFailure
+from offchain.schema.manifest.values import format_amount
+
+F = TypeVar("F", bound=Callable[..., Any])
+_LIMIT = 1000
+_MOST = 100_000
+
+
+def _output(command: F) -> F:
+    command = click.option("--csv", "as_csv", is_flag=True, help="The list as CSV with a header.")(command)
+    command = options.as_json(command)
+    return options.index(command)
+
+
+_limit = click.option(
+    "--limit", type=click.IntRange(1, _MOST), default=_LIMIT, show_default=True, help="At most so many, the newest."
+)
+
+
+@click.group(
+    epilog="The index is kept by gantry worker indexer. It answers in milliseconds what gantry chain inspect reads "
+    "from the chain itself, as far as that worker has come."
+)
+def history() -> None:
+    """Ask the index of the chain's history: a task, a host, an account, events.
+
+    \b
+    Examples:
+      gantry history task 7
+      gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty --csv > coins.csv
+      gantry history events --pallet Tasks --name Settled --json
+    """
+
+
+@history.command("task")
+@click.argument("number", type=click.IntRange(0))
+@_limit
+@_output
+def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
+    """Tell what a task came to: its leases, what was paid and when, and every event about it.
+
+    \b
+    Examples:
+      gantry history task 7
+      gantry history task 7 --json | jq .task.paid
+    """
+    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+        found = queries.task(db, number)
+        if found is None:
+            raise CliError(f"the index knows of no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
+        happened = queries.mentions(db, str(number), limit)
+        if as_csv:
+            _csv(_EVENT_COLUMNS, map(_event_plain, happened))
+            return
+        leases, bills = queries.leases_of_task(db, number), queries.bills_of_task(db, number)
+        if as_json:
+            emit(
+                {
+                    "task": queries.as_dict(found),
+                    "leases": [queries.as_dict(lease) for lease in leases],
+                    "bills": [queries.as_dict(bill) for bill in bills],
+                    "events": [_event_plain(one) for one in happened],
+                    "up_to_block": _reached(db),
+                }
+            )
+            return
+        _events_table(happened)
+        say()
+        _leases_table(leases)
+        say()
+        details(_task_details(found))
+
+
+@history.command("host")
+@click.argument("address")
+@_limit
+@_output
+def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
+    """Tell what a host did: its leases, what they brought in, what it lost, and every event about it.
+
+    With --csv: its leases.
+
+    \b
+    Examples:
+      gantry history host 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+      gantry history host 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --csv > leases.csv
+    """
+    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+        found = queries.host(db, address)
+        if found is None:
+            raise CliError(f"the index knows of no host {address}{_up_to(db)}.", _LATER, code="no_such_host")
+        leases = queries.leases_of_host(db, address, limit)
+        if as_csv:
+            _csv(LeaseRow.__slots__, map(queries.as_dict, leases))
+            return
+        happened = queries.mentions(db, address, limit)
+        if as_json:
+            emit(
+                {
+                    "host": queries.as_dict(found),
+                    "leases": [queries.as_dict(lease) for lease in leases],
+                    "events": [_event_plain(one) for one in happened],
+                    "up_to_block": _reached(db),
+                }
+            )
+            return
+        _events_table(happened)
+        say()
+        _leases_table(leases)
+        say()
+        details(_host_details(found))
+
+
+@history.command("account")
+@click.argument("address")
+@_limit
+@_output
+def account(address: str, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
+    """List how an account's coins moved, were held and let go of, and the tasks it submitted.
+
+    With --csv: the movements, as book-keeping wants them.
+
+    \b
+    Examples:
+      gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty
+      gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty --csv > coins.csv
+    """
+    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+        moved = queries.transfers(db, address, limit)
+        if as_csv:
+            _csv(_MOVED_COLUMNS, map(_moved_plain, moved))
+            return
+        tasks = queries.tasks_of(db, address, limit)
+        if as_json:
+            emit(
+                {
+                    "account": address,
+                    "transfers": [_moved_plain(one) for one in moved],
+                    "tasks": [queries.as_dict(one) for one in tasks],
+                    "up_to_block": _reached(db),
+                }
+            )
+            return
+        table(
+            ("BLOCK", "TIME", "WHAT", "OUT OF", "INTO", "AMOUNT", "FOR"),
+            [
+                (
+                    one.transfer.block,
+                    time_text(one.time_ms),
+                    one.transfer.kind,
+                    one.transfer.sender or "",
+                    one.transfer.receiver or "",
+                    format_amount(one.transfer.amount),
+                    one.transfer.reason or "",
+                )
+                for one in moved
+            ],
+        )
+        if tasks:
+            say()
+            table(
+                ("TASK", "STATE", "SUBMITTED", "PAID"),
+                [(one.task, one.state, time_text(one.submitted_ms), format_amount(one.paid)) for one in tasks],
+            )
+
+
+@history.command("events")
+@click.option("--pallet", help="Only of this pallet, as Tasks.")
+@click.option("--name", help="Only of this name, as Settled.")
+@click.option("--from-block", type=click.IntRange(0), metavar="N", help="From this block on.")
+@click.option("--to-block", type=click.IntRange(0), metavar="N", help="Up to this block.")
+@_limit
+@_output
+def events(  # one option a filter
+    pallet: str | None,
+    name: str | None,
+    from_block: int | None,
+    to_block: int | None,
+    limit: int,
+    index: str | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """List events in the order of the chain. With --json: one object a line.
+
+    \b
+    Examples:
+      gantry history events --limit 20
+      gantry history events --pallet Tasks --name ItemRefused --json
+      gantry history events --from-block 1000 --to-block 2000 --csv > events.csv
+    """
+    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+        happened = queries.events(db, Filter(pallet, name, from_block, to_block, limit))
+        if as_csv:
+            _csv(_EVENT_COLUMNS, map(_event_plain, happened))
+        elif as_json:
+            for one in happened:
+                emit(_event_plain(one))
+        else:
+            _events_table(happened)
+
+
+@history.command("verify")
+@options.index
+@options.as_json
+def verify(index: str | None, as_json: bool) -> None:
+    """Derive everything again from the stored events, and compare it with what the index says.
+
+    Changes nothing, and does not stop the indexer: it looks at one moment of the index.
+
+    \b
+    Example:
+      gantry history verify
+    """
+    with _asked(index, as_json=as_json, as_csv=False) as db:
+        stored, replayed = stored_digest(db), replayed_digest(db, progress)
+        same = stored.hex() == replayed.hex()
+        if as_json:
+            emit({"same": same, "rows": stored.rows, "stored": stored.hex(), "replayed": replayed.hex()})
+        else:
+            say(f"{stored.rows} rows, digest {stored.hex()}")
+        if not same:
+            raise CliError(
+                f"the index does not follow from its events: these give {replayed.hex()}.",
+                "Remove it and let gantry worker indexer make it again; please report it if it comes back.",
+                code="index_differs",
+            )
+        if not as_json:
+            say("It follows from the events, row by row.")
+
+
+_LATER = "It may be in a later block: gantry history events --limit 1 shows how far the index has come."
+_EVENT_COLUMNS = ("block", "place", "time_ms", "extrinsic", "event", "fields", "failure")
+_MOVED_COLUMNS = ("block", "place", "time_ms", "kind", "sender", "receiver", "amount", "reason")
+
+
+@contextlib.contextmanager
+def _asked(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
+    if as_json and as_csv:
+        raise click.UsageError("Choose one of --json and --csv.")
+    with contextlib.closing(queries.open_for_reading(index_address.choose(index))) as db, db.moment():
+        yield db
+
+
+def _reached(db: Database) -> int | None:
+    last = queries.reached(db)
+    return None if last is None else last.number
+
+
+def _up_to(db: Database) -> str:
+    number = _reached(db)
+    return "" if number is None else f" up to block {number}"
+
+
+def _event_plain(happened: Happened) -> dict[str, Any]:
+    event = happened.event
+    return {
+        "block": event.block,
+        "place": event.place,
+        "time_ms": happened.time_ms,
+        "extrinsic": event.extrinsic,
+        "event": f"{event.pallet}.{event.name}",
+        "fields": unpack(event.fields),
+        "failure": event.failure,
+    }
+
+
+def _moved_plain(moved: Moved) -> dict[str, Any]:
+    return {**queries.as_dict(moved.transfer), "time_ms": moved.time_ms}
+
+
+def _csv(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
+    csv_rows(columns, ([_cell(row[name]) for name in columns] for row in rows))
+
+
+def _cell(value: Any) -> Any:
+    """As text that a spreadsheet does not take for a formula."""
+    text = str(value) if isinstance(value, dict) else value
+    return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
+
+
+def _events_table(happened: Sequence[Happened]) -> None:
+    table(
+        ("BLOCK", "TIME", "EVENT", ""),
+        [
+            (one.event.block, time_text(one.time_ms), f"{one.event.pallet}.{one.event.name}", _said(one))
+            for one in happened
+        ],
+    )
+
+
+def _said(happened: Happened) -> str:
+    row = happened.event
+    event = ChainEvent(row.pallet, row.name, with_bytes(unpack(row.fields)), row.extrinsic)
+    pallet, _, name = (row.failure or "").partition(".")
+    return event_text(event, DispatchFailure(pallet, name, "") if row.failure else None)
+
+
+def _leases_table(leases: Sequence[LeaseRow]) -> None:
+    table(
+        ("LEASE", "TASK", "HOST", "STATE", "WHY", "STARTED", "ENDED", "PAID"),
+        [
+            (
+                one.lease,
+                one.task,
+                one.host,
+                one.state,
+                one.reason or "",
+                "" if one.started_ms is None else time_text(one.started_ms),
+                "" if one.ended_ms is None else time_text(one.ended_ms),
+                format_amount(one.paid),
+            )
+            for one in leases
+        ],
+    )
+
+
+def _task_details(found: TaskRow) -> list[tuple[str, object]]:
+    return [
+        ("Task", found.task),
+        ("State", found.state),
+        ("Kind", found.kind),
+        ("Tenant", found.tenant),
+        ("Submitted", f"{time_text(found.submitted_ms)}, block {found.submitted_block}"),
+        ("Changed", f"{time_text(found.changed_ms)}, block {found.changed_block}"),
+        ("Paid", f"{format_amount(found.paid)}, {format_amount(found.fee)} of it protocol fee"),
+        ("Refunded", format_amount(found.refunded)),
+    ]
+
+
+def _host_details(found: HostRow) -> list[tuple[str, object]]:
+    return [
+        ("Host", found.host),
+        ("Provider", found.provider),
+        ("Status", found.status),
+        ("Score", None if found.score_ppm is None else f"{found.score_ppm / 10_000:.2f} %"),
+        ("Leases", found.leases),
+        ("Earned", format_amount(found.earned)),
+        ("Slashed", format_amount(found.slashed)),
+        ("Registered", time_text(found.registered_ms)),
+    ]

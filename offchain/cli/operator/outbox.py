@@ -1,0 +1,197 @@
+"""gantry outbox."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from offchain.adapters.outbox.admin import Desk, Entry
+from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.store import Store
+from offchain.cli.kit import network, options
+from offchain.cli.kit.event_text import plain_fields
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import emit, say, table
+
+_DATABASES = ("worker.db", "agent.db")
+_STATE_DIR = click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of a worker or an agent. Else those of the local network and the usual ones of this user.",
+)
+
+
+@click.group(
+    epilog="A worker or an agent stores every call before it is sent, and sends it until a final block holds it. One "
+    "that is refused again and again, or that no block takes, is given up: it becomes a dead letter, with the reason. "
+    "All of this may be used while the process runs; it looks at its outbox after every final block."
+)
+def outbox() -> None:
+    """See what a worker or an agent has yet to do on the chain, and what it gave up.
+
+    \b
+    Examples:
+      gantry outbox list
+      gantry outbox retry 17 --state-dir /var/lib/gantry/scheduler
+      gantry outbox drop --all
+    """
+
+
+@outbox.command("list")
+@_STATE_DIR
+@click.option("--dead", is_flag=True, help="Only what was given up.")
+@options.as_json
+def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
+    """List the calls that wait, are on their way, or were given up.
+
+    queued: to be signed and sent, at once or after a pause. sent: a node has it, or is to have it; a block up to VALID
+    UNTIL may hold it. dead: given up, for the reason given.
+
+    \b
+    Examples:
+      gantry outbox list
+      gantry outbox list --dead --json | jq .reason
+    """
+    found: list[tuple[Path, Entry]] = []
+    for database in _databases(state_dir):
+        with _desk(database) as desk:
+            found += [(database, entry) for entry in desk.entries(*([State.DEAD] if dead else []))]
+    if as_json:
+        for database, entry in found:
+            emit(_plain(database, entry))
+        return
+    if not found:
+        say("Nothing was given up." if dead else "Nothing waits, and nothing was given up.")
+        return
+    table(
+        ("NUMBER", "STATE", "CALL", "KEY", "TRIES", "SINCE", "VALID UNTIL", "WHY", "FOLDER"),
+        [
+            (
+                entry.number,
+                entry.state,
+                f"{entry.call.pallet}.{entry.call.function}",
+                entry.key,
+                entry.attempts,
+                _when(entry.created_ms),
+                entry.valid_until or "",
+                entry.reason or "",
+                database.parent,
+            )
+            for database, entry in found
+        ],
+    )
+
+
+@outbox.command()
+@click.argument("numbers", metavar="NUMBER...", nargs=-1, type=click.IntRange(1))
+@click.option("--all", "everything", is_flag=True, help="All dead letters.")
+@_STATE_DIR
+@options.as_json
+def retry(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as_json: bool) -> None:
+    """Send calls again that were given up, or that pause before their next try.
+
+    The chain checks each call against its present state; one whose time has passed is refused and changes nothing.
+
+    \b
+    Examples:
+      gantry outbox retry 17
+      gantry outbox retry --all --state-dir /var/lib/gantry/scheduler
+    """
+    _each(numbers, state_dir, everything=everything, as_json=as_json, act=Desk.retry, done="is sent again")
+
+
+@outbox.command()
+@click.argument("numbers", metavar="NUMBER...", nargs=-1, type=click.IntRange(1))
+@click.option("--all", "everything", is_flag=True, help="All dead letters.")
+@_STATE_DIR
+@options.as_json
+def drop(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as_json: bool) -> None:
+    """Remove calls that were given up; give up calls that wait. What is on its way cannot be dropped.
+
+    \b
+    Examples:
+      gantry outbox drop 17
+      gantry outbox drop --all --state-dir ~/.local/share/gantry/agent
+    """
+    _each(numbers, state_dir, everything=everything, as_json=as_json, act=Desk.drop, done="is dropped")
+
+
+def _each(
+    numbers: tuple[int, ...],
+    state_dir: Path | None,
+    *,
+    everything: bool,
+    as_json: bool,
+    act: Callable[[Desk, int], Entry],
+    done: str,
+) -> None:
+    if bool(numbers) == everything:
+        raise click.UsageError("Name the calls by their NUMBER in gantry outbox list, or all dead letters with --all.")
+    databases = _databases(state_dir)
+    if len(databases) > 1:
+        folders = ", ".join(str(database.parent) for database in databases)
+        raise CliError(
+            f"there are outboxes in several folders: {folders}.", "Choose one with --state-dir.", code="usage"
+        )
+    with _desk(databases[0]) as desk:
+        for number in numbers or [entry.number for entry in desk.entries(State.DEAD)]:
+            entry = act(desk, number)
+            if as_json:
+                emit(_plain(databases[0], entry))
+            else:
+                say(f"Call {entry.number} ({entry.key}) {done}.")
+
+
+def _databases(state_dir: Path | None) -> list[Path]:
+    """The databases to look at. Raises CliError where there is none."""
+    folders = [state_dir] if state_dir is not None else _usual_folders()
+    found = [folder / name for folder in folders for name in _DATABASES if (folder / name).is_file()]
+    if not found:
+        where = ", ".join(map(str, folders))
+        raise CliError(
+            f"there is no worker's or agent's database in {where}.",
+            "Name the folder with --state-dir: the --state-dir of gantry worker, or the --state of gantry agent.",
+            code="no_outbox",
+        )
+    return found
+
+
+def _usual_folders() -> list[Path]:
+    local = network.state_dir()
+    base = os.environ.get("XDG_STATE_HOME")
+    own = (Path(base) if base else Path.home() / ".local" / "state") / "gantry"
+    workers = [own / name for name in ("all", "scheduler", "settler")]
+    return [local / "workers", local / "agent", *workers, Path.home() / ".local" / "share" / "gantry" / "agent"]
+
+
+@contextlib.contextmanager
+def _desk(database: Path) -> Iterator[Desk]:
+    with contextlib.closing(Store(database)) as store:
+        yield Desk(store)
+
+
+def _when(moment_ms: int) -> str:
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _plain(database: Path, entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "state": entry.state.value,
+        "account": entry.account,
+        "key": entry.key,
+        "call": f"{entry.call.pallet}.{entry.call.function}",
+        "args": plain_fields(entry.call.args),
+        "tries": entry.attempts,
+        "since_ms": entry.created_ms,
+        "valid_until": entry.valid_until,
+        "tip": entry.tip,
+        "reason": entry.reason,
+        "folder": str(database.parent),
+    }

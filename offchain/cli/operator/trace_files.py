@@ -1,0 +1,98 @@
+"""Files of nodes and pods, as gantry simulate is given them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from offchain.cli.kit.failures import CliError
+
+_NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
+_PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
+
+
+def of_trace(trace: str, nodes: str | None, pods: str | None) -> tuple[str, str]:
+    """The two files that `trace` stands for: a folder that has one of each, or a list of pods beside one of nodes.
+
+    Where a folder has several, `nodes` or `pods` says which. CliError where it stands for none, or for several.
+    """
+    path = Path(trace)
+    if not path.exists():
+        raise CliError(f"{trace} cannot be read: no such file or folder.", "Check the path.")
+    folder = path if path.is_dir() else path.parent
+    if not path.is_dir():
+        if pods is not None:
+            raise CliError(f"{trace} and --pods {pods} are two lists of pods.", "Leave one of them out.", code="usage")
+        if _kind(path) == "nodes":
+            raise CliError(
+                f"{trace} is a list of nodes.", "Give the list of pods, or the folder that has both.", code="usage"
+            )
+        pods = trace
+    there = sorted(folder.glob("*.csv"))
+    return (
+        nodes or _only(folder, there, "nodes", _NODES),
+        pods or _only(folder, there, "pods", _PODS),
+    )
+
+
+def _only(folder: Path, there: Sequence[Path], what: str, columns: frozenset[str]) -> str:
+    """The one file there that is a list of these."""
+    found = [path for path in there if _kind(path) == what]
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        names = ", ".join(path.name for path in found)
+        remedy = f"gantry simulate {found[0]}" if what == "pods" else f"--nodes {found[0]}"
+        raise CliError(f"{folder} has several lists of {what}: {names}.", f"Say which one: {remedy}", code="usage")
+    has = ", ".join(path.name for path in there) or "no .csv file at all"
+    raise CliError(
+        f"{folder} has no list of {what}; it has {has}.",
+        f"The first line of one names {', '.join(sorted(columns))}. Or name the file with --{what}.",
+        code="usage",
+    )
+
+
+def _kind(path: Path) -> str | None:
+    """What it lists, by its first line."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            header = {cell.strip() for cell in next(csv.reader(file), [])}
+    except (OSError, csv.Error):
+        return None
+    if header >= _PODS:
+        return "pods"
+    return "nodes" if header >= _NODES else None
+
+
+def both_or_none(nodes: str | None, pods: str | None) -> tuple[str, str] | None:
+    """The two names; CliError where only one is given."""
+    if nodes is None and pods is None:
+        return None
+    if nodes is None or pods is None:
+        missing = "--nodes" if nodes is None else "--pods"
+        raise CliError(f"{missing} is missing.", "Give both files, or none for a made-up cluster.", code="usage")
+    return nodes, pods
+
+
+def read(name: str) -> str:
+    """The text of a file; CliError where there is none."""
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        raise CliError(f"{name} cannot be read: {error.strerror}.", "Check the path.") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        raise CliError(
+            f"{name}, line {line}, column {column}: byte {error.object[error.start]:#04x} is no UTF-8.",
+            "Give a CSV file in UTF-8, not compressed.",
+        ) from None
+
+
+def made_up_from(seed: int) -> str:
+    """What is said where there are no files."""
+    return f"made up from seed {seed}, like no particular cluster"

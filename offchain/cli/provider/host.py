@@ -1,0 +1,231 @@
+"""gantry host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import click
+
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import details, emit, progress, say, table
+from offchain.cli.kit.session import connected, run, send
+from offchain.cli.kit.views import HostView, read_host, read_hosts, score_text, text_of
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.standing import challenges_text
+from offchain.schema.manifest.values import format_amount, parse_duration
+
+
+@click.group(epilog="A host is one machine; its address is that of its host key.")
+def host() -> None:
+    """List, show and challenge hosts, with their prices and scores.
+
+    \b
+    Examples:
+      gantry host list
+      gantry host show 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+    """
+
+
+@host.command("list")
+@options.url
+@options.as_json
+@click.option("--online", is_flag=True, help="Only hosts that take work now.")
+def list_(url: str | None, as_json: bool, online: bool) -> None:
+    """Show every registered host in a line.
+
+    \b
+    Examples:
+      gantry host list --online
+      gantry host list --json | jq .ask.gpu_per_hour
+    """
+
+    async def work() -> list[HostView]:
+        async with connected(url) as chain:
+            return await read_hosts(chain)
+
+    found = [view for view in run(work()) if not online or view.status == "Online"]
+    if as_json:
+        for view in found:
+            emit(view.plain())
+        return
+    if not found:
+        progress("No host is registered." if not online else "No host is online.")
+        return
+    prices = ("GPU AN HOUR", "CORE AN HOUR")
+    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", *prices, "LATENCY", "SANDBOX", "SCORE", "LEASES")
+    table(header, [_row(view) for view in found])
+
+
+@host.command()
+@options.address
+@options.url
+@options.as_json
+def show(address: str, url: str | None, as_json: bool) -> None:
+    """Show one host: what it has, what of it is free, what it asks.
+
+    \b
+    Example:
+      gantry host show 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+    """
+
+    async def work() -> HostView:
+        async with connected(url) as chain:
+            return await read_host(chain, address)
+
+    view = run(work())
+    if as_json:
+        emit(view.plain())
+        return
+    ask = view.ask
+    details(
+        [
+            ("Host", view.id),
+            ("Provider", view.provider),
+            ("Status", _status_text(view)),
+            ("Region", view.region),
+            ("Tier", view.tier),
+            ("Runs", ", ".join(name for name in view.capabilities if name != "sandboxed")),
+            ("Isolation", _isolation_text(view)),
+            ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
+            ("Bond", format_amount(view.bond)),
+            ("Leases now", view.live_leases),
+            ("Challenges", challenges_text(answers=view.answers_challenges, challenged=view.challenged)),
+            ("Reached at", text_of(view.endpoint).replace(",", ", ")),
+            ("Network", _network_text(view)),
+            ("Latency", f"{view.latency_ms} ms, as it measured it" if view.latency_ms else "not measured yet"),
+            ("Cores", f"{view.free['cpu_milli'] / 1000:g} of {view.total['cpu_milli'] / 1000:g} free"),
+            ("Memory", f"{view.free['memory_mib']} of {view.total['memory_mib']} MiB free"),
+            ("Disk", f"{view.free['disk_gib']} of {view.total['disk_gib']} GiB free"),
+            ("GPU an hour", format_amount(ask["gpu_per_hour"])),
+            *((f"{price['model']} an hour", format_amount(price["per_hour"])) for price in ask["gpu"]),
+            ("Core an hour", format_amount(ask["cpu_core_per_hour"])),
+            ("GiB memory an hour", format_amount(ask["memory_gib_per_hour"])),
+            ("GiB disk an hour", format_amount(ask["disk_gib_per_hour"])),
+            ("By unit", ", ".join(f"{unit} {ask[f'{unit}_ppm'] / 1e6:g} times" for unit in ("second", "hour", "day"))),
+        ]
+    )
+    for number, device in enumerate(view.devices):
+        simulated = ", simulated" if device["simulated"] else ""
+        free = "free" if device["milli_free"] == 1000 else f"{device['milli_free'] / 10:g} % free"
+        whose = f", shared by pods of {device['shared_by']} alone" if device["shared_by"] else ""
+        order = "" if device["healthy"] else ", out of order"
+        what = f"{device['vendor']} {device['model']}, {device['vram_mib']} MiB"
+        say(f"GPU {number}  {what}{simulated}, {free}{whose}{order}")
+    for sentence in () if view.suspension is None else view.suspension.way_back:
+        say(sentence)
+
+
+@host.command()
+@options.address
+@click.option("--device", default=0, show_default=True, type=click.IntRange(0, 255), help="The number of the GPU.")
+@click.option("--lease", type=click.IntRange(0), help="Your lease of the GPU. Needed while it is leased.")
+@options.account
+@options.url
+@options.as_json
+def challenge(
+    address: str,
+    device: int,
+    lease: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a host to prove that a GPU of it is what the host says. The account pays the verifiers that judge it.
+
+    For verifiers and for the host's provider; with --lease for the tenant of the GPU, who agrees that the host takes
+    the GPU away from the pod until it has answered.
+
+    \b
+    Examples:
+      gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --account //Bob
+      gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --lease 458752 --account //Eve
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> dict[str, Any]:
+        async with connected(url) as chain:
+            call = calls.verification_open_challenge(host=address, device=device, lease=lease)
+            opened = (await send(chain, call, signer)).event("Verification", "ChallengeOpened").fields
+            return {name: opened[name] for name in ("challenge", "host", "device", "fee")}
+
+    opened = run(work())
+    if as_json:
+        emit(opened)
+        return
+    fee = format_amount(opened["fee"])
+    held = f"{fee} are held for its committees; what they do not use comes back."
+    say(f"Challenge {opened['challenge']} of GPU {device} is open; {held}")
+
+
+@host.command()
+@options.url
+@click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="How many hosts.")
+@click.option("--timeout", default="60s", show_default=True, metavar="TIME", help="How long to wait.")
+def wait(url: str | None, count: int, timeout: str) -> None:
+    """Wait until hosts are online. Useful in scripts that start a network.
+
+    \b
+    Example:
+      gantry host wait --count 2 --timeout 90s
+    """
+    try:
+        seconds = parse_duration(timeout) / 1000
+    except ValueError as error:
+        raise CliError(f"{error}.", "Write for example 90s or 2m.", code="usage") from None
+
+    async def work() -> int:
+        online = 0
+        async with connected(url) as chain:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    async for head in chain.best():
+                        hosts = await read_hosts(chain, head.hash)
+                        online = sum(view.status == "Online" for view in hosts)
+                        if online >= count:
+                            return online
+        return online
+
+    online = run(work())
+    if online < count:
+        raise CliError(
+            f"{online} of {count} hosts are online after {timeout}.",
+            "gantry host list shows the status of each; an agent's log says why it is not online.",
+            code="timeout",
+        )
+
+
+def _status_text(view: HostView) -> str:
+    return view.status if view.suspension is None else f"Suspended: {view.suspension.text}"
+
+
+def _network_text(view: HostView) -> str:
+    down, up = view.network_mbps
+    return f"class {down} Mbit/s to it, {up} from it" if down and up else "not measured yet"
+
+
+def _isolation_text(view: HostView) -> str:
+    if "sandboxed" in view.capabilities:
+        return "pods run in a sandbox with a kernel of its own, as its provider says"
+    return "pods use the machine's kernel"
+
+
+def _row(view: HostView) -> tuple[object, ...]:
+    simulated = any(device["simulated"] for device in view.devices)
+    return (
+        view.id,
+        view.status,
+        view.region or "-",
+        f"{len(view.devices)} simulated" if simulated else len(view.devices),
+        f"{view.total['cpu_milli'] / 1000:g}",
+        f"{view.total['memory_mib']} MiB",
+        format_amount(view.ask["gpu_per_hour"]),
+        format_amount(view.ask["cpu_core_per_hour"]),
+        f"{view.latency_ms} ms" if view.latency_ms else "-",
+        "yes" if "sandboxed" in view.capabilities else "-",
+        score_text(view.score_ppm) or "-",
+        view.live_leases,
+    )

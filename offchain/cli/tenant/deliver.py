@@ -1,0 +1,93 @@
+"""gantry deliver."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.host_connection import host_of, lease_of
+from offchain.cli.kit.output import emit, progress
+from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.views import LeaseView, TaskView, read_task
+from offchain.schema.protocol.operations import MAX_SEALED
+
+_LIVE = ("Pending", "Active")
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("name")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+@click.option("--pod", type=click.IntRange(0), help="Only to this pod; else to every pod of the task.")
+@options.gateway
+@options.account
+@options.url
+@options.as_json
+def deliver(
+    number: int,
+    name: str,
+    file: Path,
+    pod: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Give pods a secret or an input that the manifest names, sealed so that only their host can open it.
+
+    A pod that waits for files starts when all of them are there. FILE -: standard input, so that a secret need not be
+    on a disk.
+
+    \b
+    Examples:
+      gantry deliver 7 db_password secret.txt --account //Charlie
+      pass show db | gantry deliver 7 db_password -
+    """
+    signer = accounts.open_account(account, password_file)
+    data = _read(file)
+
+    async def work() -> list[LeaseView]:
+        async with connected(url) as chain:
+            leases = _wanted(await read_task(chain, number), pod)
+            for lease in leases:
+                async with host_of(chain, lease, signer) as client:
+                    await client.deliver(lease.id, name, data)
+                if not as_json:
+                    progress(f"{name} ({len(data)} bytes) delivered to pod {lease.pod} on host {lease.host}.")
+            return leases
+
+    leases = run(work())
+    if as_json:
+        emit({"task": number, "name": name, "bytes": len(data), "pods": [lease.pod for lease in leases]})
+
+
+def _wanted(view: TaskView, pod: int | None) -> list[LeaseView]:
+    if pod is not None:
+        return [lease_of(view, pod)]
+    live = [lease for lease in view.leases if lease.state.partition("(")[0] in _LIVE]
+    if not live:
+        lease_of(view, 0)
+        raise CliError(f"no pod of task {view.id} runs or waits.", "gantry task show tells why.", code="no_lease")
+    return live
+
+
+def _read(file: Path) -> bytes:
+    try:
+        if str(file) == "-":
+            data = sys.stdin.buffer.read(MAX_SEALED + 1)
+        else:
+            with file.open("rb") as opened:
+                data = opened.read(MAX_SEALED + 1)
+    except OSError as error:
+        raise CliError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from None
+    if len(data) > MAX_SEALED:
+        raise CliError(
+            f"{file} has more than the {MAX_SEALED} bytes that can be delivered sealed.",
+            "Copy it into the running pod: gantry cp.",
+            code="too_large",
+        )
+    return data

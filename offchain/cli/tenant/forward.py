@@ -1,0 +1,157 @@
+"""gantry forward."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.host_connection import pod_of, pod_option
+from offchain.cli.kit.output import emit, progress
+from offchain.cli.kit.session import run
+from offchain.errors import GantryError
+from offchain.schema.protocol.messages import Code
+
+if TYPE_CHECKING:
+    from offchain.adapters.transport.peer import Session
+
+_PIECE = 1 << 17
+_FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})
+
+
+class Ports(click.ParamType[tuple[int, int]]):
+    """A port here and one in the pod."""
+
+    name = "[LOCAL:]PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """(local, in the pod)."""
+        if isinstance(value, tuple):
+            return value
+        local, _, inside = str(value).rpartition(":")
+        ports = [int(text) if text.isdecimal() else -1 for text in (local or inside, inside)]
+        if not (0 <= ports[0] <= 65535 and 0 < ports[1] <= 65535):
+            self.fail(
+                f"{value!r} is not [LOCAL:]PORT; write it like 8888 or 8080:80 (LOCAL 0: any free one)", param, ctx
+            )
+        return ports[0], ports[1]
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=Ports())
+@pod_option
+@options.gateway
+@options.account
+@options.url
+@options.as_json
+def forward(
+    number: int,
+    ports: tuple[tuple[int, int], ...],
+    pod: int,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Reach TCP ports of a pod on this machine's 127.0.0.1, until Ctrl-C.
+
+    Nothing is opened to anybody else, on the host or here. Programs in the pod that listen on 127.0.0.1 are reached,
+    too. All containers of a pod share its ports.
+
+    \b
+    Examples:
+      gantry forward 7 8888                     (a notebook: http://127.0.0.1:8888)
+      gantry forward 7 8080:80 5432 --account anna
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> None:
+        async with pod_of(url, number, pod, signer) as found, contextlib.AsyncExitStack() as stack:
+            failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            dial = partial(found.client.dial, found.lease.id)
+            for local, inside in ports:
+                at = await stack.enter_async_context(listening(dial, local, inside, failed, _FATAL))
+                if as_json:
+                    emit({"task": number, "pod": pod, "local": f"127.0.0.1:{at}", "port": inside})
+                else:
+                    progress(f"127.0.0.1:{at} is port {inside} of {found.name} ({found.client.via}).")
+            progress("Ctrl-C ends it.")
+            await failed
+
+    run(work())
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    dial: Callable[[int], Awaitable[Session]],
+    local: int,
+    inside: int,
+    failed: asyncio.Future[None],
+    fatal: Collection[str],
+) -> AsyncIterator[int]:
+    """Serves connections to a local port with those that `dial` makes; gives the port.
+
+    A way that is closed for good, which errors with a code in `fatal` say, ends up in `failed`.
+    """
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101
+        tasks.add(task)
+        try:
+            session = await dial(inside)
+            await _both_ways(session, reader, writer)
+        except GantryError as error:
+            if error.code in fatal and not failed.done():
+                failed.set_exception(error)
+            elif error.code != Code.GONE:
+                progress(f"A connection to port {inside} ended: {error}")
+        except OSError:
+            pass  # the program here went away
+        finally:
+            tasks.discard(task)
+            writer.close()
+
+    try:
+        server = await asyncio.start_server(serve, "127.0.0.1", local, limit=_PIECE)
+    except OSError as error:
+        raise CliError(
+            f"port {local} on 127.0.0.1 cannot be had: {error.strerror}.",
+            f"Choose another: gantry forward ID {local + 1}:{inside}, or 0:{inside} for any free one.",
+            code="port_taken",
+        ) from None
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _both_ways(session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def outwards() -> None:
+        while data := await reader.read(_PIECE):
+            await session.write(data)
+        session.end()
+
+    sending = asyncio.create_task(outwards())
+    try:
+        while (data := await session.read_main()) is not None:
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+        await sending
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        session.drop()

@@ -1,0 +1,241 @@
+"""gantry task snapshot, restore: what a rental's machine was, kept as an image on its host."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.host_connection import Pod, pod_of
+from offchain.cli.kit.output import details, emit, progress, say, table
+from offchain.cli.kit.session import run
+from offchain.cli.tenant.cp import Meter, size_text
+from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots, snapshot_name
+
+T = TypeVar("T")
+_NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
+
+
+class _Name(click.ParamType[str]):
+    """How a snapshot may be called."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it was given."""
+        try:
+            return snapshot_name(str(value))
+        except WireError as error:
+            self.fail(str(error), param, ctx)
+
+
+def register(group: click.Group) -> None:
+    """Add the commands to `gantry task`."""
+    group.add_command(snapshot)
+    group.add_command(restore)
+
+
+@click.command()
+@_NUMBER
+@click.option("--name", type=_Name(), help="What it is called.  [default: the time, as in 20260501-120000]")
+@click.option("--list", "listed", is_flag=True, help="Take none; show those there are.")
+@click.option("--remove", type=_Name(), help="Take none; remove this one.")
+@click.option(
+    "--save",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take none; write the one with --name, or the newest, to a file that docker load takes.",
+)
+@options.account
+@options.url
+@options.as_json
+def snapshot(
+    number: int,
+    name: str | None,
+    listed: bool,
+    remove: str | None,
+    save: Path | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Keep a rental's machine as it is now, on its host; gantry task restore brings it back.
+
+    In a snapshot is what the first container has on its own file system: installed programs, settings, files. NOT in
+    it are its volumes (a snapshot never takes back what you wrote there), delivered secrets and inputs, ssh keys, and
+    what is in memory: /tmp, /dev/shm, running programs. The machine stands still while a snapshot is taken.
+
+    Snapshots take of the rental's disk, at most 8 are kept, and they last as long as its data: also when it has ended
+    and until its volumes are deleted. A new rental on the same host that takes over the data (data_from) can be made of
+    one (snapshot: NAME in x-gantry). A save that was cut goes on where it was when you run it again.
+
+    \b
+    Examples:
+      gantry task snapshot 7 --name before-upgrade --account anna
+      gantry task snapshot 7 --list --account anna
+      gantry task snapshot 7 --remove before-upgrade --account anna
+      gantry task snapshot 7 --name before-upgrade --save machine.tar --account anna
+    """
+    if listed + (remove is not None) + (save is not None) > 1 or (name is not None and (listed or remove is not None)):
+        raise CliError(
+            "--list, --remove and --save exclude each other, and --name goes with none or --save.",
+            "Give one of them.",
+            code="usage",
+        )
+    if save is not None:
+        _save(number, name, save, account, password_file, url, as_json=as_json)
+        return
+    wanted = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+    async def work(pod: Pod) -> Snapshots:
+        if listed:
+            return await pod.client.snapshots(pod.lease.id, Act.LIST)
+        if remove is not None:
+            return await pod.client.snapshots(pod.lease.id, Act.REMOVE, remove)
+        return await pod.client.snapshots(pod.lease.id, Act.TAKE, wanted)
+
+    there = _at_host(number, account, password_file, url, work)
+    if as_json:
+        emit({"task": number, "current": there.current, "snapshots": [asdict(one) for one in there.snapshots]})
+    elif listed:
+        _show(there)
+    elif remove is not None:
+        say(f"There is no snapshot {remove} of task {number} any more.")
+    else:
+        taken = _found(there, wanted, number)
+        details(
+            [
+                ("snapshot", taken.name),
+                ("takes", f"{size_text(taken.size_bytes)} of the rental's disk"),
+                ("holds", "the first container's own files; no volumes, secrets, memory"),
+                ("back to it", f"gantry task restore {number} --name {taken.name}"),
+            ]
+        )
+
+
+@click.command()
+@_NUMBER
+@click.option("--name", type=_Name(), help="Which snapshot.  [default: the newest]")
+@options.account
+@options.url
+@options.as_json
+def restore(
+    number: int, name: str | None, account: str | None, password_file: str | None, url: str | None, as_json: bool
+) -> None:
+    """Make a rental's machine anew from a snapshot. What its first container has written since is gone for good.
+
+    Volumes stay as they are now. A machine that runs is stopped and started for it, which ends its programs and
+    sessions; one that is suspended is made of the snapshot when it is resumed.
+
+    \b
+    Example:
+      gantry task restore 7 --name before-upgrade --account anna
+    """
+
+    async def work(pod: Pod) -> tuple[Snapshots, str]:
+        chosen = name
+        if chosen is None:
+            chosen = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), None, number).name
+        return await pod.client.snapshots(pod.lease.id, Act.RESTORE, chosen), pod.lease.state
+
+    there, state = _at_host(number, account, password_file, url, work)
+    if as_json:
+        emit({"task": number, "current": there.current, "state": state})
+    elif state == "Suspended":
+        say(f"The machine is made of {there.current} when you resume it: gantry task resume {number}")
+    else:
+        say(f"The machine stops, and starts again as it was in {there.current}, in some seconds.")
+
+
+def _save(
+    number: int,
+    name: str | None,
+    target: Path,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Fetch a snapshot's image into a file."""
+    from offchain.adapters.transport import copy  # noqa: PLC0415 - loaded when it is used
+
+    if target.exists():
+        raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
+    meter = Meter()
+
+    async def work(pod: Pod) -> Snapshot:
+        found = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), name, number)
+        # Named by the image too, so that what came of another one is not gone on with.
+        key = hashlib.sha256(repr((pod.lease.id, found.digest)).encode()).hexdigest()[:12]
+        part = target.parent / f".{target.name}.{key}.gantry-part"
+        await copy.get_image(pod.client, pod.lease.id, found.name, part, meter)
+        await asyncio.to_thread(part.replace, target)
+        return found
+
+    try:
+        saved = _at_host(number, account, password_file, url, work)
+    finally:
+        meter.end()
+    if as_json:
+        emit({"task": number, "file": str(target), "bytes": meter.bytes, **asdict(saved)})
+    else:
+        progress(f"{size_text(meter.bytes)} in {target}: docker load -i {target}, then run it as {saved.digest}")
+
+
+def _at_host(
+    number: int,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    work: Callable[[Pod], Awaitable[T]],
+) -> T:
+    signer = accounts.open_account(account, password_file)
+
+    async def asked() -> T:
+        async with pod_of(url, number, 0, signer) as pod:
+            return await work(pod)
+
+    return run(asked())
+
+
+def _found(there: Snapshots, name: str | None, number: int) -> Snapshot:
+    """The snapshot with this name, or the newest."""
+    fitting = [one for one in there.snapshots if name in (None, one.name)]
+    if not fitting:
+        what = "no snapshot" if name is None else f"no snapshot {name}"
+        raise CliError(
+            f"there is {what} of task {number}.",
+            f"gantry task snapshot {number} --list shows what there is.",
+            code="no_snapshot",
+        )
+    return fitting[-1]
+
+
+def _show(there: Snapshots) -> None:
+    if not there.snapshots:
+        say("There is no snapshot.")
+        return
+    table(
+        ("NAME", "TAKEN (UTC)", "TAKES", "IMAGE", ""),
+        [
+            (
+                one.name,
+                f"{datetime.fromtimestamp(one.created_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}",
+                size_text(one.size_bytes),
+                one.digest[:19],
+                "the machine is made of it" if one.name == there.current else "",
+            )
+            for one in there.snapshots
+        ],
+    )

@@ -1,0 +1,331 @@
+"""gantry submit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.network import environment
+from offchain.cli.kit.output import details, emit, progress, say
+from offchain.cli.kit.session import connected, run, send
+from offchain.cli.kit.views import TaskView, score_text
+from offchain.cli.operator import policy_files
+from offchain.cli.tenant import outlook_text
+from offchain.cli.tenant.follow import Outcome, follow, until_running
+from offchain.cli.tenant.manifest_text import deposit_text, next_steps
+from offchain.cli.tenant.outlooks import Asked, outlook_of
+from offchain.cli.tenant.submit_checks import Chances, chances, check_duration, check_funds, check_hosts, check_replicas
+from offchain.core.queues.tree import Tree, tree
+from offchain.ports import BlockRef, ChainPort, Signer
+from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.manifest.variables import resolve
+
+EXIT_PROGRAM_FAILED = 3
+_LARGEST_FILE = 1 << 20
+_SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
+
+
+@click.command(
+    epilog="A manifest is a Docker Compose file with an x-gantry section; it is public. "
+    "Exit status: 0 settled (with --wait) or submitted, 1 not, 3 settled but the program itself ended with an error."
+)
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--wait", "-w", is_flag=True, help="Follow the task to its result and bill.")
+@click.option(
+    "--accept/--no-accept",
+    default=True,
+    help="With --wait: accept the result when it has arrived whole (the default), or let the dispute window pass.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Send nothing: tell which hosts would take it now, at what price, and when."
+)
+@click.option("--anyway", is_flag=True, help="Submit also what no registered host could ever run: it waits for one.")
+@click.option(
+    "--queues",
+    type=policy_files.FILE,
+    envvar="GANTRY_QUEUES",
+    help="With --dry-run: the queues that the schedulers were given, which decide whose spot tasks leave. Else "
+    "GANTRY_QUEUES, else every account has the same share.",
+)
+@options.account
+@options.url
+@options.as_json
+def submit(
+    file: str,
+    wait: bool,
+    accept: bool,
+    dry_run: bool,
+    anyway: bool,
+    queues: Path | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Submit the task that FILE describes (- for standard input).
+
+    With --wait, a job is followed to its result and bill, a service or rental until it runs and is billed: its first
+    containers are up then, but may not have passed their health checks.
+
+    Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
+    limit is not below every host's ask. What no registered host could ever run is refused with the reason (--anyway
+    sends it); what none takes now is submitted, waits, and is told why.
+
+    \b
+    Examples:
+      gantry submit examples/primes.yaml --account //Charlie --wait
+      LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
+      gantry submit task.yaml --url ws://node.example:9944 --account anna
+      gantry submit examples/service.yaml --account anna --wait
+      gantry submit examples/primes.yaml --account anna --dry-run
+      gantry submit examples/primes.yaml --account anna --dry-run --queues examples/queues.yaml
+    """
+    began = time.monotonic()
+    text, manifest = load(file)
+    spec = to_task_spec(manifest, manifest_digest(text))
+    _warn_of_secrets(manifest)
+    signer = accounts.open_account(account, password_file)
+    if dry_run:
+        said = policy_files.read(queues, None).queues
+        _dry_run(spec, text, signer, url, queues=said, anyway=anyway, as_json=as_json)
+        return
+
+    async def work() -> tuple[int, Outcome | TaskView | None]:
+        async with connected(url) as chain:
+            found = await check(chain, spec, text, signer, anyway=anyway)
+            _tell_chances(spec, found)
+            number, at = await _send(chain, spec, text, signer)
+            if not as_json or wait:
+                progress(f"Task {number} submitted in block {at.number}.")
+            if not wait:
+                return number, None
+            for name in manifest.deliveries:
+                progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
+            if manifest.kind != "job":
+                view, _ = await until_running(chain, number, at, signer, progress)
+                return number, view
+            return number, await follow(chain, number, at, signer, accept=accept, tell=progress)
+
+    number, outcome = run(work())
+    if outcome is None:
+        if as_json:
+            emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
+        else:
+            say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
+            _tell_next(manifest, number, account)
+        return
+    if isinstance(outcome, TaskView):
+        _show_running(outcome, manifest, account, as_json=as_json)
+        return
+    _show(outcome, time.monotonic() - began, as_json=as_json)
+    _finish(outcome, as_json=as_json)
+
+
+def load(file: str) -> tuple[bytes, Manifest]:
+    """The manifest's exact bytes as they go on the chain, variables put in, and what they say."""
+    try:
+        data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise CliError(
+            f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
+        ) from None
+    source = "standard input" if file == "-" else os.path.relpath(file)
+    try:
+        resolved = resolve(data.decode("utf-8"), environment(), source=source).encode()
+    except UnicodeDecodeError:
+        resolved = data
+    return resolved, parse_manifest(resolved, source=source)
+
+
+def _warn_of_secrets(manifest: Manifest) -> None:
+    for service in manifest.services:
+        for name, value in service.environment:
+            if value and _SECRET.search(name):
+                progress(
+                    f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history. "
+                    "Write it under secrets, and hand it over with gantry deliver."
+                )
+
+
+async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
+    """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
+    # The workers' own reading of records, so that what is checked here is what they decide on.
+    from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
+    from offchain.services.record_mapping import host_of  # noqa: PLC0415
+
+    typed = GantryChain(chain)
+    hosts, account, params, spare = await asyncio.gather(
+        typed.hosts(),
+        chain.query("System", "Account", [signer.address]),
+        typed.params("Tasks"),
+        chain.constant("Balances", "ExistentialDeposit"),
+    )
+    check_replicas(spec, params)
+    check_duration(spec, params)
+    if isinstance(spec.verification, VerificationPolicyRedundant):
+        progress(
+            "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "
+            "yourself or cancel it (docs/verification.md)."
+        )
+    free = int(account["data"]["free"]) if account else 0
+    check_funds(spec, len(text), free, params, int(spare))
+    there = [host_of(key, record, None) for key, record in hosts.items()]
+    try:
+        check_hosts(spec, there, signer.address)
+    except CliError as error:
+        if not anyway:
+            raise
+        progress(f"note: {error.message}")
+    return chances(spec, there, signer.address)
+
+
+def _tell_chances(spec: TaskSpec, found: Chances) -> None:
+    """Say why it will wait, where too few hosts take it now."""
+    if found.pods >= spec.pods_min or not found.hosts:
+        return
+    room = f"{found.pods} of the {spec.pods_min} pods have room now" if found.pods else "no host takes it now"
+    reasons = outlook_text.reasons_text(found.excluded)
+    progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why tells more while it does.")
+
+
+def _dry_run(
+    spec: TaskSpec,
+    text: bytes,
+    signer: Signer,
+    url: str | None,
+    *,
+    queues: Tree | None,
+    anyway: bool,
+    as_json: bool,
+) -> None:
+
+    async def work() -> Asked:
+        async with connected(url) as chain:
+            await check(chain, spec, text, signer, anyway=anyway)
+            return await outlook_of(chain, spec, signer.address, queues or tree())
+
+    found = run(work())
+    if as_json:
+        emit(outlook_text.fields(found) | {"leaving": outlook_text.leaving_fields(found)})
+        return
+    details(outlook_text.pairs(found) + outlook_text.leaving_pairs(found))
+    say()
+    say("Nothing was sent.")
+
+
+async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
+    included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
+    return int(included.event("Tasks", "Submitted").fields["first"]), included.block
+
+
+def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
+    view = outcome.task
+    if as_json:
+        emit(outcome_fields(outcome) | {"seconds": round(seconds, 1)})
+        return
+    for lease in view.leases:
+        result = outcome.results.get(lease.pod)
+        if result is not None:
+            for line in result.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
+                say(line)
+    say()
+    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state)]
+    for lease in view.leases:
+        score = outcome.scores.get(lease.host)
+        pairs += [
+            ("Result digest", lease.result_digest and lease.result_digest.hex()),
+            ("Exit code", lease.exit_code),
+            ("Host", lease.host),
+            ("Host score", score_text(score)),
+        ]
+    fee = f"{format_amount(view.fee)} of it protocol fee"
+    pairs += [("Bill", f"{format_amount(view.paid)} ({view.paid} base units), {fee}"), ("Seconds", f"{seconds:.1f}")]
+    details(pairs)
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """A finished task in JSON. The fields of the first pod stand at the top."""
+    from offchain.cli.tenant.task import result_fields  # noqa: PLC0415  (shared with task result)
+
+    view = outcome.task
+    fields = view.plain()
+    if view.leases:
+        first = view.leases[0]
+        fields |= {
+            "result_digest": first.result_digest.hex() if first.result_digest else None,
+            "exit_code": first.exit_code,
+            "host": first.host,
+            "host_score": outcome.scores.get(first.host),
+        }
+        if first.pod in outcome.results:
+            fields |= result_fields(outcome.results[first.pod])
+    return fields
+
+
+def _show_running(view: TaskView, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
+    """A service or rental has no end to wait for: what it costs, and what can be done with it."""
+    if view.state != "Running":
+        if as_json:
+            emit(view.plain())
+        _finish(Outcome(view), as_json=as_json)
+        return
+    if as_json:
+        emit(view.plain())
+        return
+    for lease in view.leases:
+        rate, held = format_amount(lease.rate_per_hour), format_amount(lease.deposit)
+        state = "runs" if lease.started_at is not None else "starts"
+        say(f"Pod {lease.pod} {state} on {lease.host} at {rate} an hour; {held} are deposited (lease {lease.id}).")
+    _tell_next(manifest, view.id, account)
+
+
+def _tell_next(manifest: Manifest, number: int, account: str | None) -> None:
+    say()
+    details(list(next_steps(manifest, number, account)))
+
+
+def _attempts_text(view: TaskView) -> str:
+    """Why a task failed that was tried as often as the chain allows."""
+    last = view.given_up
+    if last is None:
+        return "Every attempt failed, for the reasons above;"
+    cause = f"{last.reason_text} (host {last.host});"
+    if view.attempts == 1:
+        return f"The attempt failed: {cause}"
+    return f"All {view.attempts} attempts failed; the last one: {cause}"
+
+
+def _finish(outcome: Outcome, *, as_json: bool) -> None:
+    view = outcome.task
+    if view.state != "Settled":
+        more = f"gantry task show {view.id} tells more."
+        remedy = {
+            "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
+            "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
+            "Failed(DurationExceeded)": "Its time was over and its host reported no result: nothing was paid for it.",
+            "Failed(DisputeLost)": "Its result was found wrong, so nothing was paid for it. Submit it again.",
+        }.get(view.state, more)
+        message = f"task {view.id} ended as {view.state}."
+        if not as_json:
+            raise CliError(message, remedy, code="not_settled")
+        # The one object has been printed.
+        progress(f"error: {message}")
+        progress(f"  {remedy}")
+        raise click.exceptions.Exit(1)
+    failed = [lease for lease in view.leases if lease.exit_code]
+    if failed:
+        code = failed[0].exit_code
+        progress(f"The program ended with exit code {code}; gantry task logs {view.id} shows what it wrote.")
+        raise click.exceptions.Exit(EXIT_PROGRAM_FAILED)

@@ -1,0 +1,309 @@
+"""gantry task."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.event_text import time_text
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.host_connection import fetch_result, lease_of
+from offchain.cli.kit.output import Screen, details, emit, progress, say, table
+from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
+from offchain.cli.tenant import snapshot, task_lifecycle
+from offchain.cli.tenant.logs import logs
+from offchain.cli.tenant.manifest_text import SURVIVALS
+from offchain.cli.tenant.start_conditions import Waited, waited_for, waiting_text
+from offchain.cli.tenant.task_actions import act
+from offchain.cli.tenant.task_move import move
+from offchain.cli.tenant.task_why import why
+from offchain.cli.tenant.usage import usage
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import IndexTag, Survival
+from offchain.schema.manifest.types import Survival as Word
+from offchain.schema.manifest.values import format_amount
+
+_WORDS: Final[Mapping[Survival, Word]] = {
+    Survival.RESTART: "restart",
+    Survival.MOVE: "move",
+    Survival.STANDBY: "standby",
+}
+_AT_ONCE = 200
+"""So many tasks are read together."""
+
+
+@click.group(epilog="A task is known by its number, which gantry submit prints.")
+def task() -> None:
+    """List and show tasks, read their logs and results; extend, scale, stop and end what runs.
+
+    \b
+    Examples:
+      gantry task list --account //Charlie
+      gantry task show 7
+      gantry task logs 7 --follow --account //Charlie
+      gantry task end 7 --account //Charlie
+    """
+
+
+task_lifecycle.register(task)
+task.add_command(move)
+snapshot.register(task)
+task.add_command(usage)
+
+
+@task.command("list")
+@options.url
+@options.as_json
+@click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
+@click.option("--state", metavar="STATE", help="Only tasks in this state, for example Running.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="The newest so many.")
+def list_(url: str | None, as_json: bool, account: str | None, state: str | None, limit: int) -> None:
+    """List tasks, the newest first.
+
+    \b
+    Examples:
+      gantry task list
+      gantry task list --account //Charlie --state Settled --json
+    """
+    tenant = accounts.address_of(account) if account else None
+
+    async def work() -> list[TaskView]:
+        async with connected(url) as chain:
+            found: list[TaskView] = []
+            async for numbers in _numbers(chain, tenant, state):
+                views = await read_tasks(chain, numbers)
+                found += [view for _, view in sorted(views.items(), reverse=True) if _is_in(view, state)]
+                if len(found) >= limit:
+                    break
+            return found[:limit]
+
+    found = run(work())
+    if as_json:
+        for view in found:
+            emit(view.plain())
+    elif found:
+        header = ("TASK", "STATE", "TENANT", "SUBMITTED", "ATTEMPT", "PAID")
+        table(
+            header,
+            [
+                (v.id, v.state, v.tenant, time_text(v.submitted_at), v.attempts + 1, format_amount(v.paid))
+                for v in found
+            ],
+        )
+    else:
+        progress("There is no such task.")
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@options.url
+@options.as_json
+def show(number: int, url: str | None, as_json: bool) -> None:
+    """Show a task with its pods, result digests and bill, as the chain's storage has them now.
+
+    What was, and tasks that were final for long and are removed from storage: gantry chain inspect.
+
+    \b
+    Example:
+      gantry task show 7
+    """
+
+    async def work() -> tuple[TaskView, Waited]:
+        async with connected(url) as chain:
+            view = await read_task(chain, number)
+            return view, await waited_for(chain, view)
+
+    view, waited = run(work())
+    if as_json:
+        emit(view.plain() | {"deliveries": list(waited.files), "start_by": waited.start_by})
+        return
+    details(
+        [
+            ("Task", view.id),
+            ("State", view.state),
+            ("Tenant", view.tenant),
+            ("Submitted", time_text(view.submitted_at)),
+            ("Attempt", view.attempts + 1),
+            ("Spot", _spot_text(view)),
+            ("Survival", _survival_text(view)),
+            ("Latency", f"at most {view.max_latency_ms} ms" if view.max_latency_ms else None),
+            ("Manifest digest", view.manifest_digest.hex()),
+            ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
+            ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
+        ]
+    )
+    for lease in view.leases:
+        say()
+        say(f"Pod {lease.pod}")
+        details(
+            [
+                ("  Lease", lease.id),
+                ("  Host", lease.host),
+                ("  Standby", _standby_text(view, lease)),
+                ("  Checkpoint", _checkpoint_text(view, lease)),
+                ("  State", "Ended" if lease.reason_text else lease.state),
+                ("  Reason", lease.reason_text),
+                ("  Waits for", waiting_text(waited, view, lease)),
+                ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
+                ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
+                ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
+                ("  Started", lease.started_at and time_text(lease.started_at)),
+                ("  Ended", lease.ended_at and time_text(lease.ended_at)),
+                ("  Exit code", lease.exit_code),
+                ("  Result digest", lease.result_digest and lease.result_digest.hex()),
+                ("  Owed so far", format_amount(lease.owed) if lease.owed != lease.paid else None),
+                ("  Paid", format_amount(lease.paid)),
+            ]
+        )
+
+
+task.add_command(logs)
+task.add_command(why)
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
+@click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
+@options.gateway
+@options.account
+@options.url
+@options.as_json
+def result(
+    number: int,
+    pod: int,
+    output: Path | None,
+    seal_key: str | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Fetch a pod's result from its host, and check it against the digest on the chain.
+
+    \b
+    Examples:
+      gantry task result 7 --account //Charlie
+      gantry task result 7 -o model.bin --account anna
+      gantry task result 7 --seal-key mine      (where the manifest says result: seal_to)
+    """
+    private = None if seal_key is None else accounts.open_seal_key(seal_key)
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> tuple[LeaseView, bytes]:
+        async with connected(url) as chain:
+            lease = lease_of(await read_task(chain, number), pod)
+            if lease.result_digest is None:
+                raise CliError(
+                    f"pod {pod} of task {number} has no result yet (lease {lease.state}).",
+                    f"gantry task show {number} shows how far it is.",
+                    code="no_result",
+                )
+            return lease, await fetch_result(chain, lease, signer)
+
+    lease, data = run(work())
+    digest = lease.result_digest.hex() if lease.result_digest else ""
+    if private is not None:
+        from offchain.adapters.keys.sealed_box import open_sealed  # noqa: PLC0415  (only for sealed results)
+
+        data = open_sealed(private, data)
+    if output is not None:
+        try:
+            output.write_bytes(data)
+        except OSError as error:
+            raise CliError(f"{output} cannot be written: {error.strerror}.", "Choose another file.") from None
+    if as_json:
+        shown = {"file": str(output)} if output is not None else result_fields(data)
+        emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
+    elif output is not None:
+        opened = "" if private is None else "opened, "
+        progress(f"{len(data)} bytes ({opened}sha256 on the chain {digest}) written to {output}.")
+    else:
+        screen = Screen()
+        screen.show(data)
+        screen.end()
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@options.account
+@options.url
+@options.as_json
+def cancel(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """Cancel a task that has not reported. Pods that ran are paid for the time they ran.
+
+    \b
+    Example:
+      gantry task cancel 7 --account //Charlie
+    """
+
+    async def wanted(_: ChainPort, view: TaskView) -> list[Call]:
+        if view.final:
+            raise CliError(f"task {number} is {view.state} already.", "There is nothing to cancel.", code="final")
+        return [Call("Tasks", "cancel", {"task": number})]
+
+    view, _ = act(number, account, password_file, url, wanted)
+    if as_json:
+        emit(view.plain())
+    else:
+        say(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
+
+
+def result_fields(data: bytes) -> dict[str, Any]:
+    """A result in JSON: as text where it is text, else in base64."""
+    try:
+        return {"result": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"result": None, "result_base64": base64.b64encode(data).decode()}
+
+
+async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> AsyncGenerator[list[int], None]:
+    """Task numbers, the newest first, some at a time; those of removed tasks may be among them."""
+    typed = GantryChain(chain)
+    if tenant is not None:
+        wanted: Sequence[int] = await typed.tasks_of(tenant)
+    elif state is not None and state.capitalize() in set(IndexTag):
+        wanted = await typed.tasks_by_state(IndexTag(state.capitalize()))
+    else:
+        wanted = range(await typed.next_task())
+    for end in range(len(wanted), 0, -_AT_ONCE):
+        yield list(wanted[max(0, end - _AT_ONCE) : end])
+
+
+def _spot_text(view: TaskView) -> str | None:
+    told = view.preemption
+    if told is None:
+        return "may be told to leave" if view.spot else None
+    if view.state == "Running":
+        return f"has to leave for task {told.wanting}, not before {time_text(told.ends_at)}"
+    return f"left for task {told.wanting}"
+
+
+def _survival_text(view: TaskView) -> str | None:
+    return None if view.survival is Survival.RESTART else SURVIVALS[_WORDS[view.survival]]
+
+
+def _standby_text(view: TaskView, lease: LeaseView) -> str | None:
+    if view.survival is not Survival.STANDBY or lease.ended_at is not None:
+        return None
+    return lease.standby or "none yet; a scheduler names one when a host of another provider has room"
+
+
+def _checkpoint_text(view: TaskView, lease: LeaseView) -> str | None:
+    last = next((one for one in view.checkpoints if one.pod == lease.pod), None)
+    if last is None:
+        return None
+    where = "" if last.host == lease.host else f", at {last.host}"
+    return f"{time_text(last.at)}, {last.bytes_} bytes, sha256 {last.digest.hex()}{where}"
+
+
+def _is_in(view: TaskView, state: str | None) -> bool:
+    return state is None or view.state.partition("(")[0].lower() == state.lower()

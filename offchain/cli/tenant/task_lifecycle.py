@@ -1,0 +1,266 @@
+"""gantry task end, scale, extend, top-up, suspend, resume, keep, release: what a tenant does with what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.views import LeaseView, TaskView
+from offchain.cli.tenant.task_actions import act, told
+from offchain.core.rate import storage_rate_per_hour
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.values import parse_amount, parse_duration
+
+MAX_PODS = 16
+_NUMBER = click.argument("number", type=click.IntRange(0))
+_POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
+
+
+class _Written(click.ParamType[int]):
+    """A value in the notation of manifests."""
+
+    def __init__(self, name: str, parse: Callable[[str], int], example: str) -> None:
+        self.name = name
+        self._parse = parse
+        self._example = example
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """In ms or base units."""
+        if isinstance(value, int):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(f"{error}; write for example {self._example}", param, ctx)
+
+
+DURATION = _Written("TIME", parse_duration, "30m, 2h or 1d12h")
+AMOUNT = _Written("GTY", lambda text: parse_amount(text if "GTY" in text else f"{text} GTY"), "0.5")
+
+
+def register(group: click.Group) -> None:
+    """Add the commands to `gantry task`."""
+    for command in (end, scale, extend, top_up, suspend, resume, keep, release):
+        group.add_command(command)
+
+
+@click.command()
+@_NUMBER
+@options.account
+@options.url
+@options.as_json
+def end(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """End a running service or rental. The volumes of a rental are kept for some days; jobs are cancelled instead.
+
+    \b
+    Example:
+      gantry task end 7 --account //Charlie
+    """
+    _do(number, account, password_file, url, as_json, lambda _: [calls.tasks_end(task=number)])
+
+
+@click.command()
+@_NUMBER
+@click.argument("pods", type=click.IntRange(1, MAX_PODS))
+@options.account
+@options.url
+@options.as_json
+def scale(
+    number: int, pods: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
+) -> None:
+    """Give a service another number of PODS, within the min and max of its manifest.
+
+    \b
+    Example:
+      gantry task scale 7 3 --account //Charlie
+    """
+    _do(number, account, password_file, url, as_json, lambda _: [calls.tasks_scale(task=number, pods=pods)])
+
+
+@click.command()
+@_NUMBER
+@click.argument("time", type=DURATION)
+@_POD
+@options.account
+@options.url
+@options.as_json
+def extend(
+    number: int,
+    time: int,
+    pod: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Have a service or rental for a TIME longer. What it costs at its present rate is deposited.
+
+    \b
+    Example:
+      gantry task extend 7 2h --account //Charlie
+    """
+
+    def wanted(view: TaskView) -> list[Call]:
+        return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live(view, pod)]
+
+    _do(number, account, password_file, url, as_json, wanted)
+
+
+@click.command("top-up")
+@_NUMBER
+@click.argument("amount", type=AMOUNT)
+@click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), default=0, show_default=True, help="Which pod.")
+@options.account
+@options.url
+@options.as_json
+def top_up(
+    number: int, amount: int, pod: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
+) -> None:
+    """Deposit an AMOUNT of GTY more for a pod of a service or rental. It goes on for as long as that lasts.
+
+    \b
+    Example:
+      gantry task top-up 7 2.5 --account //Charlie
+    """
+
+    def wanted(view: TaskView) -> list[Call]:
+        return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live(view, pod)]
+
+    _do(number, account, password_file, url, as_json, wanted)
+
+
+@click.command()
+@_NUMBER
+@options.account
+@options.url
+@options.as_json
+def suspend(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """Stop the machine of a rental. Its volumes stay, and only they cost anything.
+
+    \b
+    Example:
+      gantry task suspend 7 --account //Charlie
+    """
+    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_suspend(lease=_only(view).id)])
+
+
+@click.command()
+@_NUMBER
+@options.account
+@options.url
+@options.as_json
+def resume(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """Start the machine of a suspended rental again, with its volumes as they were.
+
+    Its host may have let the room to others meanwhile; then the chain refuses, and you may try again later.
+
+    \b
+    Example:
+      gantry task resume 7 --account //Charlie
+    """
+    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_resume(lease=_only(view).id)])
+
+
+@click.command()
+@_NUMBER
+@click.argument("time", type=DURATION)
+@click.option("--max-rate", type=AMOUNT, help="The highest price an hour.  [default: what the host asks now]")
+@options.account
+@options.url
+@options.as_json
+def keep(
+    number: int,
+    time: int,
+    max_rate: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Have the volumes of a rental that ended kept for a TIME longer, at the host's storage price.
+
+    The coins are held, and paid as the time passes: what is left comes back when you release the volumes, when a new
+    rental takes them over with x-gantry.data_from in its manifest, or when the host loses them.
+
+    \b
+    Example:
+      gantry task keep 7 30d --account //Charlie
+    """
+
+    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
+        lease = _only(view)
+        most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
+        return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
+
+    told(*act(number, account, password_file, url, wanted), as_json=as_json)
+
+
+@click.command()
+@_NUMBER
+@options.account
+@options.url
+@options.as_json
+def release(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """Let the volumes of a rental that ended go: its host deletes them, and says so on the chain.
+
+    \b
+    Example:
+      gantry task release 7 --account //Charlie
+    """
+    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_release_data(lease=_only(view).id)])
+
+
+def _live(view: TaskView, pod: int | None) -> list[LeaseView]:
+    """The leases that can go on."""
+    found = [
+        lease for lease in view.leases if lease.state in ("Pending", "Active", "Suspended") and pod in (None, lease.pod)
+    ]
+    if not found:
+        which = "pod" if pod is None else f"pod {pod}"
+        raise CliError(
+            f"task {view.id} is {view.state}, and no {which} of it runs.",
+            f"gantry task show {view.id} tells what there is.",
+            code="not_running",
+        )
+    return found
+
+
+async def _storage_rate(chain: GantryChain, task: int, host: str) -> int:
+    """What the host asks now for the disk of a rental, in base units an hour."""
+    found, record = await chain.task(task), await chain.host(host)
+    if found is None or record is None:
+        raise CliError(f"the chain no longer has task {task} or its host.", "Its data is gone.", code="not_found")
+    return storage_rate_per_hour(found.spec.resources, record.ask, found.spec.unit)
+
+
+def _only(view: TaskView) -> LeaseView:
+    """The one lease of a rental."""
+    if len(view.leases) == 1:
+        return view.leases[0]
+    raise CliError(
+        f"task {view.id} is {view.state} and has {len(view.leases) or 'no'} pods; a rental that was placed has one.",
+        f"gantry task show {view.id} tells what there is.",
+        code="not_a_rental",
+    )
+
+
+def _do(
+    number: int,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+    wanted: Callable[[TaskView], list[Call]],
+) -> None:
+    """Send the calls, all or none of them, and tell what they brought about."""
+
+    async def of(_: ChainPort, view: TaskView) -> list[Call]:
+        return wanted(view)
+
+    told(*act(number, account, password_file, url, of), as_json=as_json)

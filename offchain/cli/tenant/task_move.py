@@ -1,0 +1,131 @@
+"""gantry task move: a tenant has a pod go on at another host."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import click
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.views import LeaseView, TaskView
+from offchain.cli.tenant.task_actions import act, told
+from offchain.core.fit import Fit, fit
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.manifest.values import format_amount
+from offchain.services.record_mapping import host_of
+
+_RUNS: Final = ("Pending", "Active")
+"""Leases of pods that can be moved."""
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--host", "to", required=True, metavar="ADDRESS", help="Where it goes on; gantry host list shows them.")
+@click.option("--pod", type=click.IntRange(0), help="Which pod.  [default: the only one]")
+@options.account
+@options.url
+@options.as_json
+def move(
+    number: int,
+    to: str,
+    pod: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Have a pod of a running job or service go on at another host, with what is left of its deposit.
+
+    For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its
+    last checkpoint if there is any. The first host is paid for the time that it ran; the new one asks its own price,
+    within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
+
+    \b
+    Examples:
+      gantry task move 7 --host 5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY --account //Charlie
+      gantry task move 7 --pod 1 --host 5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy --account anna --json
+    """
+
+    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
+        lease = _of(view, pod, to)
+        found = await _place_at(chain, view, lease, to)
+        return [
+            calls.tasks_move_pod(
+                lease=lease.id, host=to, devices=bytes(found.devices), rate_per_hour=found.rate_per_hour
+            )
+        ]
+
+    told(*act(number, account, password_file, url, wanted), as_json=as_json)
+
+
+def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
+    """The lease of the pod that is meant, which can go on there."""
+    if view.survival is Survival.RESTART:
+        raise CliError(
+            f"the pods of task {view.id} stay on their hosts: its manifest does not say that they may be moved.",
+            "Submit it again with survival: move or survival: standby under x-gantry.",
+            code="not_movable",
+        )
+    live = [lease for lease in view.leases if lease.state in _RUNS]
+    found = [lease for lease in live if pod in (None, lease.pod)]
+    if not found:
+        which = "no pod of it runs" if pod is None else f"pod {pod} of it does not run"
+        raise CliError(
+            f"task {view.id} is {view.state}, and {which}.",
+            f"gantry task show {view.id} tells what there is.",
+            code="not_running",
+        )
+    if len(found) > 1:
+        pods = ", ".join(str(lease.pod) for lease in found)
+        raise CliError(f"task {view.id} has several pods: {pods}.", "Say which one with --pod.", code="which_pod")
+    if found[0].host == to:
+        raise CliError(
+            f"pod {found[0].pod} of task {view.id} is on {to} already.", "Choose another host.", code="same_host"
+        )
+    return found[0]
+
+
+async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: str) -> Fit:
+    """The devices and the rate of the pod there. CliError where it does not fit, or another pod stands against it."""
+    typed, number = GantryChain(chain), view.id
+    task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
+    if host not in hosts or task is None:
+        raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
+    spec: TaskSpec = task.spec
+    _keeps_apart(spec, view, lease, host, hosts[host].provider)
+    there = host_of(host, hosts[host], None)  # its score decides nothing here
+    found = fit(there, spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour, task.record.tenant)
+    if isinstance(found, Fit):
+        return found
+    limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""
+    raise CliError(
+        f"host {host} cannot take the pod: {found}{limit}.",
+        f"gantry host show {host} tells what is there; choose another one of gantry host list.",
+        code="does_not_fit",
+    )
+
+
+def _keeps_apart(spec: TaskSpec, view: TaskView, lease: LeaseView, host: str, provider: str) -> None:
+    """CliError where the task keeps its pods apart, and another of them is on that host, or with its provider.
+
+    The chain's rule: leases that live count, and of replicas, whose results are compared, all.
+    """
+    redundant = isinstance(spec.verification, VerificationPolicyRedundant)
+    by_provider = redundant or spec.placement.layout is Layout.PROVIDERS
+    if not by_provider and spec.placement.layout is not Layout.HOSTS:
+        return
+    for other in view.leases:
+        counts = other.id != lease.id and (redundant or other.state in (*_RUNS, "Suspended"))
+        if counts and (other.host == host or (by_provider and other.provider == provider)):
+            where = f"host {host}" if other.host == host else f"{other.host}, which is of the same provider {provider}"
+            apart = "providers" if by_provider else "hosts"
+            raise CliError(
+                f"pod {other.pod} of task {view.id} is on {where}, and the task keeps its pods on different {apart}.",
+                f"Choose a host {'of another provider' if by_provider else 'without a pod of the task'}: "
+                f"gantry task show {view.id} tells where they are, gantry host list what there is.",
+                code="not_apart",
+            )

@@ -1,0 +1,105 @@
+"""Where things are: the clone, the state of its local network, the cache shared by clones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_SOCKET_ROOM = 60
+
+
+class LocalError(Exception):
+    """Something the user can mend: what happened, and what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+def cache_dir() -> Path:
+    """What is costly to make and the same for every clone."""
+    named = os.environ.get("GANTRY_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else Path(base) / "gantry" if base else Path.home() / ".cache" / "gantry"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of one local network."""
+
+    state: Path
+
+    @classmethod
+    def here(cls) -> Places:
+        """The network of this clone, or of GANTRY_STATE."""
+        named = os.environ.get("GANTRY_STATE")
+        return cls(Path(named).absolute() if named else ROOT / ".gantry")
+
+    @property
+    def log(self) -> Path:
+        """One log file for each process."""
+        return self.state / "log"
+
+    @property
+    def run(self) -> Path:
+        """Records of running processes."""
+        return self.state / "run"
+
+    @property
+    def node(self) -> Path:
+        """The chain's data."""
+        return self.state / "node"
+
+    @property
+    def workers(self) -> Path:
+        """The workers' data."""
+        return self.state / "workers"
+
+    @property
+    def gateway(self) -> Path:
+        """The gateway's key and address; where the gantry command looks for it (offchain.cli.kit.network)."""
+        return self.state / "gateway"
+
+    @property
+    def index(self) -> Path:
+        """The chain's history; where gantry history looks for it (offchain.cli.kit.index_address)."""
+        return self.state / "index"
+
+    @property
+    def agent(self) -> Path:
+        """The agent's data, its host key among them."""
+        return self.state / "agent"
+
+    @property
+    def engine(self) -> Path:
+        """A private Docker engine's data."""
+        return self.state / "docker"
+
+    @property
+    def shared_engine_file(self) -> Path:
+        """The address of an engine that is not the network's own; there while it is used."""
+        return self.run / "engine"
+
+    @property
+    def network_file(self) -> Path:
+        """Address and genesis hash, read by the gantry command."""
+        return self.state / "network.json"
+
+    @property
+    def env_file(self) -> Path:
+        """Variables for manifests, read by the gantry command."""
+        return self.state / "env"
+
+    @property
+    def sockets(self) -> Path:
+        """A folder with a short path, because a socket's path may have 107 bytes at most."""
+        own = self.state / "sock"
+        if len(os.fsencode(own)) <= _SOCKET_ROOM:
+            return own
+        key = hashlib.sha256(os.fsencode(self.state)).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"gantry-{os.getuid()}-{key}"

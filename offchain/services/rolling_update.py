@@ -1,0 +1,222 @@
+"""The shell of an update: submits a new version of a service, and carries out the steps that core/rollout gives.
+
+It may be killed at any moment and run again. Which version takes whose place, and how many pods there were, stands on
+the chain; the submission is an act of the outbox, whose name says which text is to follow which task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from offchain.adapters.chain.submit_once import first_of
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.core.rollout import Done, End, Over, Rules, Scale, Side, Which, back, forward
+from offchain.ports import ChainPort, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.types import Manifest
+from offchain.schema.manifest.version import TakesPlace, stamped
+from offchain.services.host_connections import Ways
+from offchain.services.service_versions import LIVE, Service, ServiceError, Version, services_of
+from offchain.services.submitter import Performer
+
+PATIENCE_MS: Final = 600_000
+SETTLE_MS: Final = 10_000
+
+T = TypeVar("T")
+Well = Callable[[LeaseOfTask, Manifest], Awaitable[bool | None]]
+"""Whether a pod that runs is well; None: its host gives no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`settle_ms`: so long a pod has run before it counts. `patience_ms`: so long an update may get no further."""
+
+    surge: int
+    unavailable: int
+    settle_ms: int = SETTLE_MS
+    patience_ms: int = PATIENCE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How it ended. `failed`: why it went back; None where it was not to, or was told to."""
+
+    task: int
+    pods: int
+    failed: str | None
+
+
+async def submit(chain: GantryChain, perform: Performer, tenant: str, current: Version, text: bytes) -> Version:
+    """Put a version beside the current one, once. Raises :class:`ServiceError` where the chain refuses it."""
+    place = TakesPlace(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
+    whole = stamped(text, place)
+    manifest = await asyncio.to_thread(parse_manifest, whole, source="the new version")
+    spec = to_task_spec(manifest, manifest_digest(whole))
+    name = f"version:{current.id}:{spec.manifest_digest.hex()}"
+    # What was submitted earlier and is live stands on the chain. What is not live has come to its end since.
+    perform.forget(name)
+    verdict = await perform(name, calls.tasks_submit(spec=spec, manifest=whole))
+    if not verdict.done:
+        raise ServiceError(f"The new version was refused: {verdict.refusal}", "Nothing was changed.", code="refused")
+    for service in await services_of(chain, tenant):
+        if service.coming is not None and service.current.id == current.id:
+            return service.coming
+    raise ServiceError(
+        f"The new version was submitted, and is over already, or task {current.id} is.",
+        "gantry task list shows what became of them.",
+        code="over",
+    )
+
+
+class Rollout:
+    """One update. `tell` is given a line for each thing that happens. `failed` set: it goes back to the old version."""
+
+    def __init__(
+        self,
+        chain: GantryChain,
+        perform: Performer,
+        well: Well,
+        service: Service,
+        limits: Limits,
+        tell: Callable[[str], None],
+        *,
+        undo: bool = False,
+    ) -> None:
+        assert service.coming is not None  # noqa: S101  (callers have an update under way)
+        assert service.coming.place is not None  # noqa: S101
+        self._chain = chain
+        self._perform = perform
+        self._well = well
+        self._versions: dict[Which, Version] = {"old": service.current, "new": service.coming}
+        self._rules = Rules(pods=service.coming.place.pods, surge=limits.surge, unavailable=limits.unavailable)
+        self._limits = limits
+        self._tell = tell
+        self._undo = undo
+        self._failed: str | None = None
+        self._seen: object = None
+        self._since_ms = 0
+
+    async def look(self) -> Result | None:
+        """Look once, and do what is to be done. The result when it has come to its end. Raises ServiceError."""
+        now_ms = await self._chain.now_ms()
+        tasks = await self._chain.tasks(version.id for version in self._versions.values())
+        undo = self._undo
+        old = await self._side("old", tasks, now_ms, check=undo)
+        new = await self._side("new", tasks, now_ms, check=True)
+        step = (back if undo else forward)(self._rules, old, new)
+        self._note(old, new, now_ms)
+        if isinstance(step, Done):
+            kept: Which = "old" if undo else "new"
+            return Result(self._versions[kept].id, tasks[self._versions[kept].id].record.pods_wanted, self._failed)
+        if isinstance(step, Over):
+            self._over(step, tasks)
+            return None
+        if isinstance(step, (Scale, End)):
+            running = isinstance(tasks[self._versions[step.which].id].record.state, gen.TaskStateRunning)
+            await self._do(step, now_ms, running=running)
+        elif now_ms - self._since_ms >= self._limits.patience_ms:
+            self._stalled(old if undo else new)
+        return None
+
+    def _over(self, step: Over, tasks: dict[int, TaskAndSpec]) -> None:
+        number = self._versions[step.which].id
+        state = tasks[number].record.state.tag if number in tasks else "gone"
+        if step.which == "old":
+            raise ServiceError(
+                f"Task {number}, to which it was to go back, is {state}.",
+                "Go on to the new version: gantry service update with its file.",
+                code="over",
+            )
+        self._turn(f"the new version, task {number}, is {state}")
+
+    def _stalled(self, side: Side) -> None:
+        seconds = self._limits.patience_ms // 1000
+        if self._undo:
+            raise ServiceError(
+                f"Only {len(side.ready)} of {side.wanted} pods of the old version are well, no more for {seconds} s.",
+                "Look at them with gantry task show and gantry logs. Both versions were left as they are.",
+                code="stuck",
+            )
+        self._turn(f"only {len(side.ready)} of {side.wanted} pods of the new version are well, no more for {seconds} s")
+
+    def _turn(self, why: str) -> None:
+        self._undo, self._failed, self._seen = True, why, None
+        self._tell(f"Going back to task {self._versions['old'].id}: {why}.")
+
+    def _note(self, old: Side, new: Side, now_ms: int) -> None:
+        """Time runs from the last change of what is wanted and what is well."""
+        seen = (old.wanted, len(old.ready), new.wanted, len(new.ready), self._undo)
+        if seen == self._seen:
+            return
+        self._seen, self._since_ms = seen, now_ms
+        shown_sides: tuple[tuple[Which, Side], ...] = (("old", old), ("new", new))
+        shown = [
+            f"task {self._versions[which].id} ({which}): {len(side.ready)} of {side.wanted} pods"
+            for which, side in shown_sides
+            if side.live
+        ]
+        self._tell("; ".join(shown))
+
+    async def _do(self, step: Scale | End, now_ms: int, *, running: bool) -> None:
+        number = self._versions[step.which].id
+        if isinstance(step, Scale):
+            what, call = f"scale:{number}:{step.pods}:{now_ms}", calls.tasks_scale(task=number, pods=step.pods)
+        else:
+            end = calls.tasks_end if running else calls.tasks_cancel
+            what, call = f"end:{number}:{now_ms}", end(task=number)
+        verdict = await self._perform(what, call)
+        if not verdict.done:
+            self._tell(f"The chain refused to {call.function} task {number}: {verdict.refusal}. Looking again.")
+
+    async def _side(self, which: Which, tasks: dict[int, TaskAndSpec], now_ms: int, *, check: bool) -> Side:
+        version = self._versions[which]
+        task = tasks.get(version.id)
+        spec = version.task.spec
+        if task is None or task.record.state.tag not in LIVE:
+            return Side(pods_min=spec.pods_min, pods_max=spec.pods_max, wanted=0, ready=frozenset(), live=False)
+        ready = [lease for lease in task.leases if isinstance(lease.record.state, gen.LeaseStateActive)]
+        if check:
+            counts = await asyncio.gather(*(self._counts(which, lease, now_ms) for lease in ready))
+            ready = list(itertools.compress(ready, counts))
+        return Side(
+            pods_min=spec.pods_min,
+            pods_max=spec.pods_max,
+            wanted=task.record.pods_wanted,
+            ready=frozenset(lease.record.pod for lease in ready),
+        )
+
+    async def _counts(self, which: Which, lease: LeaseOfTask, now_ms: int) -> bool:
+        """Of the version that is to stay, a pod counts when it is well; of the other, unless it is known not to be."""
+        stays = which == ("old" if self._undo else "new")
+        if stays and now_ms - (lease.record.started_at or now_ms) < self._limits.settle_ms:
+            return False
+        well = await self._well(lease, self._versions[which].manifest)
+        return well is True or (well is None and not stays)
+
+
+async def at_work(
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    gateways: Sequence[str],
+    work: Callable[[Performer, Ways], Coroutine[Any, Any, T]],
+) -> T:
+    """Do this work with an outbox and the ways to hosts; gives its result. What is not finished goes on next time."""
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
+    watcher = Watcher(chain, store, "service", start="finalized")
+    async with AsyncExitStack() as stack:
+        ways = Ways(stack, await chain.genesis_hash(), account, gateways)
+        found: T = await first_of(work(Performer(outbox), ways), outbox.run(), watcher.run(outbox.observe))
+        return found

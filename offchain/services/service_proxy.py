@@ -1,0 +1,81 @@
+"""Connections to a service by its name: each goes to the next pod that serves, of whichever version.
+
+Of the version that counts, every pod that runs; of one that is to take its place, those that are well. A pod that takes
+no connection is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
+from offchain.adapters.transport.peer import Session
+from offchain.adapters.transport.port import LinkError
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.services.host_connections import Ways
+from offchain.services.rolling_update import Well
+from offchain.services.service_versions import Service, ServiceError, Version, named, services_of
+
+FRESH_S: Final = 2.0
+"""So old may be what is known of the service; a block takes as long."""
+
+
+class Front:
+    """The pods of one service of a tenant, as they come and go. `word`: its name, or the number of one of its tasks."""
+
+    def __init__(self, chain: GantryChain, well: Well, ways: Ways, tenant: str, word: str) -> None:
+        self._chain = chain
+        self._well = well
+        self._ways = ways
+        self._tenant = tenant
+        self._word = word
+        self._turn = asyncio.Lock()
+        self._pods: list[LeaseOfTask] = []
+        self._seen_s = -FRESH_S
+        self._next = 0
+
+    async def dial(self, port: int) -> Session:
+        """A connection to this port of one of the pods. Raises ServiceError where none runs, else as the way."""
+        pods = await self._known()
+        if not pods:
+            raise ServiceError(
+                f"No pod of {self._word!r} runs now.", "gantry service status tells what it waits for.", code="no_pod"
+            )
+        first, self._next = self._next, self._next + 1
+        error: LinkError | None = None
+        for place in range(len(pods)):
+            lease = pods[(first + place) % len(pods)]
+            record = await self._chain.host(lease.record.host)
+            if record is None:
+                continue
+            try:
+                async with self._ways.to(record, lease.record.host) as host:
+                    return await host.dial(lease.id, port)
+            except LinkError as failed:
+                error = failed
+        self._seen_s = -FRESH_S
+        raise error or ServiceError(f"The hosts of {self._word!r} are gone.", "Try again.", code="no_pod")
+
+    async def _known(self) -> list[LeaseOfTask]:
+        async with self._turn:
+            now_s = asyncio.get_running_loop().time()
+            if now_s - self._seen_s >= FRESH_S:
+                service = named(await services_of(self._chain, self._tenant), self._word)
+                # Whoever named a task goes on with the versions that take its place.
+                self._word = service.name or str((service.coming or service.current).id)
+                self._pods = await self._serving(service)
+                self._seen_s = now_s
+            return self._pods
+
+    async def _serving(self, service: Service) -> list[LeaseOfTask]:
+        pods = _running(service.current)
+        if service.coming is not None:
+            manifest, coming = service.coming.manifest, _running(service.coming)
+            well = await asyncio.gather(*(self._well(lease, manifest) for lease in coming))
+            pods += [lease for lease, is_well in zip(coming, well, strict=True) if is_well]
+        return pods
+
+
+def _running(version: Version) -> list[LeaseOfTask]:
+    return [lease for lease in version.task.leases if isinstance(lease.record.state, gen.LeaseStateActive)]

@@ -1,0 +1,96 @@
+"""A host without containers in a process of its own, which can be killed at any moment.
+
+    python -m tests.support.fake_host URL FOLDER PROVIDER
+
+It registers under this provider's key and runs whatever it is given until it is told to end it; each program has noted
+in /ckpt/step how far it has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+
+from node_agent.chain.registration import registration_call
+from node_agent.core.values import ContainerSpec, PodSpec
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, FakeProgram
+from node_agent.runtime.service import Agent
+from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.routing import open_host
+from offchain.ports import Signer
+from offchain.schema.protocol.messages import endpoint_text
+from tests.support.chain_records import ask
+from tests.support.real_chain import Chain, connect
+
+ROOT = Path(__file__).resolve().parents[2]
+HARDWARE = Hardware(4000, 8192, 100, ())
+
+
+STEP = {"/ckpt/step": b"73"}
+
+
+def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+    return FakeProgram(runs=True, output=b"done\n")
+
+
+def counting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+    """Has come to its 73rd step, and noted it."""
+    return FakeProgram(runs=True, output=b"done\n", files=STEP)
+
+
+@contextlib.asynccontextmanager
+async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEngine) -> AsyncIterator[str]:
+    """A host that is registered and runs; gives its address."""
+    with contextlib.closing(StateDir(folder)) as state:
+        key, genesis = state.host_key(), await chain.link.genesis_hash()
+        transport = await Ways.bind(key.seed(), "127.0.0.1:0")
+        call = registration_call(
+            key,
+            genesis_hash=genesis,
+            provider=provider.address,
+            hardware=HARDWARE,
+            endpoint=endpoint_text(transport.addresses),
+            region=b"eu",
+            ask=ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9),
+        )
+        await chain.do(provider, call)
+        driver = FakeDriver(engine, key.address)
+        dial = partial(open_host, genesis_hash=genesis, signer=key)
+        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms, open_host=dial)
+        stop = asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        try:
+            yield key.address
+        finally:
+            stop.set()
+            await running
+
+
+@contextlib.contextmanager
+def fake_host_process(url: str, folder: Path, provider: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The same in a process of its own, which is killed at the latest in the end."""
+    line = [sys.executable, "-m", "tests.support.fake_host", url, str(folder), provider]
+    with folder.with_suffix(".log").open("wb") as out, subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run:
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+async def _run(url: str, folder: Path, provider: Signer) -> None:
+    link = await connect(url)
+    async with fake_host(Chain(0, link), folder, provider, FakeEngine(counting)):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3])))

@@ -1,0 +1,36 @@
+"""`gantry worker ROLE` as an operator runs it, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_TOLD_BYTES = 8_000
+
+
+@contextlib.contextmanager
+def worker_process(role: str, account: str, url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`folder` is made for its state; its log is beside it, and the end of that is shown where the block fails."""
+    folder.mkdir(mode=0o700)
+    log = folder.with_suffix(".log")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
+    line = [sys.executable, "-m", "offchain.cli", "worker", role, f"--url={url}", f"--account={account}"]
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [*line, f"--state-dir={folder}"], cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out
+        ) as process,
+    ):
+        try:
+            yield process
+        except BaseException:
+            sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-_TOLD_BYTES:])
+            raise
+        finally:
+            process.terminate()
+            process.wait(30)

@@ -1,0 +1,178 @@
+"""The codec against the committed metadata: by hand, by chance, and against the library's own codec."""
+
+from pathlib import Path
+
+import pytest
+from async_substrate_interface.types import Runtime as LibraryRuntime
+from hypothesis import given
+from hypothesis import strategies as st
+from scalecodec.base import RuntimeConfigurationObject, ScaleBytes
+from scalecodec.type_registry import load_type_registry_preset
+
+from offchain.adapters.chain import metadata as md
+from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.scale import Codec
+from offchain.adapters.chain.scale_read import read_compact
+from offchain.errors import BadReply, BadValue
+from offchain.ports import Call
+from offchain.schema.chain_types.values import compact
+from tests.support.real_chain import plain
+
+RAW = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()
+RUNTIME = Runtime(RAW, "gantry", 1, 1)
+CODEC = RUNTIME.codec
+ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
+
+
+def named(last):
+    return next(number for number, type_ in enumerate(RUNTIME.metadata.types) if type_.path and type_.path[-1] == last)
+
+
+@given(st.integers(0, 2**536 - 1) | st.integers(0, 2**32))
+def test_short_numbers_round_trip(value):
+    raw = compact(value)
+    assert read_compact(raw, 0) == (value, len(raw))
+
+
+@pytest.mark.parametrize(
+    ("value", "raw"),
+    [(0, "00"), (1, "04"), (63, "fc"), (64, "0101"), (16383, "fdff"), (16384, "02000100"), (2**30, "0300000040")],
+)
+def test_short_numbers_have_the_published_form(value, raw):
+    assert compact(value).hex() == raw
+
+
+def test_bytes_stay_bytes_whatever_they_look_like():
+    for text in (b"0x1234", b"plain", b"\xff\xfe", b""):
+        spec = {"vendor": "Nvidia", "model": text, "vram_mib": 1, "simulated": True}
+        device = named("DeviceSpec")
+        assert CODEC.decode(device, CODEC.encode(device, spec)) == spec
+
+
+def test_the_path_to_a_misfit_is_named():
+    pod = {"pod": 1, "host": ALICE, "devices": b"", "rate_per_hour": 1}
+    call = Call("Tasks", "assign", {"task": 1, "pods": [pod]})
+    RUNTIME.encode_call(call)
+    without_devices = {name: value for name, value in pod.items() if name != "devices"}
+    cases = [
+        ({"task": -1, "pods": []}, "Tasks.assign.task: -1 does not fit into u64."),
+        ({"task": 1, "pods": [{**pod, "pod": 70000}]}, "Tasks.assign.pods[0].pod: 70000 does"),
+        ({"task": 1, "pods": [{**pod, "host": "5Grwx"}]}, "Tasks.assign.pods[0].host: '5Grwx' is"),
+        ({"task": 1, "pods": [without_devices]}, "Tasks.assign.pods[0]: missing field devices."),
+        ({"task": 1, "pods": [{**pod, "devices": "0x"}]}, "Tasks.assign.pods[0].devices: needs bytes"),
+        ({"task": 1}, "Tasks.assign: unknown or missing argument pods."),
+        ({"task": True, "pods": []}, "Tasks.assign.task: needs a number, not True."),
+    ]
+    for args, message in cases:
+        with pytest.raises(BadValue) as refused:
+            RUNTIME.encode_call(Call("Tasks", "assign", args))
+        assert refused.value.message.startswith(message)
+
+
+def test_enums_round_trip_with_and_without_payload():
+    state = named("TaskState")
+    for value in ("Queued", {"Failed": "AttemptsExhausted"}):
+        assert CODEC.decode(state, CODEC.encode(state, value)) == value
+    for wrong in ("Sleeping", {"Queued": 1}, "Failed", {"Failed": "Bored"}, 3, None):
+        with pytest.raises(BadValue):
+            CODEC.encode(state, wrong)
+
+
+def test_an_account_is_taken_where_an_address_is_wanted():
+    args = {"value": 1}
+    short = RUNTIME.encode_call(Call("Balances", "transfer_keep_alive", {"dest": ALICE, **args}))
+    long = RUNTIME.encode_call(Call("Balances", "transfer_keep_alive", {"dest": {"Id": ALICE}, **args}))
+    assert short == long
+
+
+def test_a_call_may_contain_calls():
+    inner = plain(Call("System", "remark", {"remark": b"x"}))
+    outer = Call("Utility", "batch", {"calls": [inner, plain(Call("Hosts", "heartbeat", {}))]})
+    raw = RUNTIME.encode_call(outer)
+    assert CODEC.decode(RUNTIME.metadata.call, raw) == plain(outer)
+
+
+def test_cut_and_overlong_bytes_are_refused():
+    capacity = named("Capacity")
+    raw = CODEC.encode(capacity, dict.fromkeys(("cpu_milli", "memory_mib", "disk_gib"), 1))
+    for wrong in (raw[:-1], raw + b"\0"):
+        with pytest.raises(BadReply):
+            CODEC.decode(capacity, wrong)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"meta", b"meta\x0d", b"meta\x0e\x04", b"meta\x10" + RAW[5:], RAW[: len(RAW) // 2]]
+)
+def test_metadata_that_cannot_be_read_is_said_so(raw):
+    with pytest.raises(BadReply):
+        md.parse(raw)
+
+
+def test_every_type_of_the_runtime_has_both_ways():
+    codec = Codec(RUNTIME.metadata.types)
+    for number in range(len(RUNTIME.metadata.types)):
+        assert codec.decoder(number)
+        assert codec.encoder(number)
+
+
+@given(st.data())
+def test_what_is_read_can_be_written_back(data):
+    """Any bytes that read as a call are the bytes that the call is written as."""
+    raw = data.draw(st.binary(max_size=80))
+    for number in (RUNTIME.metadata.call, named("TaskSpec"), named("TaskRecord"), named("HostStatus")):
+        try:
+            value, end = CODEC.decoder(number)(raw, 0)
+        except (IndexError, UnicodeDecodeError, BadReply, RecursionError):
+            continue
+        again = CODEC.encode(number, value)
+        assert CODEC.decode(number, again) == value
+        assert end <= len(raw)
+
+
+@pytest.fixture(scope="module")
+def library():
+    config = RuntimeConfigurationObject(ss58_format=42)
+    config.clear_type_registry()
+    config.update_type_registry(load_type_registry_preset("core"))
+    metadata = config.create_scale_object("MetadataVersioned", data=ScaleBytes(RAW))
+    metadata.decode()
+    info = {"specVersion": 1, "transactionVersion": 1}
+    return LibraryRuntime(
+        chain="gantry", metadata=metadata, type_registry={}, runtime_config=config, runtime_info=info, ss58_format=42
+    )
+
+
+def test_the_library_writes_the_same_calls(library):
+    for call, its_args in [
+        (Call("System", "remark", {"remark": b"\1\2"}), {"remark": "0x0102"}),
+        (Call("Balances", "transfer_keep_alive", {"dest": ALICE, "value": 7 * 10**20}), None),
+        (Call("Tasks", "settle", {"task": 2**63}), None),
+        (Call("Tasks", "report_failed", {"lease": 3, "reason": "DriverError"}), None),
+        (
+            Call(
+                "Tasks",
+                "report_result",
+                {
+                    "lease": 9,
+                    "result": {
+                        "digest": b"\7" * 32,
+                        "exit_code": -3,
+                        "usage": {"wall_ms": 1, "cpu_ms": 2, "memory_peak_mib": 3},
+                    },
+                },
+            ),
+            {
+                "lease": 9,
+                "result": {
+                    "digest": "0x" + "07" * 32,
+                    "exit_code": -3,
+                    "usage": {"wall_ms": 1, "cpu_ms": 2, "memory_peak_mib": 3},
+                },
+            },
+        ),
+    ]:
+        theirs = library.runtime_config.create_scale_object("Call", metadata=library.metadata)
+        theirs.encode(
+            {"call_module": call.pallet, "call_function": call.function, "call_args": its_args or dict(call.args)}
+        )
+        assert bytes(theirs.data.data) == RUNTIME.encode_call(call)

@@ -48,6 +48,8 @@ SPEC = task_spec(
 )
 # Of one provider's extrinsics, which wait in the pool for each other.
 _REGISTRATIONS_AT_ONCE = 200
+# The most calls in the pool of transactions while a scene is prepared.
+_CALLS_AT_ONCE = 2000
 _USAGE = Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
 
 
@@ -190,8 +192,10 @@ class Scene:
                     lines.setdefault(stage, []).append((account, call))
                     if stage == until:
                         break
+        # As many calls at once as carry 100 full batches.
+        at_once = 100 * BATCH // min(BATCH, -(-count // self.hosts))
         for line in lines.values():
-            self.crowd.act(line, at_once=100)
+            self.crowd.act(line, at_once=min(_CALLS_AT_ONCE, at_once))
 
     def lives(self, first: int) -> list[Line]:
         """The whole lives of one batch of tasks on each host, stage by stage."""

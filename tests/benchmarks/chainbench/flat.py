@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from chainbench.load import AUTHORED, AUTHORING
 from chainbench.node import Node, running
 from chainbench.scene import PARAMS, Scene, endowed
 from chainbench.signing import Account
@@ -27,8 +28,6 @@ COHORT, COHORTS = 200, 5
 _STEPS = COHORTS + 1
 _OPERATIONS = COHORT * _STEPS
 _IDLE_BLOCKS = 5
-_SUM = "substrate_proposer_block_constructed_sum"
-_COUNT = "substrate_proposer_block_constructed_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class _Subject:
     def _read(self) -> tuple[float, float]:
         """Seconds spent on making blocks, and how many were made."""
         metrics = self._node.metrics()
-        return metrics.total(_SUM), metrics.total(_COUNT)
+        return metrics.total(AUTHORING), metrics.total(AUTHORED)
 
 
 def measure(binaries: Binaries, levels: Sequence[int] = LEVELS, rounds: int = ROUNDS) -> Outcome:

@@ -18,6 +18,7 @@ from chainbench.scene import Scene
 # Before and after the slots that count.
 MARGIN_SLOTS = 10
 AUTHORING = "substrate_proposer_block_constructed_sum"
+AUTHORED = "substrate_proposer_block_constructed_count"
 IMPORTING = "substrate_block_verification_and_import_time_sum"
 IMPORTED = "substrate_block_verification_and_import_time_count"
 

@@ -83,6 +83,10 @@ def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
     lines += [
         line,
         (
+            f"  an extrinsic whose call does nothing: {outcome.overhead.author_us:.0f} µs to author, "
+            f"{outcome.overhead.weight_us:.0f} µs of weight"
+        ),
+        (
             f"  node {outcome.cpu_us_each:.0f} µs of processor each, {outcome.extrinsic_bytes:.0f} bytes each, "
             f"generator {outcome.generator.cpu_share:.0%} of a core"
         ),
@@ -97,6 +101,10 @@ def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
     ]
     facts |= {"cpu_us": round(outcome.cpu_us_each), "generator_cpu_share": round(outcome.generator.cpu_share, 3)}
     facts["refused_by_node"] = outcome.generator.refused.total()
+    facts["overhead"] = {
+        "author_us": round(outcome.overhead.author_us, 1),
+        "weight_us": round(outcome.overhead.weight_us, 1),
+    }
     facts["pool"] = {
         "checks_each": round(outcome.pool.checks, 2),
         "repeats_share": round(outcome.pool.repeats, 3),

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chainbench import blocks, costs, signing
+from chainbench import blocks, costs, overhead, signing
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
 from chainbench.driver import Stage
 from chainbench.flood import INHERENTS, Report, flood, frame
 from chainbench.load import AUTHORING
 from chainbench.node import SLOT_SECONDS, running
+from chainbench.overhead import Overhead
 from chainbench.progress import say
 from chainbench.scene import (
     MANIFEST,
@@ -81,11 +82,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured. `cpu_us_each`: processor time of the node for each extrinsic that was included."""
+    """What was measured. `cpu_us_each`: processor time of the node for each extrinsic that was included.
+
+    `overhead`: of an extrinsic whose call does nothing.
+    """
 
     sustained: Sustained
     generator: Report
     costs: Mapping[str, Costs]
+    overhead: Overhead
     pool: Pool
     cpu_us_each: float
     extrinsic_bytes: float
@@ -169,6 +174,7 @@ def measure(binaries: Binaries, seconds: int, pool_type: str | None = None) -> O
         # A host takes its share of the tasks that are assigned before and while the clock runs.
         scene = Scene(node, HOSTS, room=2 * (steps // HOSTS + 1) + 1, schedulers=SCHEDULERS)
         scene.build()
+        bare = overhead.measure(node, scene.crowd, tenant(0))
         each = costs.of_stages(scene, _lives(scene))
         load = _Load(scene, steps)
         say(f"signs {steps * len(EVENTS):,} extrinsics")
@@ -189,4 +195,4 @@ def measure(binaries: Binaries, seconds: int, pool_type: str | None = None) -> O
         check_us=sum(metrics.task_seconds.get(name, 0.0) for name in _CHECKERS) / max(1, checks) * 1e6,
         author_us=metrics.total(AUTHORING) / included * 1e6,
     )
-    return Outcome(counted, report, each, pool, cpu / included * 1e6, size)
+    return Outcome(counted, report, each, bare, pool, cpu / included * 1e6, size)

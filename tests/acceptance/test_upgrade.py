@@ -17,6 +17,7 @@ from upgrade_world import (
     HOST,
     ONLOOKERS,
     PROVIDER,
+    RATE_SEEN,
     ROOT,
     SCHEDULER,
     SUDO,
@@ -196,7 +197,8 @@ async def finish(chain: Chain) -> dict[int, tuple[int, int]]:
     """Have every task end by the calls of the new release; gives what each paid, and the fee in it."""
     pending = [lease_id(*place) for place, state in LIVE.items() if state == "Pending"]
     await asyncio.gather(
-        chain.do(SCHEDULER, assign(QUEUED)), chain.do(HOST, HEARTBEAT, *[started(lease) for lease in pending])
+        chain.do(SCHEDULER, assign(QUEUED, **RATE_SEEN)),
+        chain.do(HOST, HEARTBEAT, *[started(lease) for lease in pending]),
     )
     await chain.do(HOST, HEARTBEAT, started(lease_id(QUEUED, 0)))
     await chain.do(HOST, HEARTBEAT, *[result(lease_id(*place), WALL_MS) for place in [(QUEUED, 0), *LIVE]])
@@ -232,8 +234,8 @@ async def test_a_running_chain_is_upgraded_and_nothing_is_lost(tmp_path: Path) -
         assert [len(block.inclusions) for block in pause] == [1] * len(pause), "nothing but the clock is taken"
         await assert_tasks_carried_over(chain)
 
-        # The pool bans for a while what was in a block; after that the extrinsic is not valid. Extrinsics of the previous
-        # release lack the byte of CheckMetadataHash, so that this runtime cannot decode them.
+        # The pool bans for a while what was in a block. Extrinsics of the previous release lack the byte of
+        # CheckMetadataHash, so that this runtime cannot decode them.
         replayed = {SubmitRefusal.BANNED, SubmitRefusal.INVALID}
         for early, refusals in ((in_a_block, replayed), (never_sent, {SubmitRefusal.INVALID})):
             with pytest.raises(SubmitRefused) as refused:

@@ -11,6 +11,7 @@ from typing import Any
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Call
+from tests.support.chain_records import ANY_RATE
 from tests.support.real_chain import GTY, Chain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -122,8 +123,13 @@ def submit(*, pods: int = 1, gpus: int = 0) -> Call:
     return Call("Tasks", "submit", {"spec": spec, "manifest": MANIFEST})
 
 
-def assign(task: int, devices: Sequence[bytes] = (b"",)) -> Call:
-    pods = [{"pod": pod, "host": HOST.address, "devices": chosen} for pod, chosen in enumerate(devices)]
+RATE_SEEN = {"rate_per_hour": ANY_RATE}
+"""What a placement says in release 4 beyond release 3: the rate that the scheduler saw, here any."""
+
+
+def assign(task: int, devices: Sequence[bytes] = (b"",), **placement: int) -> Call:
+    """An assignment to HOST; `placement`: fields of each placement that release 3 does not have."""
+    pods = [{"pod": pod, "host": HOST.address, "devices": chosen, **placement} for pod, chosen in enumerate(devices)]
     return Call("Tasks", "assign", {"task": task, "pods": pods})
 
 

@@ -25,8 +25,8 @@ pub const RATE: Balance = 2 * GTY;
 /// What the work of a pod costs its host, in parts per million of its price.
 pub const COST_PPM: Balance = 300_000;
 
-/// Coins of everybody at genesis.
-const ENDOWMENT: Balance = 1_000_000 * GTY;
+/// Coins of every account at genesis: enough for 10,000 rounds of a strategy that loses bonds of 100 GTY in each.
+const ENDOWMENT: Balance = 1_000_000_000 * GTY;
 
 pub fn account(who: u8) -> AccountId {
     AccountId::new([who; 32])

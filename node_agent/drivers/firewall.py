@@ -24,7 +24,7 @@ from pathlib import Path
 
 from node_agent.drivers import firewall_rules
 from node_agent.drivers.docker.spec import BRIDGE_PREFIX
-from node_agent.drivers.firewall_rules import Wanted
+from node_agent.drivers.firewall_rules import ExpectedRules
 from node_agent.drivers.port import DriverError
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Firewall:
                 self._written = False
             return unused
 
-    def _tables(self) -> tuple[tuple[str, Wanted], ...]:
+    def _tables(self) -> tuple[tuple[str, ExpectedRules], ...]:
         ipv4 = ("iptables", firewall_rules.rules(self._servers()))
         return (ipv4, ("ip6tables", firewall_rules.RULES_6)) if _IPV6.exists() else (ipv4,)
 
@@ -108,7 +108,7 @@ async def _alone() -> AsyncIterator[None]:
         os.close(handle)
 
 
-async def _ensure(tool: str, wanted: Wanted) -> tuple[str, ...]:
+async def _ensure(tool: str, wanted: ExpectedRules) -> tuple[str, ...]:
     """Put the rules of one IP version in force; gives what was wrong before."""
     saved = await _run(f"{tool}-save", "-t", "filter")
     before = found = firewall_rules.faults(saved, wanted)

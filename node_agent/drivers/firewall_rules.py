@@ -45,7 +45,7 @@ services, whose address only looks public."""
 Rule = tuple[str, ...]
 """A rule without its chain, as words in one canonical form."""
 Chains = Mapping[str, tuple[Rule, ...]]
-Wanted = Mapping[str, tuple[str, ...]]
+ExpectedRules = Mapping[str, tuple[str, ...]]
 """The rules of each of our chains, as `iptables` takes them."""
 
 
@@ -62,7 +62,7 @@ def name_servers(resolv_conf: str) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def rules(servers: Iterable[str]) -> Wanted:
+def rules(servers: Iterable[str]) -> ExpectedRules:
     """Return the IPv4 rules. `servers`: the name servers that pods may ask."""
     to_host = (
         # Answers to connections that this machine opened, for example to a port of a pod.
@@ -81,11 +81,11 @@ def rules(servers: Iterable[str]) -> Wanted:
     return {TO_HOST: (comment, *to_host), THROUGH: (comment, *through)}
 
 
-RULES_6: Wanted = {TO_HOST: ("-j DROP",), THROUGH: ("-j DROP",)}
+RULES_6: ExpectedRules = {TO_HOST: ("-j DROP",), THROUGH: ("-j DROP",)}
 """The IPv6 rules. Pods have no IPv6 addresses; one that a pod gives itself leads nowhere."""
 
 
-def faults(saved: str, wanted: Wanted) -> tuple[str, ...]:
+def faults(saved: str, wanted: ExpectedRules) -> tuple[str, ...]:
     """Return what differs from the expected state, each as a phrase for the log. Empty: the rules are in force."""
     chains = _parse(saved)
     found = []
@@ -103,7 +103,7 @@ def faults(saved: str, wanted: Wanted) -> tuple[str, ...]:
     return tuple(found)
 
 
-def repair(saved: str, wanted: Wanted) -> str:
+def repair(saved: str, wanted: ExpectedRules) -> str:
     """Return the input of `iptables-restore --noflush` that puts the rules in force, in one transaction.
 
     A chain whose first rule is not the jump to ours loses all its rules that lead to ours, and gets the jump.

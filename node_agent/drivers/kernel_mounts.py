@@ -50,7 +50,7 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
-class Mounted:
+class MountEntry:
     """One line of /proc/PID/mountinfo."""
 
     number: int
@@ -66,7 +66,7 @@ class Mounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedMounts:
     """What a container is to have."""
 
     masked: tuple[str, ...] = MASKED
@@ -80,7 +80,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Deviations:
+class MountDeviations:
     """Where an engine's own mounts differ from the list, seen in a container on which no tenant has an influence."""
 
     missing: frozenset[str] = frozenset()
@@ -89,33 +89,35 @@ class Deviations:
     """Mounts that the list does not have, as (path, type of the file system)."""
 
 
-NO_DEVIATIONS: Final = Deviations()
+NO_DEVIATIONS: Final = MountDeviations()
 
 
-def parse_mounts(text: str) -> tuple[Mounted, ...]:
+def parse_mounts(text: str) -> tuple[MountEntry, ...]:
     """Return the mounts that a text in the form of /proc/PID/mountinfo lists. Raises ValueError if it has another."""
     return tuple(_parse(line) for line in text.splitlines())
 
 
-def deviations_of(mounts: Iterable[Mounted], wanted: Wanted, exists: Callable[[str], bool]) -> Deviations:
+def deviations_of(
+    mounts: Iterable[MountEntry], wanted: ExpectedMounts, exists: Callable[[str], bool]
+) -> MountDeviations:
     """Return where the mounts of a container that no tenant can influence differ from the list."""
-    table = _Table(mounts)
+    table = _MountTable(mounts)
     missing = (path for path in _of_kernel(wanted, exists) if not table.at(path))
     others = ((one.at, one.kind) for one in table.protected() if not _is_expected(one, wanted, table))
-    return Deviations(frozenset(missing), frozenset(others))
+    return MountDeviations(frozenset(missing), frozenset(others))
 
 
 def why_unsafe(
-    mounts: Iterable[Mounted],
-    wanted: Wanted,
+    mounts: Iterable[MountEntry],
+    wanted: ExpectedMounts,
     exists: Callable[[str], bool],
-    deviations: Deviations = NO_DEVIATIONS,
+    deviations: MountDeviations = NO_DEVIATIONS,
 ) -> str | None:
     """Return what is wrong with a container's mounts, fit for users; None if nothing is.
 
     `exists`: whether the kernel has a file at a path that is to be hidden or read-only. `deviations`: of the engine.
     """
-    table = _Table(mounts)
+    table = _MountTable(mounts)
     if len(table.at("/")) != 1:
         return "something is mounted over its root"
     for path in ("/proc", "/sys", "/dev", *(path for path, _ in wanted.own), *_of_kernel(wanted, exists)):
@@ -129,33 +131,33 @@ def why_unsafe(
     return None
 
 
-def _of_kernel(wanted: Wanted, exists: Callable[[str], bool]) -> list[str]:
+def _of_kernel(wanted: ExpectedMounts, exists: Callable[[str], bool]) -> list[str]:
     return [path for path in (*wanted.masked, *wanted.read_only) if exists(path)]
 
 
-class _Table:
-    def __init__(self, mounts: Iterable[Mounted]) -> None:
-        self._at: dict[str, list[Mounted]] = {}
+class _MountTable:
+    def __init__(self, mounts: Iterable[MountEntry]) -> None:
+        self._at: dict[str, list[MountEntry]] = {}
         for mount in mounts:
             self._at.setdefault(mount.at, []).append(mount)
 
-    def at(self, path: str) -> Collection[Mounted]:
+    def at(self, path: str) -> Collection[MountEntry]:
         return self._at.get(path, ())
 
-    def protected(self) -> list[Mounted]:
+    def protected(self) -> list[MountEntry]:
         """All mounts in protected folders, those at the folders themselves before what lies below."""
         found = [mount for path in sorted(self._at) if protected_folder(path) for mount in self._at[path]]
         return [*found, *self.at(SHARED_MEMORY)]
 
-    def is_on_root(self, mount: Mounted) -> bool:
+    def is_on_root(self, mount: MountEntry) -> bool:
         return any(root.number == mount.parent for root in self.at("/"))
 
-    def null(self) -> Mounted | None:
+    def null(self) -> MountEntry | None:
         """Where /dev/null is: a mount of its own if the engine has user namespaces, else in /dev."""
         return next(iter((*self.at("/dev/null"), *self.at("/dev"))), None)
 
 
-def _is_expected(mount: Mounted, wanted: Wanted, table: _Table) -> bool:
+def _is_expected(mount: MountEntry, wanted: ExpectedMounts, table: _MountTable) -> bool:
     path, is_kernels = mount.at, mount.kind == "proc" and f"/proc{mount.root}" == mount.at
     if path in ("/proc", "/sys", "/dev", *AGENT_FILES) and not table.is_on_root(mount):
         return False
@@ -181,17 +183,17 @@ def _is_expected(mount: Mounted, wanted: Wanted, table: _Table) -> bool:
     return expected
 
 
-def _is_mask(mount: Mounted, null: Mounted | None) -> bool:
+def _is_mask(mount: MountEntry, null: MountEntry | None) -> bool:
     """Whether a mount hides what is below it: an empty folder in memory, or the container's own /dev/null."""
     if mount.kind == "tmpfs" and mount.root == "/":
         return mount.read_only
     return null is not None and mount.root == _NULL and (mount.device, mount.kind) == (null.device, null.kind)
 
 
-def _parse(line: str) -> Mounted:
+def _parse(line: str) -> MountEntry:
     words = line.split(" ")
     if len(words) < 10 or "-" not in words[6:]:
         raise ValueError(f"not a line of a mount table: {line[:200]!r}")
     kind = words[words.index("-", 6) + 1]
     root, at = (_ESCAPE.sub(lambda found: chr(int(found[1], 8)), word) for word in words[3:5])
-    return Mounted(int(words[0]), int(words[1]), words[2], root, at, "ro" in words[5].split(","), kind)
+    return MountEntry(int(words[0]), int(words[1]), words[2], root, at, "ro" in words[5].split(","), kind)

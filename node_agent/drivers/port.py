@@ -134,7 +134,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedResult:
     """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host.
 
     `too_large`: it left more than a result may have.
@@ -276,7 +276,7 @@ class Driver(Protocol):
         """
         ...
 
-    async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
+    async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         """The result of an ended container. Raises :class:`PodGone`."""
         ...
 

@@ -17,11 +17,11 @@ import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
 from node_agent.drivers.port import EngineBusy, EngineUnreachable
-from node_agent.images.decide import Disk, Fault, Held, Platform, engine_platform
-from node_agent.images.logins import NOBODY, Access
-from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, Pulled, PullRefused
-from node_agent.images.pull_through import Offer, PullThrough, is_name
-from node_agent.images.registries import Rules
+from node_agent.images.logins import NOBODY, ImageAccess
+from node_agent.images.policy import Disk, Platform, PulledImage, PullFault, engine_platform
+from node_agent.images.ports import SNAPSHOT_MARK, LocalImage, MayContinue, OnProgress, PullRefused, PullResult
+from node_agent.images.pull_through import OfferedImage, PullThrough, is_pull_through_name
+from node_agent.images.registries import RegistryRules
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import MAX_PULLS
 from node_agent.runtime.loop_thread import LoopThread
@@ -50,7 +50,7 @@ class DockerImages:
         self, url: str | None, client: RegistryClient | None = None, *, thread: LoopThread | None = None
     ) -> None:
         self._url = url
-        self._through = PullThrough(client or RegistryClient(Rules()))
+        self._through = PullThrough(client or RegistryClient(RegistryRules()))
         self._thread = thread
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="images")
         self._api: Any = None
@@ -67,11 +67,16 @@ class DockerImages:
         return await self._call(lambda: self._find(image))
 
     async def pull(
-        self, reference: str, go_on: GoOn, came: Came, access: Access = NOBODY, held: tuple[Held, ...] = ()
-    ) -> Pulled:
+        self,
+        reference: str,
+        go_on: MayContinue,
+        came: OnProgress,
+        access: ImageAccess = NOBODY,
+        held: tuple[PulledImage, ...] = (),
+    ) -> PullResult:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         if self._closing:
-            raise PullRefused("the agent is stopping", Fault.PASSING)
+            raise PullRefused("the agent is stopping", PullFault.PASSING)
         if self._thread is None:
             # A loop of its own: the bytes of images pass through it, and must not delay the heartbeat.
             self._thread = LoopThread.start("registry")
@@ -87,7 +92,7 @@ class DockerImages:
                 raise
         finally:
             thread.post(lambda: self._through.withdraw(offer))
-        return Pulled(offer.name, offer.blobs)
+        return PullResult(offer.name, offer.blobs)
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
@@ -164,7 +169,7 @@ class DockerImages:
                 return None if is_snapshot(inspection) else _local(inspection)
         return None
 
-    def _pull(self, offer: Offer, reference: str, go_on: GoOn, came: Came) -> None:
+    def _pull(self, offer: OfferedImage, reference: str, go_on: MayContinue, came: OnProgress) -> None:
         try:
             self._follow(offer, go_on, came)
         except PullRefused as error:
@@ -178,21 +183,21 @@ class DockerImages:
                 ) from None
             raise PullRefused(str(error).replace(offer.repository, reference.partition("@")[0]), error.fault) from None
 
-    def _check(self, offer: Offer) -> None:
+    def _check(self, offer: OfferedImage) -> None:
         """Raise PullRefused where the engine made the image of a manifest that it had, and did not ask for it."""
         if not offer.gave(str(self._client().inspect_image(offer.name)["Id"])):
-            raise PullRefused("the engine has another image than its registry gives", Fault.CORRUPT)
+            raise PullRefused("the engine has another image than its registry gives", PullFault.CORRUPT)
 
-    def _follow(self, offer: Offer, go_on: GoOn, came: Came) -> None:
+    def _follow(self, offer: OfferedImage, go_on: MayContinue, came: OnProgress) -> None:
         """Have the engine pull what is offered."""
         # A connection of its own: closing it is how a pull is stopped.
         api = self._connect(SILENCE_S)
-        layers = _Layers()
+        layers = _LayerProgress()
         disk, seen_s = self._disk(), time.monotonic()
         try:
             for step in api.pull(offer.name, stream=True, decode=True, auth_config={}):
                 if self._closing:
-                    raise PullRefused("the agent is stopping", Fault.PASSING)
+                    raise PullRefused("the agent is stopping", PullFault.PASSING)
                 if offer.refused is not None:
                     # The engine would try again for a while.
                     raise offer.refused
@@ -203,11 +208,11 @@ class DockerImages:
                 if time.monotonic() - seen_s >= LOOK_S:
                     disk, seen_s = self._disk(), time.monotonic()
                 if not go_on(layers.total_bytes, disk):
-                    raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", Fault.FULL)
+                    raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", PullFault.FULL)
         except docker.errors.APIError as error:
             raise PullRefused(str(error.explanation or error)) from None
         except urllib3.exceptions.HTTPError as error:  # what requests does not translate while it reads a stream
-            raise PullRefused(f"the engine went silent: {error}", Fault.PASSING) from None
+            raise PullRefused(f"the engine went silent: {error}", PullFault.PASSING) from None
         finally:
             api.close()
 
@@ -223,7 +228,7 @@ class DockerImages:
         return True
 
 
-class _Layers:
+class _LayerProgress:
     """How far the layers of an image are, by what the engine says of each."""
 
     def __init__(self) -> None:
@@ -262,4 +267,6 @@ def is_snapshot(inspection: dict[str, Any]) -> bool:
 def _local(inspection: dict[str, Any]) -> LocalImage:
     platform = Platform(str(inspection.get("Os", "")), str(inspection.get("Architecture", "")))
     names = [*(inspection.get("RepoTags") or ()), *(inspection.get("RepoDigests") or ())]
-    return LocalImage(str(inspection["Id"]), platform, int(inspection.get("Size") or 0), all(map(is_name, names)))
+    return LocalImage(
+        str(inspection["Id"]), platform, int(inspection.get("Size") or 0), all(map(is_pull_through_name, names))
+    )

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from node_agent.drivers.port import EngineUnreachable
-from node_agent.images.decide import Disk, Fault, Held, Platform
-from node_agent.images.logins import NOBODY, Access
-from node_agent.images.ports import Came, GoOn, LocalImage, Pulled, PullRefused
+from node_agent.images.logins import NOBODY, ImageAccess
+from node_agent.images.policy import Disk, Platform, PulledImage, PullFault
+from node_agent.images.ports import LocalImage, MayContinue, OnProgress, PullRefused, PullResult
 from offchain.schema.manifest.types import ImageRef
 
 LINUX = Platform("linux", "amd64")
@@ -39,7 +39,7 @@ class FakeImages:
     reachable: bool = True
     pulls: list[str] = field(default_factory=list)
     """Every pull that was begun."""
-    came: dict[str, Came] = field(default_factory=dict)
+    came: dict[str, OnProgress] = field(default_factory=dict)
     """What is told of the last pull of each reference."""
     gate: asyncio.Event | None = None
     """Pulls wait for it."""
@@ -60,11 +60,11 @@ class FakeImages:
     async def pull(
         self,
         reference: str,
-        go_on: GoOn,
-        came: Came,
-        access: Access = NOBODY,
-        held: tuple[Held, ...] = (),  # noqa: ARG002  (there are no layers)
-    ) -> Pulled:
+        go_on: MayContinue,
+        came: OnProgress,
+        access: ImageAccess = NOBODY,
+        held: tuple[PulledImage, ...] = (),  # noqa: ARG002  (there are no layers)
+    ) -> PullResult:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
@@ -78,14 +78,14 @@ class FakeImages:
             raise PullRefused(found.said)
         login = (access.login.user, access.login.password) if access.login is not None else ("", "")
         if found.logins is not None and login not in found.logins:
-            raise PullRefused("the registry denies the manifest (401)", Fault.DENIED)
+            raise PullRefused("the registry denies the manifest (401)", PullFault.DENIED)
         if not go_on(found.image.size_bytes, self.room):
-            raise PullRefused("stopped for want of room", Fault.FULL)
+            raise PullRefused("stopped for want of room", PullFault.FULL)
         came(found.image.size_bytes, found.image.size_bytes)
         self.local[reference] = replace(found.image, by_agent=True)
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
-        return Pulled(reference)
+        return PullResult(reference)
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""

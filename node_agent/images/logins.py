@@ -6,12 +6,12 @@ import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from node_agent.images.decide import Held
+from node_agent.images.policy import PulledImage
 from offchain.schema.manifest.types import ImageRef
 
 MAX_LOGIN_BYTES = 4096
 MAX_CLAIMS = 65_536
-"""Blobs that :class:`Claims` remembers; the oldest are forgotten first."""
+"""Blobs that :class:`BlobClaims` remembers; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,20 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ImageAccess:
     """For whom an image is wanted. `account`: who pays for the pod; "" where that is not known."""
 
     account: str = ""
     login: Login | None = None
 
-    def to(self, image: ImageRef) -> Access:
+    def to(self, image: ImageRef) -> ImageAccess:
         """The access to this image: without the login where the image is at another registry."""
         if self.login is None or self.login.registry == image.registry:
             return self
-        return Access(self.account)
+        return ImageAccess(self.account)
 
 
-NOBODY = Access()
+NOBODY = ImageAccess()
 """The access of pulls that all accounts share: no account, and no login."""
 
 
@@ -64,7 +64,7 @@ def parse_login(data: bytes, registry: str) -> Login:
     return Login(registry, user, password)
 
 
-class Claims:
+class BlobClaims:
     """Blobs that were offered to the engine in pulls with a login: by which accounts, and of which image names."""
 
     def __init__(self) -> None:
@@ -83,7 +83,9 @@ class Claims:
         return bool(claims) and not any((mine and mine == account) or from_ == name for mine, from_ in claims)
 
 
-def unproven(digests: Iterable[str], held: Iterable[Held], claims: Claims, account: str, name: str) -> tuple[str, ...]:
+def unproven(
+    digests: Iterable[str], held: Iterable[PulledImage], claims: BlobClaims, account: str, name: str
+) -> tuple[str, ...]:
     """Return the blobs of an image that the engine may have of other accounts' logins only.
 
     The engine does not ask for a blob that it has. Whoever knows the digest of another account's layer could name it in

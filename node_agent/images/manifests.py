@@ -20,7 +20,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ImageManifest:
     """One manifest: of an image (`blobs`), or an index of images (`manifests`). Sizes in bytes, by digest."""
 
     media_type: str
@@ -41,7 +41,7 @@ class Manifest:
         return sum(size for _, size in self.blobs)
 
 
-def parse_manifest(body: bytes, header: str) -> Manifest:
+def parse_manifest(body: bytes, header: str) -> ImageManifest:
     """Return what these bytes say. `header`: the content type they came with.
 
     Raises ValueError with the reason for the tenant: not a manifest that can be run, or layers at other addresses
@@ -56,7 +56,7 @@ def parse_manifest(body: bytes, header: str) -> Manifest:
     kind = str(document.get("mediaType") or header.partition(";")[0].strip())
     if kind in _INDEXES:
         found = tuple(digest for digest, _ in _descriptors(document.get("manifests")))
-        return Manifest(kind, body, manifests=found)
+        return ImageManifest(kind, body, manifests=found)
     if kind not in _IMAGES:
         raise ValueError(f"unsupported media type {kind[:100]!r} of its manifest")
     ((config, config_size),) = _descriptors([document.get("config")])
@@ -65,7 +65,7 @@ def parse_manifest(body: bytes, header: str) -> Manifest:
     blobs = {config: config_size}
     for digest, size in _descriptors(document.get("layers")):
         blobs.setdefault(digest, size)
-    return Manifest(kind, body, config, tuple(blobs.items()))
+    return ImageManifest(kind, body, config, tuple(blobs.items()))
 
 
 def _without_urls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.drivers.port import PullProgress
-from node_agent.images.decide import Disk, Fault, Held, Platform
-from node_agent.images.logins import NOBODY, Access
+from node_agent.images.logins import NOBODY, ImageAccess
+from node_agent.images.policy import Disk, Platform, PulledImage, PullFault
 from offchain.schema.manifest.types import ImageRef
 
 SNAPSHOT_MARK = "gantry-snapshot "
@@ -20,7 +20,7 @@ SNAPSHOT_MARK = "gantry-snapshot "
 class PullRefused(Exception):
     """An image could not be pulled. `fault`: what that means; None where only the engine's text tells."""
 
-    def __init__(self, message: str, fault: Fault | None = None) -> None:
+    def __init__(self, message: str, fault: PullFault | None = None) -> None:
         self.fault = fault
         super().__init__(message)
 
@@ -37,16 +37,16 @@ class LocalImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class PullResult:
     """An image that was pulled: the name that the engine has for it, and the digests of its blobs."""
 
     name: str
     blobs: tuple[str, ...] = ()
 
 
-GoOn = Callable[[int, Disk | None], bool]
+MayContinue = Callable[[int, Disk | None], bool]
 """Asked during a pull with the image's size as far as it is known, and the disk as it is then."""
-Came = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Told during a pull when something came or was unpacked: bytes that are here, and bytes in all as far as known."""
 
 
@@ -62,8 +62,13 @@ class ImageEngine(Protocol):
         ...
 
     async def pull(
-        self, reference: str, go_on: GoOn, came: Came, access: Access = NOBODY, held: tuple[Held, ...] = ()
-    ) -> Pulled:
+        self,
+        reference: str,
+        go_on: MayContinue,
+        came: OnProgress,
+        access: ImageAccess = NOBODY,
+        held: tuple[PulledImage, ...] = (),
+    ) -> PullResult:
         """Fetch an image as long as `go_on` says so; :meth:`remove` takes the name that is returned.
 
         `held`: what was pulled before. Blobs that the engine has of other accounts' logins have to come from this
@@ -91,7 +96,7 @@ class ImageEngine(Protocol):
 class Images(Protocol):
     """Images on this host."""
 
-    async def ensure(self, image: ImageRef, access: Access = NOBODY) -> str:
+    async def ensure(self, image: ImageRef, access: ImageAccess = NOBODY) -> str:
         """Have the image here, and give what the engine calls it (its id).
 
         An image that was pulled with a login is used for the accounts that did so; for another, its registry is asked.
@@ -100,7 +105,7 @@ class Images(Protocol):
         """
         ...
 
-    def prefetch(self, images: Iterable[ImageRef], access: Access = NOBODY) -> None:
+    def prefetch(self, images: Iterable[ImageRef], access: ImageAccess = NOBODY) -> None:
         """Begin with these; returns at once, and never fails: `ensure` says what is wrong with them."""
         ...
 

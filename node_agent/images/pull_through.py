@@ -14,11 +14,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from aiohttp import web
 
-from node_agent.images.decide import Fault, Held
-from node_agent.images.logins import NOBODY, Access, Claims, unproven
-from node_agent.images.manifests import Manifest
+from node_agent.images.logins import NOBODY, BlobClaims, ImageAccess, unproven
+from node_agent.images.manifests import ImageManifest
+from node_agent.images.policy import PulledImage, PullFault
 from node_agent.images.ports import PullRefused
-from node_agent.images.registry_client import RegistryClient, Source
+from node_agent.images.registry_client import ImageSource, RegistryClient
 
 MAX_MANIFESTS = 16
 """So many manifests are fetched for one pull: those of an index that an engine looks at."""
@@ -26,12 +26,12 @@ _TOKEN_BYTES = 16
 _NAME = re.compile(rf"127\.0\.0\.1:\d+/gantry/[0-9a-f]{{{2 * _TOKEN_BYTES}}}@sha256:[0-9a-f]{{64}}", re.ASCII)
 
 
-def is_name(name: str) -> bool:
+def is_pull_through_name(name: str) -> bool:
     """Whether an engine has this name of an image from a pull through an agent."""
     return _NAME.fullmatch(name) is not None
 
 
-class Offer:
+class OfferedImage:
     """One image at the registry on loopback, until it is withdrawn.
 
     `fits`: asked with the size of an image in bytes, before the first layer of it is fetched. `lists`: told the digests
@@ -40,7 +40,7 @@ class Offer:
 
     def __init__(
         self,
-        source: Source,
+        source: ImageSource,
         address: str,
         digest: str,
         fits: Callable[[int], bool],
@@ -59,25 +59,25 @@ class Offer:
         self._source = source
         self._fits = fits
         self._lists = lists
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[str, ImageManifest] = {}
         self._reachable = {digest}
         self._blobs: dict[str, int] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._lock = asyncio.Lock()
 
-    async def manifest(self, digest: str) -> Manifest:
+    async def manifest(self, digest: str) -> ImageManifest:
         """A manifest of the image. Raises PullRefused."""
         async with self._lock:
             found = self._manifests.get(digest)
             if found is not None:
                 return found
             if digest not in self._reachable:
-                raise PullRefused("the engine asked for a manifest that is not of this image", Fault.UNFIT)
+                raise PullRefused("the engine asked for a manifest that is not of this image", PullFault.UNFIT)
             if len(self._manifests) >= MAX_MANIFESTS:
-                raise PullRefused(f"an index with more than {MAX_MANIFESTS} manifests to look at", Fault.UNFIT)
+                raise PullRefused(f"an index with more than {MAX_MANIFESTS} manifests to look at", PullFault.UNFIT)
             found = await self._source.manifest(digest)
             if not self._fits(found.size_bytes):
-                raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", Fault.FULL)
+                raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", PullFault.FULL)
             self._lists(dict(found.blobs))
             self._manifests[digest] = found
             self._reachable.update(found.manifests)
@@ -102,7 +102,7 @@ class Offer:
         try:
             return self._blobs[digest]
         except KeyError:
-            raise PullRefused("the engine asked for a blob that is not of this image", Fault.UNFIT) from None
+            raise PullRefused("the engine asked for a blob that is not of this image", PullFault.UNFIT) from None
 
     async def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
         """The pieces of a blob. Raises PullRefused."""
@@ -139,13 +139,13 @@ class PullThrough:
 
     def __init__(self, client: RegistryClient) -> None:
         self._client = client
-        self._claims = Claims()
-        self._offers: dict[str, Offer] = {}
+        self._claims = BlobClaims()
+        self._offers: dict[str, OfferedImage] = {}
         self._runner: web.AppRunner | None = None
         self._address = ""
         self._opening = asyncio.Lock()
 
-    async def offer(self, reference: str, fits: Callable[[int], bool], access: Access = NOBODY) -> Offer:
+    async def offer(self, reference: str, fits: Callable[[int], bool], access: ImageAccess = NOBODY) -> OfferedImage:
         """Have the image `name@digest` to be pulled by the engine, until :meth:`withdraw`.
 
         Its manifest is fetched at once. Raises PullRefused.
@@ -158,12 +158,14 @@ class PullThrough:
             if access.login is not None:
                 self._claims.add(digests, access.account, name)
 
-        offer = Offer(source, self._address, digest, fits, claim)
+        offer = OfferedImage(source, self._address, digest, fits, claim)
         await offer.manifest(digest)
         self._offers[offer.token] = offer
         return offer
 
-    async def prove(self, offer: Offer, reference: str, access: Access, held: tuple[Held, ...]) -> None:
+    async def prove(
+        self, offer: OfferedImage, reference: str, access: ImageAccess, held: tuple[PulledImage, ...]
+    ) -> None:
         """Fetch the blobs that the engine had of other accounts' logins, when it has pulled the image.
 
         `held`: the images of earlier pulls. Raises PullRefused where the image's registry does not give one of them.
@@ -174,7 +176,7 @@ class PullThrough:
                 async for _ in offer.blob(digest):
                     pass
 
-    def withdraw(self, offer: Offer) -> None:
+    def withdraw(self, offer: OfferedImage) -> None:
         """Give out nothing more of it."""
         self._offers.pop(offer.token, None)
         offer.withdraw()

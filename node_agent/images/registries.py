@@ -67,7 +67,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RegistryAddress:
     """One address at a server. `target`: path and query, beginning with a slash."""
 
     endpoint: Endpoint
@@ -98,7 +98,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RegistryRules:
     """The rules of one host. `allowed`: registries that the operator named, with the mirror among them."""
 
     allowed: frozenset[Endpoint] = field(default_factory=frozenset)
@@ -117,13 +117,13 @@ class Rules:
         if endpoint.plain:
             raise RegistryRefusedError(f"{endpoint.netloc} is asked for without TLS, which is not allowed")
 
-    def led_by(self, registry: Endpoint) -> Rules:
+    def led_by(self, registry: Endpoint) -> RegistryRules:
         """The rules for what this registry leads to by redirects and realms.
 
         Only a registry that the operator allowed leads to others that the operator allowed: a stranger's could have the
         agent fetch a token of the operator's registry and send it back.
         """
-        return self if self.allows(registry) else Rules()
+        return self if self.allows(registry) else RegistryRules()
 
     def endpoint(self, host: str) -> Endpoint:
         """The registry with this host, perhaps with a port, as an image's name has it.
@@ -134,7 +134,7 @@ class Rules:
         plain = _endpoint(host, plain=True)
         return plain if plain in self.allowed and encrypted not in self.allowed else encrypted
 
-    def follow(self, url: str) -> Address:
+    def follow(self, url: str) -> RegistryAddress:
         """The server and the path of an address that a registry named (a redirect or a realm).
 
         Raises RegistryRefusedError.
@@ -152,7 +152,7 @@ class Rules:
         plain = parts.scheme == "http"
         endpoint = Endpoint(host, port or (80 if plain else 443), plain)
         self.check(endpoint)
-        return Address(endpoint, target)
+        return RegistryAddress(endpoint, target)
 
 
 def parse_allowed(text: str) -> Endpoint:
@@ -170,7 +170,7 @@ def parse_allowed(text: str) -> Endpoint:
         ) from None
 
 
-def repository(reference: str, rules: Rules) -> Repository:
+def repository(reference: str, rules: RegistryRules) -> Repository:
     """Where the image `name@digest` is asked for. Raises RegistryRefusedError where that is not allowed."""
     name = reference.partition("@")[0]
     first, path = split_name(name)

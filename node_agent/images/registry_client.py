@@ -20,14 +20,14 @@ import psutil
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from node_agent.images.decide import Fault
 from node_agent.images.logins import Login
-from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, ImageManifest, parse_manifest
+from node_agent.images.policy import PullFault
 from node_agent.images.ports import PullRefused
 from node_agent.images.registries import (
     RegistryRefusedError,
+    RegistryRules,
     Repository,
-    Rules,
     check_login,
     is_public,
     repository,
@@ -47,7 +47,7 @@ _NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RegistryLimits:
     """Limits of time in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
 
     connect_s: float = 10.0
@@ -114,7 +114,7 @@ def _public_socket(address: tuple[Any, ...]) -> socket.socket:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RegistryResponse:
     """A response. `is_first`: no redirect led away from the server that was asked."""
 
     response: aiohttp.ClientResponse
@@ -125,11 +125,15 @@ class RegistryClient:
     """Fetches manifests and blobs. Used in one event loop. `resolver`: makes what resolves names."""
 
     def __init__(
-        self, rules: Rules, *, resolver: Callable[[], AbstractResolver] | None = None, limits: Limits | None = None
+        self,
+        rules: RegistryRules,
+        *,
+        resolver: Callable[[], AbstractResolver] | None = None,
+        limits: RegistryLimits | None = None,
     ) -> None:
         self._rules = rules
         self._make_resolver = resolver or aiohttp.ThreadedResolver
-        self.limits = limits or Limits()
+        self.limits = limits or RegistryLimits()
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
@@ -137,7 +141,7 @@ class RegistryClient:
         for session in self._sessions.values():
             await session.close()
 
-    def source(self, reference: str, login: Login | None = None) -> Source:
+    def source(self, reference: str, login: Login | None = None) -> ImageSource:
         """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry.
 
         A login for another registry is not used.
@@ -150,7 +154,7 @@ class RegistryClient:
                 check_login(where.registry)
         except RegistryRefusedError as error:
             raise forbidden(error) from None
-        return Source(self, where, self._rules.led_by(where.registry), login)
+        return ImageSource(self, where, self._rules.led_by(where.registry), login)
 
     def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
         # Two sessions, each with its own connections: a connection that was made without a check serves no other name.
@@ -174,7 +178,7 @@ class RegistryClient:
         return self._sessions[allowed]
 
     @contextlib.asynccontextmanager
-    async def get(self, rules: Rules, url: str, headers: dict[str, str]) -> AsyncIterator[Answer]:
+    async def get(self, rules: RegistryRules, url: str, headers: dict[str, str]) -> AsyncIterator[RegistryResponse]:
         """Send a GET request and follow redirects by these rules.
 
         `Authorization` goes to the first server only, and a login only with the first request.
@@ -193,7 +197,7 @@ class RegistryClient:
             try:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or location is None:
-                    yield Answer(response, is_first)
+                    yield RegistryResponse(response, is_first)
                     return
                 if not left:
                     raise RegistryRefusedError(f"the registry redirects more than {MAX_REDIRECTS} times")
@@ -202,13 +206,13 @@ class RegistryClient:
                 response.close()
 
 
-class Source:
+class ImageSource:
     """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made.
 
     `rules`: for what the registry leads to. `login`: sent to this registry and the token server that it names.
     """
 
-    def __init__(self, client: RegistryClient, where: Repository, rules: Rules, login: Login | None) -> None:
+    def __init__(self, client: RegistryClient, where: Repository, rules: RegistryRules, login: Login | None) -> None:
         self._client = client
         self._where = where
         self._rules = rules
@@ -216,7 +220,7 @@ class Source:
         self._authorization: str | None = None
         self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
 
-    async def manifest(self, digest: str) -> Manifest:
+    async def manifest(self, digest: str) -> ImageManifest:
         """The manifest with this digest. Raises PullRefused."""
         with _explained():
             async with self._get(f"manifests/{digest}", {"Accept": ACCEPTED}) as response:
@@ -225,11 +229,11 @@ class Source:
                 kind = response.headers.get("Content-Type", "")
                 body = await self._small(response, MAX_MANIFEST_BYTES, "the manifest")
         if not _matches(hashlib.sha256(body), digest):
-            raise PullRefused("the manifest did not match its digest", Fault.CORRUPT)
+            raise PullRefused("the manifest did not match its digest", PullFault.CORRUPT)
         try:
             return parse_manifest(body, kind)
         except ValueError as error:
-            raise PullRefused(str(error), Fault.UNFIT) from None
+            raise PullRefused(str(error), PullFault.UNFIT) from None
 
     async def blob(self, digest: str, size: int) -> AsyncGenerator[bytes, None]:
         """The bytes of a blob, in pieces. The last piece comes only when all of them match the digest.
@@ -247,13 +251,13 @@ class Source:
                         seen.update(piece)
                         held, count = piece, count + len(piece)
                 if count < size:
-                    raise PullRefused(f"a blob ended after {count} of {size} bytes", Fault.PASSING)  # noqa: TRY301
+                    raise PullRefused(f"a blob ended after {count} of {size} bytes", PullFault.PASSING)  # noqa: TRY301
             except PullRefused as error:
                 # What may pass is asked again as long as each try brings something.
-                if error.fault is not Fault.PASSING or tries > MAX_RESUMES or count == before:
+                if error.fault is not PullFault.PASSING or tries > MAX_RESUMES or count == before:
                     raise
         if not _matches(seen, digest):
-            raise PullRefused("a blob did not match its digest", Fault.CORRUPT)
+            raise PullRefused("a blob did not match its digest", PullFault.CORRUPT)
         yield held
 
     async def _from(self, digest: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
@@ -263,13 +267,13 @@ class Source:
                 if response.status not in (200, 206):
                     raise _status(response.status, "a blob")
                 if (response.status == 206) != bool(start):
-                    raise PullRefused("the registry cannot continue a download that was interrupted", Fault.ABSENT)
+                    raise PullRefused("the registry cannot continue a download that was interrupted", PullFault.ABSENT)
                 if start and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-                    raise PullRefused("the registry continues a download at another place", Fault.CORRUPT)
+                    raise PullRefused("the registry continues a download at another place", PullFault.CORRUPT)
                 async for piece in self._pieces(response):
                     start += len(piece)
                     if start > size:
-                        raise PullRefused(f"a blob has more than the {size} bytes of its manifest", Fault.CORRUPT)
+                        raise PullRefused(f"a blob has more than the {size} bytes of its manifest", PullFault.CORRUPT)
                     yield piece
 
     async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -279,7 +283,7 @@ class Source:
         while True:
             begun = loop.time()
             if begun >= self._deadline_s:
-                raise PullRefused(f"the pull took longer than {limits.total_s:g} s", Fault.SLOW)
+                raise PullRefused(f"the pull took longer than {limits.total_s:g} s", PullFault.SLOW)
             try:
                 async with asyncio.timeout(limits.stall_s):
                     piece = await response.content.read(CHUNK_BYTES)
@@ -299,7 +303,7 @@ class Source:
         async for piece in self._pieces(response):
             body += piece
             if len(body) > most:
-                raise PullRefused(f"{what} has more than {most} bytes", Fault.UNFIT)
+                raise PullRefused(f"{what} has more than {most} bytes", PullFault.UNFIT)
         return bytes(body)
 
     @contextlib.asynccontextmanager
@@ -327,9 +331,9 @@ class Source:
                 return await self._token(values)
             kinds.add(kind.lower())
         if self._login is None:
-            raise PullRefused("the registry denies access without a password (401)", Fault.DENIED)
+            raise PullRefused("the registry denies access without a password (401)", PullFault.DENIED)
         if "basic" not in kinds:
-            raise PullRefused("the registry takes neither a password nor a token (401)", Fault.DENIED)
+            raise PullRefused("the registry takes neither a password nor a token (401)", PullFault.DENIED)
         return self._login.header
 
     async def _token(self, values: dict[str, str]) -> str:
@@ -357,7 +361,7 @@ def _token_in(body: bytes) -> str:
     found = document if isinstance(document, dict) else {}
     token = found.get("token") or found.get("access_token")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise PullRefused("the token server of the registry gave no token", Fault.DENIED)
+        raise PullRefused("the token server of the registry gave no token", PullFault.DENIED)
     return token
 
 
@@ -367,7 +371,7 @@ def _matches(seen: Any, digest: str) -> bool:
 
 def forbidden(error: RegistryRefusedError) -> PullRefused:
     """The refusal of a place that the rules do not allow, in words for the tenant."""
-    return PullRefused(str(error), Fault.FORBIDDEN)
+    return PullRefused(str(error), PullFault.FORBIDDEN)
 
 
 @contextlib.contextmanager
@@ -378,12 +382,12 @@ def _explained() -> Iterator[None]:
     except RegistryRefusedError as error:
         raise forbidden(error) from None
     except TimeoutError:
-        raise PullRefused("the registry does not answer in time", Fault.PASSING) from None
+        raise PullRefused("the registry does not answer in time", PullFault.PASSING) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         if _is_refused(error):
             name = f"{error.host} has" if isinstance(error, aiohttp.ClientConnectorError) else "the registry has"
-            raise PullRefused(f"{name} no public address", Fault.FORBIDDEN) from None
-        raise PullRefused(f"the registry cannot be reached ({_said(error)})", Fault.PASSING) from None
+            raise PullRefused(f"{name} no public address", PullFault.FORBIDDEN) from None
+        raise PullRefused(f"the registry cannot be reached ({_said(error)})", PullFault.PASSING) from None
 
 
 def _is_refused(error: BaseException | None) -> bool:
@@ -410,16 +414,16 @@ def _said(error: Exception) -> str:
 
 def _status(status: int, what: str) -> PullRefused:
     if status in (401, 403):
-        return PullRefused(f"the registry denies {what} ({status})", Fault.DENIED)
+        return PullRefused(f"the registry denies {what} ({status})", PullFault.DENIED)
     if status in (404, 410):
-        return PullRefused(f"the registry does not have {what} ({status})", Fault.ABSENT)
+        return PullRefused(f"the registry does not have {what} ({status})", PullFault.ABSENT)
     if status in _PASSING or status >= 500:
-        return PullRefused(f"the registry answers {status} for {what}", Fault.PASSING)
-    return PullRefused(f"the registry answers {status} for {what}", Fault.UNFIT)
+        return PullRefused(f"the registry answers {status} for {what}", PullFault.PASSING)
+    return PullRefused(f"the registry answers {status} for {what}", PullFault.UNFIT)
 
 
-def _too_slow(came: int, limits: Limits) -> PullRefused:
+def _too_slow(came: int, limits: RegistryLimits) -> PullRefused:
     return PullRefused(
         f"the registry sent {came} bytes in {limits.stall_s:g} s, less than {limits.slowest} bytes a second",
-        Fault.PASSING,
+        PullFault.PASSING,
     )

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from node_agent.drivers.fake.driver import FakeEngine
-from node_agent.metering.core import Run
+from node_agent.metering.usage import ContainerRun
 
 CPU_US = 10_000
 MEMORY_BYTES = 1 << 20
 NETWORK_BYTES = 1_000
 
 
-class FakeGauge:
+class FakeUsageSource:
     """A host's view of a fake engine."""
 
     def __init__(self, engine: FakeEngine, host: str) -> None:
@@ -21,14 +21,14 @@ class FakeGauge:
         self._host = host
         self._read: Counter[str] = Counter()
 
-    async def read(self, leases: Collection[int]) -> Mapping[int, tuple[Run, ...]]:
-        """See :class:`node_agent.metering.ports.Gauge`."""
+    async def read(self, leases: Collection[int]) -> Mapping[int, tuple[ContainerRun, ...]]:
+        """See :class:`node_agent.metering.ports.UsageSource`."""
         return {lease: runs for lease in leases if (runs := self._runs(lease))}
 
     async def close(self) -> None:
-        """See :class:`node_agent.metering.ports.Gauge`."""
+        """See :class:`node_agent.metering.ports.UsageSource`."""
 
-    def _runs(self, lease: int) -> tuple[Run, ...]:
+    def _runs(self, lease: int) -> tuple[ContainerRun, ...]:
         runs = []
         for one in self._engine.of(self._host, lease):
             if one.ending is None:
@@ -36,7 +36,7 @@ class FakeGauge:
                 self._read[name] += 1
                 times = self._read[name]
                 runs.append(
-                    Run(
+                    ContainerRun(
                         name=name,
                         age_ms=times,
                         cpu_us=CPU_US * times,

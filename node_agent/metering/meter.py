@@ -13,10 +13,9 @@ from typing import Protocol
 
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.drivers.port import DriverError
-from node_agent.metering.book import Entry, ReceiptBook
-from node_agent.metering.core import Gpu, Run, Sample, fold
-from node_agent.metering.ports import Gauge, GpuGauge, Moment
-from node_agent.metering.write import ended, receipt_of
+from node_agent.metering.ports import GpuUsageSource, SteadyTime, UsageSource
+from node_agent.metering.receipts import MeteredLease, ReceiptStore, is_bill_final, make_receipt
+from node_agent.metering.usage import ContainerRun, GpuReading, PodSample, fold
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.store import Store
@@ -41,7 +40,7 @@ _NOTHING_YET = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.AWAITING, Phase.PR
 _REPORTED = frozenset({Phase.EXITED, Phase.REPORTING, Phase.DONE})
 
 
-class Carrier(Protocol):
+class MeteredAgent(Protocol):
     """What the meter needs of the agent."""
 
     @property
@@ -55,7 +54,7 @@ class Carrier(Protocol):
         ...
 
 
-class Meter:
+class UsageMeter:
     """One host's meter. `moment` gives the time by the machine's steady clock."""
 
     def __init__(
@@ -64,14 +63,14 @@ class Meter:
         store: Store,
         key: Ed25519Signer,
         genesis_hash: bytes,
-        gauge: Gauge,
-        gpus: GpuGauge,
+        gauge: UsageSource,
+        gpus: GpuUsageSource,
         *,
         now_ms: Callable[[], int],
-        moment: Callable[[], Moment],
+        moment: Callable[[], SteadyTime],
     ) -> None:
         self._chain = chain
-        self._book = ReceiptBook(store)
+        self._book = ReceiptStore(store)
         self._key = key
         self._genesis_hash = genesis_hash
         self._gauge = gauge
@@ -82,7 +81,7 @@ class Meter:
         self._issued_s: dict[tuple[int, int], float] = {}
         self._turn = asyncio.Lock()
 
-    async def run(self, agent: Carrier) -> None:
+    async def run(self, agent: MeteredAgent) -> None:
         """Meter until cancelled."""
         clock = asyncio.get_running_loop()
         sampled_s = closed_s = tidied_s = float("-inf")
@@ -109,7 +108,7 @@ class Meter:
 
     # --- sums -----------------------------------------------------------------------------------------------------
 
-    async def sample(self, agent: Carrier) -> None:
+    async def sample(self, agent: MeteredAgent) -> None:
         """Take one sample of every pod. What cannot be read now is caught up with the next one, but for its time."""
         pods = _metered(agent.state)
         if not pods:
@@ -133,13 +132,15 @@ class Meter:
                     changed.append(after)
             self._book.put(changed)
 
-    def _sample(self, agent: Carrier, number: int, runs: tuple[Run, ...], gpus: tuple[Gpu, ...]) -> Sample:
+    def _sample(
+        self, agent: MeteredAgent, number: int, runs: tuple[ContainerRun, ...], gpus: tuple[GpuReading, ...]
+    ) -> PodSample:
         now = self._moment()
         disk_mib = agent.disk_mib.get(number)
         disk_bytes = None if disk_mib is None else disk_mib * MIB
-        return Sample(boot=now.boot, steady_ms=now.steady_ms, runs=runs, gpus=gpus, disk_bytes=disk_bytes)
+        return PodSample(boot=now.boot, steady_ms=now.steady_ms, runs=runs, gpus=gpus, disk_bytes=disk_bytes)
 
-    async def _read_gpus(self, pods: Mapping[int, Pod]) -> dict[int, tuple[Gpu, ...]]:
+    async def _read_gpus(self, pods: Mapping[int, Pod]) -> dict[int, tuple[GpuReading, ...]]:
         """What each pod's GPUs do. One that pods may share says nothing about any of them."""
         given = {number: _uuids(pod) for number, pod in pods.items()}
         owners = Counter(uuid for uuids in given.values() for uuid in uuids)
@@ -152,8 +153,8 @@ class Meter:
             if not _has_share(pods[number])
         }
 
-    def _entry(self, lease: int, created_at_ms: int) -> Entry:
-        return self._book.get(lease, created_at_ms) or Entry(lease=lease, created_at_ms=created_at_ms)
+    def _entry(self, lease: int, created_at_ms: int) -> MeteredLease:
+        return self._book.get(lease, created_at_ms) or MeteredLease(lease=lease, created_at_ms=created_at_ms)
 
     # --- receipts -------------------------------------------------------------------------------------------------
 
@@ -210,21 +211,21 @@ class Meter:
                     continue  # seen in a block that is not final yet
                 self._take(entry, ours, host, now_ms)
 
-    def _take(self, entry: Entry, lease: LeaseOfTask | None, host: HostRecord | None, now_ms: int) -> None:
+    def _take(self, entry: MeteredLease, lease: LeaseOfTask | None, host: HostRecord | None, now_ms: int) -> None:
         if lease is None:
             # The chain gave it up: its last receipt is the one there is.
             self._close(replace(entry, closed_at_ms=self._now_ms()))
-        elif ended(lease.record):
+        elif is_bill_final(lease.record):
             self._close(self._written(entry, lease, host, now_ms, final=True))
         elif lease.record.escrow.since is not None and lease.record.escrow != entry.escrow:
             self._book.put([replace(entry, escrow=lease.record.escrow)])
 
-    def _close(self, entry: Entry) -> None:
+    def _close(self, entry: MeteredLease) -> None:
         self._book.put([entry])
         self._issued_s.pop(entry.key, None)
         self._recent.pop(entry.key, None)
 
-    async def _issue(self, number: int, kept: Entry | None) -> SignedReceipt | None:
+    async def _issue(self, number: int, kept: MeteredLease | None) -> SignedReceipt | None:
         if kept is not None and kept.closed_at_ms is not None:
             return kept.newest
         at = (await self._chain.port.finalized_head()).hash
@@ -233,7 +234,7 @@ class Meter:
             return None if kept is None else kept.newest
         host = await self._chain.host(self._key.address, at=at)
         entry = self._entry(number, lease.record.created_at)
-        over = ended(lease.record)
+        over = is_bill_final(lease.record)
         entry = self._written(entry, lease, host, await self._chain.now_ms(at), final=over)
         if over:
             self._close(entry)
@@ -242,35 +243,37 @@ class Meter:
             self._issued_s[entry.key] = asyncio.get_running_loop().time()
         return entry.newest
 
-    def _written(self, entry: Entry, lease: LeaseOfTask, host: HostRecord | None, now_ms: int, *, final: bool) -> Entry:
+    def _written(
+        self, entry: MeteredLease, lease: LeaseOfTask, host: HostRecord | None, now_ms: int, *, final: bool
+    ) -> MeteredLease:
         """The lease with one receipt more. It is kept before anybody gets it, so no number is given twice."""
         if not final and lease.record.escrow.since is not None:
             entry = replace(entry, escrow=lease.record.escrow)
-        receipt = receipt_of(entry, lease, host, genesis_hash=self._genesis_hash, now_ms=now_ms, final=final)
+        receipt = make_receipt(entry, lease, host, genesis_hash=self._genesis_hash, now_ms=now_ms, final=final)
         signed = SignedReceipt(receipt, self._key.sign(receipt.host_payload))
         self._recent.setdefault(entry.key, deque(maxlen=REMEMBERED)).append(signed)
         closed_at_ms = self._now_ms() if final else None
         return replace(entry, seq=receipt.seq, newest=signed, reported=receipt.reported, closed_at_ms=closed_at_ms)
 
-    def _is_fresh(self, entry: Entry) -> bool:
+    def _is_fresh(self, entry: MeteredLease) -> bool:
         if entry.closed_at_ms is not None:
             return True
         issued_s = self._issued_s.get(entry.key)
         return issued_s is not None and asyncio.get_running_loop().time() - issued_s < FRESH_S
 
-    def _find(self, entry: Entry, digest: bytes) -> SignedReceipt | None:
+    def _find(self, entry: MeteredLease, digest: bytes) -> SignedReceipt | None:
         kept = [one for one in (entry.newest, entry.countersigned) if one is not None]
         return next((one for one in (*kept, *self._recent.get(entry.key, ())) if one.receipt.digest == digest), None)
 
 
-def machine_moment() -> Moment:
+def steady_time() -> SteadyTime:
     """Now, by the kernel's clock since the machine's start, sleep included."""
     steady_ms = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     try:
         boot = BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         boot = ""
-    return Moment(boot, steady_ms)
+    return SteadyTime(boot, steady_ms)
 
 
 def _metered(state: AgentState) -> dict[int, Pod]:

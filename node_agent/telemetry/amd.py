@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from node_agent.core.devices import Gone, Observation, Well
-from node_agent.telemetry.hardware import MAX_MODEL_BYTES, Device
-from node_agent.telemetry.source import Found
+from node_agent.telemetry.hardware import MAX_MODEL_BYTES, HostDevice
+from node_agent.telemetry.ports import FoundDevice
 
 VENDOR = "Amd"
 PREFIX = "AMD-"
@@ -37,17 +37,19 @@ class AmdSysfs:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
-    def devices(self) -> tuple[Found, ...]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+    def devices(self) -> tuple[FoundDevice, ...]:
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         found = []
         for number, card in enumerate(self._cards()):
             vram_mib = int(_read(card.files / "mem_info_vram_total") or 0) // MIB
             if vram_mib >= LEAST_VRAM_MIB:
-                found.append(Found(number, Device(VENDOR, _model(card.files), vram_mib, PREFIX + card.unique_id)))
+                found.append(
+                    FoundDevice(number, HostDevice(VENDOR, _model(card.files), vram_mib, PREFIX + card.unique_id))
+                )
         return tuple(found)
 
     def look(self, uuids: Sequence[str | None]) -> list[Observation]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         wanted = {index: uuid for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(PREFIX)}
         if not wanted:
             return []
@@ -55,13 +57,13 @@ class AmdSysfs:
         return [_health(index, cards.get(uuid)) for index, uuid in wanted.items()]
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`. The kernel tells nothing unasked."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`. The kernel tells nothing unasked."""
         del uuids
         time.sleep(timeout_s)  # a thread of its own waits here
         return []
 
     def close(self) -> None:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
 
     def files(self, uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The device files that a container needs for these GPUs, and the numbers of their groups.

@@ -20,7 +20,7 @@ DOCKER_ONLY = Capabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class HostDevice:
     """One GPU, or a slice of one. `uuid` is None exactly where it is simulated.
 
     `mig`: it is a slice; `parent`: the UUID of the GPU that it is a slice of.
@@ -46,7 +46,7 @@ class Hardware:
     cpu_milli: int
     memory_mib: int
     disk_gib: int
-    devices: tuple[Device, ...]
+    devices: tuple[HostDevice, ...]
     tier: Tier = Tier.CONSUMER
     capabilities: Capabilities = DOCKER_ONLY
     image_gib: int = 200
@@ -58,7 +58,7 @@ def profile_names() -> list[str]:
     return sorted(path.stem for path in PROFILES.glob("*.json"))
 
 
-def load_profile(name_or_path: str) -> tuple[Device, ...]:
+def load_profile(name_or_path: str) -> tuple[HostDevice, ...]:
     """Simulated devices from a profile: one that comes with the agent by name, or a JSON file. Always simulated."""
     path = PROFILES / f"{name_or_path}.json"
     if "/" in name_or_path or name_or_path.endswith(".json") or not path.exists():
@@ -85,7 +85,7 @@ def load_profile(name_or_path: str) -> tuple[Device, ...]:
     return devices
 
 
-def _simulated(entry: Any, index: int) -> Device:
+def _simulated(entry: Any, index: int) -> HostDevice:
     vendor, model, vram_mib = entry["vendor"], entry["model"], entry["vram_mib"]
     if vendor not in VENDORS:
         raise ValueError(f"device {index}: vendor {vendor!r} is none of {', '.join(VENDORS)}")
@@ -93,7 +93,7 @@ def _simulated(entry: Any, index: int) -> Device:
         raise ValueError(f"device {index}: model must be text of 1 to {MAX_MODEL_BYTES} bytes")
     if isinstance(vram_mib, bool) or not isinstance(vram_mib, int) or not 0 < vram_mib < 2**32:
         raise ValueError(f"device {index}: vram_mib must be a whole number above 0")
-    return Device(vendor, model, vram_mib, None)
+    return HostDevice(vendor, model, vram_mib, None)
 
 
 def save(path: Path, hardware: Hardware) -> None:
@@ -117,7 +117,7 @@ def load(path: Path) -> Hardware | None:
     try:
         document = json.loads(path.read_text())
         devices = tuple(
-            Device(
+            HostDevice(
                 entry["vendor"],
                 entry["model"],
                 entry["vram_mib"],

@@ -39,7 +39,7 @@ SAY_EVERY_S = 20.0
 """So often is looked whether the chain may be told: it takes news once in a heartbeat's period."""
 
 
-class Visit(Protocol):
+class ProbeConnection(Protocol):
     """A connection to one host or gateway."""
 
     async def ping(self) -> None:
@@ -55,11 +55,11 @@ class Visit(Protocol):
         ...
 
 
-Open = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[Visit]]
+OpenProbe = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[ProbeConnection]]
 """Opens a visit to the host or gateway with this key at addresses of its own."""
 
 
-class Carrier(Protocol):
+class ReportingAgent(Protocol):
     """What the prober needs of the agent."""
 
     @property
@@ -77,10 +77,12 @@ class Carrier(Protocol):
         ...
 
 
-class Prober:
+class NetworkProber:
     """The measurements of one host, in memory: a host that starts anew measures anew."""
 
-    def __init__(self, open_visit: Open, gateways: Sequence[GatewayAddress] = (), *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, open_visit: OpenProbe, gateways: Sequence[GatewayAddress] = (), *, now_ms: Callable[[], int]
+    ) -> None:
         self._open = open_visit
         self._gateways = tuple(gateways)
         self._now_ms = now_ms
@@ -116,7 +118,7 @@ class Prober:
             "told_latency_ms": found.told.latency_ms,
         }
 
-    async def run(self, agent: Carrier) -> None:
+    async def run(self, agent: ReportingAgent) -> None:
         """Measure and tell until cancelled."""
         await asyncio.sleep(FIRST_S)  # what matters comes first after a start
         clock = asyncio.get_running_loop()
@@ -132,7 +134,7 @@ class Prober:
                 log.debug("the network's measurement waits for the chain: %s", error)
             await asyncio.sleep(SAY_EVERY_S)
 
-    async def round(self, agent: Carrier) -> None:
+    async def round(self, agent: ReportingAgent) -> None:
         """Visit the gateways, tell, and visit the peers whose turn it is."""
         self._said = None
         for gateway in self._gateways:
@@ -146,7 +148,7 @@ class Prober:
                 own = [address for address in addresses_of(online[peer]) if not is_gateway(address)]
                 self._note(peer, await self.visit(ss58.decode(peer), own))
 
-    async def say(self, agent: Carrier) -> None:
+    async def say(self, agent: ReportingAgent) -> None:
         """Have the chain know what is known, where it is news, and the chain would take it now."""
         found = core.estimate(self._book).told
         if not any(found) or found == self._said:
@@ -186,7 +188,7 @@ class Prober:
         if sample is not None:
             self._book = core.add(self._book, name, sample)
 
-    async def _has_rested(self, agent: Carrier, record: HostRecord) -> bool:
+    async def _has_rested(self, agent: ReportingAgent, record: HostRecord) -> bool:
         """Whether the chain takes it free of charge by now. A host that was never heard says first that it is there."""
         if not record.last_heartbeat:
             return False

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from node_agent.core.devices import Gone, Observation, Well, Xid
-from node_agent.telemetry.hardware import MAX_MODEL_BYTES, Device
-from node_agent.telemetry.source import Found
+from node_agent.telemetry.hardware import MAX_MODEL_BYTES, HostDevice
+from node_agent.telemetry.ports import FoundDevice
 from offchain.errors import OurError
 
 VENDOR = "Nvidia"
@@ -43,8 +43,8 @@ class Nvml:
             return _text(self._nvml.nvmlSystemGetDriverVersion())
         return ""
 
-    def devices(self) -> tuple[Found, ...]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`. A GPU cut into slices is its slices."""
+    def devices(self) -> tuple[FoundDevice, ...]:
+        """See :class:`node_agent.telemetry.ports.DeviceSource`. A GPU cut into slices is its slices."""
         if self._nvml is None:
             return ()
         try:
@@ -53,7 +53,7 @@ class Nvml:
             raise OurError(f"The NVIDIA driver does not answer: {error}.", "Check it with nvidia-smi.") from None
 
     def look(self, uuids: Sequence[str | None]) -> list[Observation]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         wanted = _ours(uuids)
         if not wanted:
             return []
@@ -67,7 +67,7 @@ class Nvml:
         return seen
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         if self._nvml is None or not self._listening():
             time.sleep(timeout_s)  # a thread of its own waits here, and there is nothing to wait for
             return []
@@ -86,7 +86,7 @@ class Nvml:
         ]
 
     def close(self) -> None:
-        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         if self._nvml is not None:
             self._forget_events()
             with contextlib.suppress(self._nvml.NVMLError):
@@ -103,14 +103,14 @@ class Nvml:
             return
         self._nvml = nvml
 
-    def _found(self) -> Iterator[Found]:
+    def _found(self) -> Iterator[FoundDevice]:
         for gpu, handle in self._gpus():
             parent = _text(self._nvml.nvmlDeviceGetUUID(handle))
             if not self._is_cut(handle):
-                yield Found(gpu, self._device(handle, None))
+                yield FoundDevice(gpu, self._device(handle, None))
                 continue
             for slice_handle in self._slices(handle):
-                yield Found(gpu, self._device(slice_handle, parent))
+                yield FoundDevice(gpu, self._device(slice_handle, parent))
 
     def _gpus(self) -> Iterator[tuple[int, Any]]:
         for index in range(self._nvml.nvmlDeviceGetCount()):
@@ -118,11 +118,11 @@ class Nvml:
             with contextlib.suppress(self._nvml.NVMLError_GpuIsLost, self._nvml.NVMLError_NotFound):
                 yield index, self._nvml.nvmlDeviceGetHandleByIndex(index)
 
-    def _device(self, handle: Any, parent: str | None) -> Device:
+    def _device(self, handle: Any, parent: str | None) -> HostDevice:
         model = _text(self._nvml.nvmlDeviceGetName(handle)).encode()[:MAX_MODEL_BYTES].decode(errors="ignore")
         vram_mib = self._nvml.nvmlDeviceGetMemoryInfo(handle).total // MIB
         uuid = _text(self._nvml.nvmlDeviceGetUUID(handle))
-        return Device(VENDOR, model, vram_mib, uuid, mig=parent is not None, parent=parent)
+        return HostDevice(VENDOR, model, vram_mib, uuid, mig=parent is not None, parent=parent)
 
     def _is_cut(self, handle: Any) -> bool:
         with contextlib.suppress(self._nvml.NVMLError):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from node_agent.telemetry.amd import AmdSysfs
-from node_agent.telemetry.hardware import MAX_DEVICES, Device, Hardware
+from node_agent.telemetry.hardware import MAX_DEVICES, Hardware, HostDevice
 from node_agent.telemetry.nvml import Nvml
-from node_agent.telemetry.source import DeviceSource, Found
-from node_agent.telemetry.tier import capabilities_of, tier_of
+from node_agent.telemetry.ports import DeviceSource, FoundDevice
 from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -27,7 +27,7 @@ class Reserve:
     disk_gib: int = 2
 
 
-def probe(disk_path: Path, reserve: Reserve, devices: tuple[Device, ...], image_gib: int | None = None) -> Hardware:
+def probe(disk_path: Path, reserve: Reserve, devices: tuple[HostDevice, ...], image_gib: int | None = None) -> Hardware:
     """What this machine can offer, with these devices. `disk_path` lies on the disk that pods use.
 
     `image_gib`: what of the disk is for images; None: a quarter, and at most 200.
@@ -50,25 +50,25 @@ def sources() -> tuple[DeviceSource, ...]:
     return (Nvml(), AmdSysfs())
 
 
-def found_devices() -> tuple[Found, ...]:
+def found_devices() -> tuple[FoundDevice, ...]:
     """The GPUs of this machine, vendor by vendor, numbered on from one vendor to the next. Raises OurError."""
-    found: list[Found] = []
+    found: list[FoundDevice] = []
     for source in sources():
         try:
             here = source.devices()
         finally:
             source.close()
         first = 1 + max((one.gpu for one in found), default=-1)
-        found += [Found(first + one.gpu, one.device) for one in here]
+        found += [FoundDevice(first + one.gpu, one.device) for one in here]
     return tuple(found)
 
 
-def simulated(devices: Iterable[Device]) -> tuple[Found, ...]:
+def simulated(devices: Iterable[HostDevice]) -> tuple[FoundDevice, ...]:
     """Devices of a profile, numbered."""
-    return tuple(Found(number, device) for number, device in enumerate(devices))
+    return tuple(FoundDevice(number, device) for number, device in enumerate(devices))
 
 
-def offered(found: Iterable[Found], keep: Collection[int]) -> tuple[Device, ...]:
+def offered(found: Iterable[FoundDevice], keep: Collection[int]) -> tuple[HostDevice, ...]:
     """The devices that are not kept by the owner. Raises OurError for a number to keep that no GPU has.
 
     The chain takes 16 devices of a host; what is beyond them is not offered.
@@ -80,3 +80,31 @@ def offered(found: Iterable[Found], keep: Collection[int]) -> tuple[Device, ...]
         there = f"GPUs {numbers[0]} to {numbers[-1]}" if numbers else "no GPU"
         raise OurError(f"There is no GPU {unknown[0]} to keep; this machine has {there}.", "Correct --keep-gpu.")
     return tuple(one.device for one in found if one.gpu not in keep)[:MAX_DEVICES]
+
+
+_DATACENTER = frozenset((
+    "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
+    "P100", "T4", "V100", "MI100", "MI200", "MI210", "MI250", "MI250X", "MI300X", "MI325X", "MI355X",
+))  # fmt: skip
+_PROFESSIONAL = frozenset((
+    "Quadro", "A2000", "A4000", "A4500", "A5000", "A5500", "A6000", "Ada", "PRO", "W6800", "W7800", "W7900",
+))  # fmt: skip
+
+
+def tier_of(devices: Iterable[HostDevice]) -> Tier:
+    """The class that the models of the GPUs belong to, by their names; the highest where they differ."""
+    words = {word for device in devices for word in device.model.replace("-", " ").replace("_", " ").split()}
+    if words & _DATACENTER:
+        return Tier.DATACENTER
+    return Tier.PROFESSIONAL if words & _PROFESSIONAL else Tier.CONSUMER
+
+
+def capabilities_of(devices: Iterable[HostDevice]) -> Capabilities:
+    """Return what the agent can run here with the drivers that it has, which is the one for Docker.
+
+    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. CDI and the
+    sandbox follow from what the engine shows, and shares of GPUs from what the owner says: see
+    :func:`node_agent.runtime.startup.probe_hardware`.
+    """
+    mig = any(device.mig for device in devices)
+    return Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=mig, shares=False, sandboxed=False)

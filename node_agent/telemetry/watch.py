@@ -12,8 +12,8 @@ from typing import Protocol
 
 from node_agent.core import devices as core
 from node_agent.runtime.config import write_private
-from node_agent.telemetry.hardware import Device
-from node_agent.telemetry.source import DeviceSource
+from node_agent.telemetry.hardware import HostDevice
+from node_agent.telemetry.ports import DeviceSource
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import calls, storage
@@ -30,7 +30,7 @@ FAULTS = "faults.json"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Carrier(Protocol):
+class DeviceAgent(Protocol):
     """What the watch needs of the agent."""
 
     @property
@@ -52,12 +52,12 @@ class Carrier(Protocol):
         ...
 
 
-class DeviceWatch:
+class DeviceMonitor:
     """The health of one host's devices. `faults` is where faults are remembered until the machine is started anew."""
 
     def __init__(
         self,
-        devices: Sequence[Device],
+        devices: Sequence[HostDevice],
         sources: Sequence[DeviceSource],
         faults: Path,
         *,
@@ -86,7 +86,7 @@ class DeviceWatch:
         """What is wrong with each device that is out of order, for people."""
         return {index: device.why for index, device in self._state.devices.items() if not device.healthy}
 
-    async def run(self, agent: Carrier) -> None:
+    async def run(self, agent: DeviceAgent) -> None:
         """Watch until cancelled. A machine without real GPUs has nothing to watch, and nothing to tell."""
         if not any(uuid is not None for uuid in self._uuids):
             return
@@ -107,7 +107,7 @@ class DeviceWatch:
         if before.unhealthy != self._state.unhealthy:
             self._changed.set()
 
-    async def _watch(self, source: DeviceSource, agent: Carrier) -> None:
+    async def _watch(self, source: DeviceSource, agent: DeviceAgent) -> None:
         clock = asyncio.get_running_loop()
         looked_s = float("-inf")
         try:
@@ -121,12 +121,12 @@ class DeviceWatch:
         finally:
             source.close()
 
-    def _move_pods(self, agent: Carrier) -> None:
+    def _move_pods(self, agent: DeviceAgent) -> None:
         # Said at every round: a lease that was assigned before the chain knew is given back, too.
         for index, why in self.troubles().items():
             agent.devices_failed(frozenset({index}), f"GPU {index} ({self._name(index)}) is out of order: {why}.")
 
-    async def _tell(self, agent: Carrier) -> None:
+    async def _tell(self, agent: DeviceAgent) -> None:
         while True:
             self._changed.clear()
             try:
@@ -137,7 +137,7 @@ class DeviceWatch:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), COMPARE_EVERY_S if agrees else TELL_EVERY_S)
 
-    async def tell_once(self, agent: Carrier) -> bool:
+    async def tell_once(self, agent: DeviceAgent) -> bool:
         """Send the health of the devices where the chain has it otherwise, and the call is free. Whether both agree."""
         record = await agent.chain.host(agent.host)
         if record is None or record.status.tag in ("Retiring", "Retired") or len(record.devices) != len(self._uuids):
@@ -187,7 +187,7 @@ def save_faults(path: Path, faults: Mapping[int, str], uuids: Sequence[str | Non
     write_private(path, json.dumps({"boot_id": boot_id, "faults": kept}, indent=2) + "\n")
 
 
-def this_boot() -> str:
+def current_boot_id() -> str:
     """A name for the time since the machine was started; empty where the kernel gives none."""
     try:
         return BOOT_ID.read_text(encoding="ascii").strip()

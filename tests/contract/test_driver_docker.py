@@ -13,9 +13,9 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec, EndKind
-from node_agent.drivers.docker import bridges, logs
+from node_agent.drivers.docker import logs, pod_network
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.docker.spec import bridge_name, bridges_of
+from node_agent.drivers.docker.spec import bridge_name, bridge_prefix
 from node_agent.drivers.port import EngineBusy, EngineUnreachable
 from node_agent.images.docker_engine import DockerImages
 from node_agent.runtime.delivered_files import FileStore
@@ -188,9 +188,9 @@ async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, she
     bridge = bridge_name(spec.host, spec.lease)
     make_bridge(bridge)
     await case.up(driver, spec)
-    assert bridge in bridges.present(bridge)
+    assert bridge in pod_network.interface_names(bridge)
     await driver.destroy(spec.lease, keep_data=False)
-    assert bridge not in bridges.present(bridge)
+    assert bridge not in pod_network.interface_names(bridge)
 
 
 async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_first(
@@ -204,7 +204,7 @@ async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_
     try:
         await case.up(driver, spec)
         second = bridge_name(spec.host, spec.lease, 1)
-        assert second in bridges.present(second)
+        assert second in pod_network.interface_names(second)
     finally:
         docker_api.remove_network(other)
 
@@ -216,9 +216,9 @@ async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell
     stray = bridge_name(spec.host, spec.lease + 1)
     make_bridge(stray)
     for _ in range(2):
-        assert stray in bridges.present(stray)
+        assert stray in pod_network.interface_names(stray)
         await driver.upkeep()
-    assert bridges.present(bridges_of(spec.host)) == {bridge_name(spec.host, spec.lease)}
+    assert pod_network.interface_names(bridge_prefix(spec.host)) == {bridge_name(spec.host, spec.lease)}
 
 
 async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.docker.spec import bridges_of
+from node_agent.drivers.docker.spec import bridge_prefix
 from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
 from node_agent.runtime.delivered_files import secrets_folder
 
@@ -196,7 +196,7 @@ except DriverError:
 
 def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
     """Here `iptables-restore` fails; a bridge of another agent is not touched."""
-    mine = f"{bridges_of('5Host')}0001"
+    mine = f"{bridge_prefix('5Host')}0001"
     for name in (mine, OTHERS):
         machine.bridge(name)
         machine.run("ip", "link", "set", name, "up")

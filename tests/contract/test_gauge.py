@@ -11,9 +11,9 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.metering.core import Metered, Sample, fold
-from node_agent.metering.docker import DockerGauge
-from node_agent.metering.fake import FakeGauge
+from node_agent.metering.docker import DockerUsageSource
+from node_agent.metering.fake import FakeUsageSource
+from node_agent.metering.usage import MeteredUsage, PodSample, fold
 from offchain.schema.manifest.types import ImageRef
 
 
@@ -34,12 +34,14 @@ async def setup(request, tmp_path):
         if request.param == "fake":
             engine = FakeEngine(case.FakePrograms())
             driver, image = FakeDriver(engine, case.HOST), ImageRef("any", "sha256:" + "1" * 64)
-            gauges = [FakeGauge(engine, host) for host in (case.HOST, "5Other")]
+            gauges = [FakeUsageSource(engine, host) for host in (case.HOST, "5Other")]
         else:
             image = request.getfixturevalue("shell_image")
             driver = await stack.enter_async_context(docker_driver(tmp_path))
             url = os.environ["GANTRY_DOCKER_HOST"]
-            gauges = [DockerGauge(url, host, now_ms=lambda: time.time_ns() // 10**6) for host in (case.HOST, "5Other")]
+            gauges = [
+                DockerUsageSource(url, host, now_ms=lambda: time.time_ns() // 10**6) for host in (case.HOST, "5Other")
+            ]
         for gauge in gauges:
             stack.push_async_callback(gauge.close)
         yield Setup(driver, image, *gauges)
@@ -82,9 +84,9 @@ async def test_a_run_in_the_same_container_has_a_name_of_its_own_and_adds_up(set
     assert again.reference == handle.reference
     second = await setup.run(spec.lease)
     assert second.name != first.name
-    metered = Metered()
+    metered = MeteredUsage()
     for moment, run in enumerate((first, second)):
-        metered = fold(metered, Sample(boot="b", steady_ms=moment, runs=(run,)))
+        metered = fold(metered, PodSample(boot="b", steady_ms=moment, runs=(run,)))
     assert metered.cpu_us == first.cpu_us + second.cpu_us
 
 
@@ -118,7 +120,7 @@ async def test_the_network_of_a_pod_is_counted_in_its_own_words(docker_api, shel
         await driver.prepare(spec)
         for name in ("web", "db"):
             await driver.start(spec, name, 1)
-        gauge = DockerGauge(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: 0)
+        gauge = DockerUsageSource(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: 0)
         try:
             runs = (await gauge.read({spec.lease}))[spec.lease]
             (holder,) = [run for run in runs if not run.own]

@@ -30,18 +30,18 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ResourceSample:
     """One reading of a container's control group."""
 
     cpu_ms: int = 0
     memory_mib: int = 0
 
-    def joined(self, other: Sample) -> Sample:
+    def joined(self, other: ResourceSample) -> ResourceSample:
         """Both counters only ever grow here: CPU is cumulative, memory is kept as the peak."""
-        return Sample(max(self.cpu_ms, other.cpu_ms), max(self.memory_mib, other.memory_mib))
+        return ResourceSample(max(self.cpu_ms, other.cpu_ms), max(self.memory_mib, other.memory_mib))
 
 
-def parse_sample(stats: Mapping[str, Any]) -> Sample:
+def parse_sample(stats: Mapping[str, Any]) -> ResourceSample:
     """From the engine's stats. A container that is over has none, which reads as zero."""
     cpu_ns = ((stats.get("cpu_stats") or {}).get("cpu_usage") or {}).get("total_usage") or 0
     memory = stats.get("memory_stats") or {}
@@ -49,7 +49,7 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
     # File pages that can be dropped at any time are not the program's (the same rule as the engine's own command).
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
     used = max(int(memory.get("usage") or 0) - int(cache), 0)
-    return Sample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
+    return ResourceSample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
 
 
 def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
@@ -69,7 +69,7 @@ def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
     return max(finished_s - KILL_WINDOW_S, started_s), min(until_s, now_s + _ROUNDING_S + later_s)
 
 
-def told_of_run(
+def events_of_run(
     events: Iterable[Mapping[str, Any]],
     container: str,
     state: Mapping[str, Any],
@@ -99,7 +99,7 @@ def _time_ms(event: Mapping[str, Any]) -> int:
     return int(event.get("timeNano") or 0) // 1_000_000
 
 
-def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:
+def parse_ending(inspection: Mapping[str, Any], sample: ResourceSample, events: Iterable[Mapping[str, Any]]) -> Ending:
     """From an ended container's inspection, its metering, and the engine's last events for it."""
     state = inspection["State"]
     exit_code = int(state.get("ExitCode") or 0)

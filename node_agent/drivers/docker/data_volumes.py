@@ -17,11 +17,10 @@ from typing import Any
 import docker
 
 from node_agent.core.values import PodSpec
-from node_agent.drivers.disk_usage import charged_bytes, tree_bytes
-from node_agent.drivers.docker import spec as make
+from node_agent.drivers.docker.disk_usage import charged_bytes, tree_bytes
 from node_agent.drivers.docker.disks import DockerDisks
 from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE, labels, pod_name
+from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE, pod_labels, pod_name, snapshot_prefix
 from node_agent.drivers.port import ResourcesUnavailable, Volume
 
 LABEL_DATA = "gantry.data"
@@ -33,7 +32,7 @@ LABEL_CLAIM = "gantry.claim"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeaseVolumes:
     """The volumes and claims of one host. A pure view of the engine's list."""
 
     volumes: tuple[dict[str, Any], ...]
@@ -71,7 +70,7 @@ class Held:
         }
 
 
-class DockerData:
+class DockerVolumes:
     """The data of one host's leases on an engine."""
 
     def __init__(self, engine: Engine, host: str, disks: DockerDisks) -> None:
@@ -79,7 +78,7 @@ class DockerData:
         self._host = host
         self._disks = disks
 
-    async def held(self) -> Held:
+    async def held(self) -> LeaseVolumes:
         """All there is."""
         return await self._engine.call(self._held)
 
@@ -165,9 +164,9 @@ class DockerData:
         held = await self.held()
         return held.leases() | {held.owner(number) for number in self._disks.numbers()}
 
-    def _held(self) -> Held:
+    def _held(self) -> LeaseVolumes:
         found = self._engine.api.volumes(filters={"label": [f"{LABEL_HOST}={self._host}"]})
-        return Held(tuple(found.get("Volumes") or ()))
+        return LeaseVolumes(tuple(found.get("Volumes") or ()))
 
     def _number(self, spec: PodSpec) -> int:
         held = self._held()
@@ -190,16 +189,16 @@ class DockerData:
                 made[name] = str(found[name]["Name"])
             else:
                 made[name] = f"{pod_name(self._host, number)}-{name}"
-                marks = labels(spec) | {LABEL_DATA: str(number), LABEL_VOLUME: name}
+                marks = pod_labels(spec) | {LABEL_DATA: str(number), LABEL_VOLUME: name}
                 options = self._disks.volume_options(number, name)
                 self._engine.api.create_volume(made[name], driver="local", driver_opts=options, labels=marks)
         return made
 
-    def _take_over(self, spec: PodSpec, source: int, held: Held) -> int:
+    def _take_over(self, spec: PodSpec, source: int, held: LeaseVolumes) -> int:
         data = held.data_of(source)
         if data is None or not (held.of(source) or data in snapshots_on(self._engine.api, self._host)):
             raise ResourcesUnavailable(f"the data of lease {source} is not on this host any more")
-        self._engine.api.create_volume(self._claim(spec.lease), labels=labels(spec) | {LABEL_CLAIM: str(data)})
+        self._engine.api.create_volume(self._claim(spec.lease), labels=pod_labels(spec) | {LABEL_CLAIM: str(data)})
         return data
 
     def _list(self, lease: int) -> tuple[Volume, ...]:
@@ -220,7 +219,7 @@ class DockerData:
 
     def _used(self, placed: dict[int, int], devices: frozenset[int]) -> dict[int, int]:
         found = {str(volume["Name"]): volume for volume in self._engine.api.volumes().get("Volumes") or ()}
-        held = Held(tuple(volume for volume in found.values() if _label(volume, LABEL_HOST) == self._host))
+        held = LeaseVolumes(tuple(volume for volume in found.values() if _label(volume, LABEL_HOST) == self._host))
         used = {held.owner(number): size for number, size in placed.items()}
         for volume in held.volumes:
             if _label(volume, LABEL_DATA) and not _is_on(volume, devices):
@@ -240,7 +239,7 @@ class DockerData:
 
 def snapshots_on(api: Any, host: str) -> dict[int, dict[str, str]]:
     """All snapshots of a host on an engine, by the number of the data that they belong to. It blocks."""
-    prefix = make.snapshot_prefix(host)
+    prefix = snapshot_prefix(host)
     found: dict[int, dict[str, str]] = {}
     for image in api.images(filters={"reference": f"{prefix}*"}):
         for reference in image.get("RepoTags") or ():

@@ -41,7 +41,7 @@ _LAYERED: Final = "overlay2"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MountOverlay:
     """What is mounted over a path of the engine. `inside`: its path in the container's folder of the file system."""
 
     engine_path: Path
@@ -49,7 +49,7 @@ class Place:
     is_file: bool
 
 
-def places(inspection: Mapping[str, Any], root: Path) -> tuple[Place, ...]:
+def mount_overlays(inspection: Mapping[str, Any], root: Path) -> tuple[MountOverlay, ...]:
     """What of a container the engine keeps where no limit holds, from its inspection. `root`: the engine's folder.
 
     Named volumes are left out: those have labels, and the engine is told where they are.
@@ -60,15 +60,15 @@ def places(inspection: Mapping[str, Any], root: Path) -> tuple[Place, ...]:
     upper, work = Path(str(data.get("UpperDir", ""))), Path(str(data.get("WorkDir", "")))
     # Both have to be on one file system, and so in one mounted folder.
     if upper.parent == work.parent and upper.parent.parent == root / _LAYERED:
-        found.append(Place(upper.parent, "layer", is_file=False))
+        found.append(MountOverlay(upper.parent, "layer", is_file=False))
     if not str((inspection.get("HostConfig") or {}).get("NetworkMode", "")).startswith("container:"):
         folder = root / "containers" / identity
-        found += [Place(folder / name, name, is_file=True) for name in _ENGINE_FILES]
+        found += [MountOverlay(folder / name, name, is_file=True) for name in _ENGINE_FILES]
     for mount in inspection.get("Mounts") or ():
         name, source = str(mount.get("Name") or ""), Path(str(mount.get("Source") or ""))
         # An anonymous volume has a digest for a name.
         if mount.get("Type") == "volume" and _is_digest(name) and source == root / "volumes" / name / "_data":
-            found.append(Place(source, f"volume-{name}", is_file=False))
+            found.append(MountOverlay(source, f"volume-{name}", is_file=False))
     return tuple(found)
 
 
@@ -264,7 +264,7 @@ class DockerDisks:
         own = point / "containers" / identity
         record = own / "places.json"
         if not record.exists():
-            wanted = places(inspection, self._root)
+            wanted = mount_overlays(inspection, self._root)
             for place in wanted:
                 _fill(place, own / place.inside)
             own.mkdir(parents=True, exist_ok=True)
@@ -302,7 +302,7 @@ def _owners(disks: LeaseDisks, container: str | None) -> list[Path]:
     return [own for own in folders if container in (None, own.name)]
 
 
-def _fill(place: Place, here: Path) -> None:
+def _fill(place: MountOverlay, here: Path) -> None:
     """Make the folder or file that comes to lie over one of the engine's, with what is in that."""
     here.parent.mkdir(parents=True, exist_ok=True)
     if place.is_file:

@@ -12,35 +12,41 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
-from node_agent.drivers.disk_usage import layers_bytes
-from node_agent.drivers.docker import spec as make
 from node_agent.drivers.docker.container_end import (
-    Sample,
+    ResourceSample,
     event_window,
+    events_of_run,
     is_full,
     parse_ending,
     parse_health,
     parse_sample,
     parse_time_ms,
-    told_of_run,
 )
-from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.container_files import ContainerFolders, read_file, read_output
+from node_agent.drivers.docker.container_start import HANDLE_VERSION, NAME, ContainerStarter
+from node_agent.drivers.docker.data_volumes import DockerVolumes
+from node_agent.drivers.docker.disk_usage import layers_bytes
 from node_agent.drivers.docker.disks import DockerDisks
-from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.events import EndWatch
-from node_agent.drivers.docker.folders import DockerFolders
-from node_agent.drivers.docker.logs import DockerLogs
-from node_agent.drivers.docker.mount_checks import DockerChecks
-from node_agent.drivers.docker.orphan_processes import Overlooked
-from node_agent.drivers.docker.pod_network import DockerGround
-from node_agent.drivers.docker.result import read_file, read_output
-from node_agent.drivers.docker.runtimes import OPTION, Isolation
-from node_agent.drivers.docker.sandbox_trial import usable
+from node_agent.drivers.docker.engine import ContainerEventWatcher, Engine
+from node_agent.drivers.docker.engine_features import RUNTIME_OPTION, Isolation, checked_runtime
+from node_agent.drivers.docker.logs import ContainerLogs
+from node_agent.drivers.docker.mount_checks import MountChecker
+from node_agent.drivers.docker.orphan_processes import DeadContainerDetector
+from node_agent.drivers.docker.pod_network import PodNetworks
 from node_agent.drivers.docker.snapshots import DockerSnapshots
-from node_agent.drivers.docker.start import HANDLE_VERSION, NAME, DockerStarts
-from node_agent.drivers.docker.start_gate import Gates
+from node_agent.drivers.docker.spec import (
+    LABEL_HOST,
+    LABEL_INDEX,
+    LABEL_LEASE,
+    LABEL_SERVICE,
+    LABEL_START,
+    MIB,
+    is_pod_sandbox,
+    pod_name,
+)
+from node_agent.drivers.docker.start_gate import StartGates
 from node_agent.drivers.port import (
-    Collected,
+    CollectedResult,
     DriverError,
     EngineBusy,
     EngineUnreachable,
@@ -53,8 +59,8 @@ from node_agent.drivers.port import (
     SnapshotRefused,
     Volume,
 )
-from node_agent.images import late
-from node_agent.images.logins import Access
+from node_agent.images.logins import ImageAccess
+from node_agent.images.policy import delay_cause
 from node_agent.images.ports import Images
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import Snapshot
@@ -91,21 +97,21 @@ class DockerDriver:
         """Whether pods run in a sandbox; known once connected."""
         self._files = files
         self._engine = Engine(url)
-        self._gates = Gates(gates)
+        self._gates = StartGates(gates)
         self._images = images
         self._disks = DockerDisks(self._engine, host)
-        self._data = DockerData(self._engine, host, self._disks)
-        self._ground = DockerGround(self._engine, host, self._data, network=network)
-        self._logs = DockerLogs(self._engine)
-        self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
-        self._samples: dict[str, Sample] = {}
-        self._overlooked = Overlooked()
+        self._data = DockerVolumes(self._engine, host, self._disks)
+        self._ground = PodNetworks(self._engine, host, self._data, network=network)
+        self._logs = ContainerLogs(self._engine)
+        self._watch = ContainerEventWatcher(lambda: self._engine.client(None), f"{LABEL_HOST}={host}")
+        self._samples: dict[str, ResourceSample] = {}
+        self._overlooked = DeadContainerDetector()
         self._root = ""
         """Where the engine keeps its data."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
-        self._folders = DockerFolders(self._engine)
-        self._checks = DockerChecks(self._engine, self._data, self._gates)
-        self._starts = DockerStarts(
+        self._folders = ContainerFolders(self._engine)
+        self._checks = MountChecker(self._engine, self._data, self._gates)
+        self._starts = ContainerStarter(
             self._engine, images, self._ground, self._data, self._snapshots, self._folders, files, self._checks
         )
 
@@ -155,9 +161,11 @@ class DockerDriver:
         able.runc = "runc" in runtimes
         if self._runtime is not None:
             try:
-                able.runtime = await self._engine.call(functools.partial(usable, self._engine.api, info, self._runtime))
+                able.runtime = await self._engine.call(
+                    functools.partial(checked_runtime, self._engine.api, info, self._runtime)
+                )
             except ValueError as error:
-                raise DriverError(f"{error}. Change {OPTION}, or the runtimes of the engine.") from None
+                raise DriverError(f"{error}. Change {RUNTIME_OPTION}, or the runtimes of the engine.") from None
         self._ground.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
@@ -197,7 +205,7 @@ class DockerDriver:
         login = spec.registry_login
         # Those that need a login wait for it, as the pod does.
         open_to_all = (image for image in images if login is None or image.registry != login.registry)
-        self._images.prefetch(open_to_all, Access(spec.account))
+        self._images.prefetch(open_to_all, ImageAccess(spec.account))
 
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.drivers.port.Driver`."""
@@ -214,7 +222,7 @@ class DockerDriver:
 
     def why_late(self, spec: PodSpec) -> DriverError:
         """See :class:`node_agent.drivers.port.Driver`."""
-        return late.cause(self.progress(spec))
+        return delay_cause(self.progress(spec))
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
         """See :class:`node_agent.drivers.port.Driver`."""
@@ -275,7 +283,9 @@ class DockerDriver:
     async def stats(self, handle: Handle) -> Usage:
         """See :class:`node_agent.drivers.port.Driver`."""
         one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
-        sample = parse_sample(await self._engine.call(one)).joined(self._samples.get(handle.reference, Sample()))
+        sample = parse_sample(await self._engine.call(one)).joined(
+            self._samples.get(handle.reference, ResourceSample())
+        )
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
@@ -298,7 +308,7 @@ class DockerDriver:
         await self._ground.guard()
         await self._ground.sweep()
         await self._disks.restore()
-        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"], "status": ["running"]}
+        wanted = {"label": [f"{LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
         await asyncio.to_thread(self._overlooked.look, [str(one["Id"]) for one in running])
         return await self._used(layers=not (self._starts.able.quota or self._disks.holds_layers))
@@ -310,7 +320,7 @@ class DockerDriver:
             used[lease] = used.get(lease, 0) + mib
         if layers:
             for lease, size in (await self._engine.call(lambda: layers_bytes(self._engine.api, self._host))).items():
-                used[lease] = used.get(lease, 0) + -(-size // make.MIB)
+                used[lease] = used.get(lease, 0) + -(-size // MIB)
         return used
 
     async def tidy(self) -> None:
@@ -346,14 +356,14 @@ class DockerDriver:
         """See :class:`node_agent.drivers.port.Driver`."""
         for found in await self._containers(lease, everything=True):
             await self._remove(str(found["Id"]))
-        await asyncio.to_thread(self._gates.forget, make.pod_name(self._host, lease))
+        await asyncio.to_thread(self._gates.forget, pod_name(self._host, lease))
         await self._ground.remove_networks(lease)
         if keep_data:
             await self._data.tidy(lease)
         else:
             await self.purge(lease)
 
-    async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
+    async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         """See :class:`node_agent.drivers.port.Driver`."""
         await self._disks.restore()
         path, api = result.path, self._engine.api
@@ -383,8 +393,8 @@ class DockerDriver:
         await self._disks.restore()
         room_mib = most_mib - (await self._used(layers=not self._disks.holds_layers)).get(lease, 0)
         for found in await self._containers(lease):
-            if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                taken = await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
+            if found["Labels"].get(LABEL_INDEX, MAIN) == MAIN:
+                taken = await self._snapshots.take(lease, str(found["Id"]), name, room_mib * MIB)
                 if not await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0)):
                     await self.remove_snapshot(lease, name)
                     raise SnapshotRefused(
@@ -413,7 +423,7 @@ class DockerDriver:
         """See :class:`node_agent.drivers.port.Driver`."""
         found = []
         for one in await self._containers(lease):
-            if make.LABEL_LEASE in one["Labels"]:
+            if LABEL_LEASE in one["Labels"]:
                 runs = one.get("State") == "running"
                 with contextlib.suppress(PodGone):
                     if runs and not await self._checks.is_let_through(one):
@@ -425,7 +435,7 @@ class DockerDriver:
     async def leases(self) -> frozenset[int]:
         """See :class:`node_agent.drivers.port.Driver`."""
         containers = await self._containers(None, everything=True)
-        own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
+        own = {int(one["Labels"][LABEL_LEASE]) for one in containers if LABEL_LEASE in one["Labels"]}
         return frozenset(own) | await self._ground.leases() | await self._data.leases() | await self._snapshots.leases()
 
     async def close(self) -> None:
@@ -440,15 +450,15 @@ class DockerDriver:
 
     async def _containers(self, lease: int | None, *, everything: bool = False) -> list[dict[str, Any]]:
         """The pods' containers in the order of their services; with `everything` also those that hold networks."""
-        wanted = [f"{make.LABEL_HOST}={self._host}"]
+        wanted = [f"{LABEL_HOST}={self._host}"]
         if lease is not None:
-            wanted.append(f"{make.LABEL_LEASE}={lease}")
+            wanted.append(f"{LABEL_LEASE}={lease}")
         found: list[dict[str, Any]] = await self._engine.call(
             lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        holders = [one for one in found if make.is_holder(one["Labels"])]
-        own = [one for one in found if not make.is_holder(one["Labels"])]
-        own.sort(key=lambda one: int(one["Labels"].get(make.LABEL_INDEX, MAIN)))
+        holders = [one for one in found if is_pod_sandbox(one["Labels"])]
+        own = [one for one in found if not is_pod_sandbox(one["Labels"])]
+        own.sort(key=lambda one: int(one["Labels"].get(LABEL_INDEX, MAIN)))
         return own + holders if everything else own
 
     async def _stop(self, identity: str) -> None:
@@ -468,7 +478,7 @@ class DockerDriver:
         state = inspection["State"]
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None, healthy=parse_health(state))
-        sample = self._samples.get(identity, Sample())
+        sample = self._samples.get(identity, ResourceSample())
         ending = parse_ending(inspection, sample, self._last_events(identity, state))
         return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
 
@@ -478,22 +488,22 @@ class DockerDriver:
         window = event_window(state, parse_time_ms(info.get("SystemTime")) / 1000)
         events = self._engine.api.events(since="1", until=f"{window[1]:.3f}", decode=True)
         outlives = bool(info.get("LiveRestoreEnabled"))
-        return told_of_run(events, identity, state, window, outlives_engine=outlives)
+        return events_of_run(events, identity, state, window, outlives_engine=outlives)
 
 
 def _service(found: dict[str, Any]) -> str:
     """The service of a container; those of older agents were all called main."""
-    return str(found["Labels"].get(make.LABEL_SERVICE, "main"))
+    return str(found["Labels"].get(LABEL_SERVICE, "main"))
 
 
 def _is_of(found: dict[str, Any], spec: PodSpec, service: str) -> bool:
     labels = found["Labels"]
-    if make.LABEL_SERVICE not in labels:
+    if LABEL_SERVICE not in labels:
         return service == spec.main.service.name
-    return bool(labels[make.LABEL_SERVICE] == service)
+    return bool(labels[LABEL_SERVICE] == service)
 
 
 def _handle(found: dict[str, Any]) -> Handle:
     labels = found["Labels"]
-    start = int(labels.get(make.LABEL_START, 1))
-    return Handle(NAME, HANDLE_VERSION, int(labels[make.LABEL_LEASE]), _service(found), start, str(found["Id"]))
+    start = int(labels.get(LABEL_START, 1))
+    return Handle(NAME, HANDLE_VERSION, int(labels[LABEL_LEASE]), _service(found), start, str(found["Id"]))

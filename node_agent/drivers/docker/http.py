@@ -22,7 +22,7 @@ CALL_S: Final = 60.0
 DEFAULT_URL: Final = "unix:///var/run/docker.sock"
 
 
-class Hijacked:
+class HijackedStream:
     """The raw stream of a program that was started."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -82,7 +82,7 @@ class DockerHttp:
         async with self._asked("PUT", path, query, data=body, headers={"Content-Type": "application/x-tar"}):
             pass
 
-    async def hijack(self, path: str, body: dict[str, Any]) -> Hijacked:
+    async def hijack(self, path: str, body: dict[str, Any]) -> HijackedStream:
         """POST, and take over the connection."""
         content = json.dumps(body).encode()
         head = (
@@ -96,7 +96,7 @@ class DockerHttp:
                 reader, writer = await asyncio.open_connection(self._host, self._port, limit=PIECE)
         except OSError as error:
             raise self._unreachable(error) from None
-        stream = Hijacked(reader, writer)
+        stream = HijackedStream(reader, writer)
         try:
             writer.write(head.encode() + content)
             async with asyncio.timeout(CALL_S):

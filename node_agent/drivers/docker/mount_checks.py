@@ -11,20 +11,20 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
-from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.data_volumes import DockerVolumes
 from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.pod_network import load_holder
+from node_agent.drivers.docker.pod_network import load_sandbox_image
 from node_agent.drivers.docker.spec import trial_arguments
 from node_agent.drivers.docker.start_gate import (
-    Gates,
+    StartGates,
+    add_gate,
     gate_of,
     is_open,
     masked_paths,
     mounts_inside,
     open_gate,
-    put_before,
 )
-from node_agent.drivers.kernel_mounts import NO_DEVIATIONS, READ_ONLY, Deviations, deviations_of, why_unsafe
+from node_agent.drivers.kernel_mounts import NO_DEVIATIONS, READ_ONLY, MountDeviations, deviations_of, why_unsafe
 from node_agent.drivers.port import DriverError, ImageInvalid, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ SHARED_KERNEL: Final = frozenset({"runc", "io.containerd.runc.v2", "crun", "nvid
 kernel of their own, whose files the machine does not show."""
 
 
-def hidden_paths() -> dict[str, list[str]]:
+def hidden_path_options() -> dict[str, list[str]]:
     """What containers do not see and cannot change of the kernel's files, for the host configuration of the engine.
 
     The engine's own lists depend on its version.
@@ -42,14 +42,14 @@ def hidden_paths() -> dict[str, list[str]]:
     return {"MaskedPaths": list(masked_paths()), "ReadonlyPaths": list(READ_ONLY)}
 
 
-class DockerChecks:
+class MountChecker:
     """The checks of one engine's containers."""
 
-    def __init__(self, engine: Engine, data: DockerData, gates: Gates) -> None:
+    def __init__(self, engine: Engine, data: DockerVolumes, gates: StartGates) -> None:
         self._engine = engine
         self._data = data
         self._gates = gates
-        self._deviations: dict[str, Deviations] = {}
+        self._deviations: dict[str, MountDeviations] = {}
         """Of the engine's runtimes, once a container's mounts were not those of the list."""
 
     async def put_gate(self, arguments: dict[str, Any], config: Mapping[str, Any]) -> None:
@@ -63,7 +63,7 @@ class DockerChecks:
             gate = await asyncio.to_thread(self._gates.make, arguments["name"])
         except OSError as error:
             raise ResourcesUnavailable(f"the agent cannot write {error.filename}: {error.strerror}") from None
-        put_before(arguments, gate, self._gates.init, config)
+        add_gate(arguments, gate, self._gates.init, config)
 
     async def close_gate(self, inspection: Mapping[str, Any]) -> None:
         """Have a container that does not run wait at its next start, if it was made with a gate.
@@ -135,12 +135,12 @@ class DockerChecks:
             raise DriverError(f"the engine's runtime {runtime} does not hide, or make read-only, {paths}")
         return why_unsafe(mounts, wanted, os.path.lexists, known)
 
-    async def _try(self, runtime: str) -> Deviations:
+    async def _try(self, runtime: str) -> MountDeviations:
         """Return the deviations of a runtime, from a container that holds nothing of a tenant. Raises DriverError."""
         engine, api = self._engine, self._engine.api
-        image = await load_holder(engine, platform.machine())
+        image = await load_sandbox_image(engine, platform.machine())
         arguments = trial_arguments(f"gantry-trial-{secrets.token_hex(4)}", image=image, runtime=runtime)
-        host_config = api.create_host_config(**arguments.pop("host_config")) | hidden_paths()
+        host_config = api.create_host_config(**arguments.pop("host_config")) | hidden_path_options()
         created = await engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         identity = str(created["Id"])
         try:

@@ -29,7 +29,7 @@ _SHIM = "containerd-shim"
 _ID = re.compile(r"[0-9a-f]{64}")
 
 
-def end_lost(container: str) -> int:
+def end_orphan_processes(container: str) -> int:
     """End every process of a container that is not to run, and its shim; gives how many processes it had.
 
     `container` is the engine's full id. Processes that this one may not see or end, because it has not the rights or is
@@ -50,7 +50,7 @@ def processes_of(container: str) -> list[int]:
     return _all(lambda pid: _is_in(pid, container))
 
 
-class Overlooked:
+class DeadContainerDetector:
     """Finds containers that run in their engine's eyes only."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Overlooked:
         empty = _empty(running) if running else frozenset()
         for container in empty & self._before:
             log.warning("container %.12s: it has ended, and the engine was not told", container)
-            end_lost(container)
+            end_orphan_processes(container)
         self._before = empty
 
 

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
+import os
+import socket
+import struct
+from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import docker
 
 from node_agent.core.values import PodSpec
-from node_agent.drivers.docker import bridges, sandbox
-from node_agent.drivers.docker import spec as make
-from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.data_volumes import DockerVolumes
 from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.orphan_processes import end_lost
+from node_agent.drivers.docker.orphan_processes import end_orphan_processes
+from node_agent.drivers.docker.spec import (
+    LABEL_HOST,
+    LABEL_LEASE,
+    LABEL_ROLE,
+    SANDBOX,
+    PodContext,
+    bridge_name,
+    bridge_prefix,
+    has_pod_sandbox,
+    is_resource_fault,
+    pod_labels,
+    pod_name,
+    pod_sandbox_arguments,
+)
+from node_agent.drivers.docker.static_programs import has_sandbox_image, sandbox_image
 from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.port import DriverError, ImageInvalid, PodGone, ResourcesUnavailable
 
@@ -26,10 +45,10 @@ _BRIDGE_NAMES = 4
 _TAKEN = "networks have same bridge name"
 
 
-class DockerGround:
+class PodNetworks:
     """Networks and holders of one host's pods."""
 
-    def __init__(self, engine: Engine, host: str, data: DockerData, *, network: bool) -> None:
+    def __init__(self, engine: Engine, host: str, data: DockerVolumes, *, network: bool) -> None:
         self._engine = engine
         self._host = host
         self._data = data
@@ -37,14 +56,14 @@ class DockerGround:
         """Whether pods have a way out."""
         self.architecture = ""
         self._firewall = Firewall()
-        self._strays = bridges.Strays()
+        self._strays = OrphanBridges()
         self._making: set[str] = set()
         """The bridges of networks that are being made."""
 
     async def ensure(self, spec: PodSpec) -> str:
         """The network mode of the pod's containers."""
         mode = await self._with_network(spec) if self.network else NO_NETWORK
-        if not make.has_holder(spec):
+        if not has_pod_sandbox(spec):
             return mode
         return f"container:{await self._holder(spec, mode)}"
 
@@ -53,19 +72,19 @@ class DockerGround:
 
         Raises :class:`DriverError` where they cannot be.
         """
-        own = make.bridges_of(self._host)
-        if not self.network and not bridges.present(own):
+        own = bridge_prefix(self._host)
+        if not self.network and not interface_names(own):
             return
         try:
             await self._firewall.ensure()
         except DriverError as error:
             try:
-                bridges.switch(own, up=False)
+                set_interfaces_up(own, up=False)
             except OSError as refused:
                 raise DriverError(f"{error} The pods' bridges cannot be set down either: {refused.strerror}.") from None
             raise
         with contextlib.suppress(OSError):  # a process that may not set a bridge up has not set it down
-            bridges.switch(own, up=True)
+            set_interfaces_up(own, up=True)
 
     async def rejoin(self, spec: PodSpec, identity: str) -> None:
         """Put a stopped container onto the pod's network where that is another one than when it last ran.
@@ -73,7 +92,7 @@ class DockerGround:
         Networks go while nothing on them runs: somebody prunes the engine's, or an engine that broke is mended.
         """
         if self.network:
-            await self._engine.call(lambda: self._rejoin(make.pod_name(spec.host, spec.lease), identity))
+            await self._engine.call(lambda: self._rejoin(pod_name(spec.host, spec.lease), identity))
 
     async def remove_networks(self, lease: int) -> None:
         """Nothing where there is none."""
@@ -81,7 +100,7 @@ class DockerGround:
 
     async def sweep(self) -> None:
         """Remove bridges of this host's pods that no network has."""
-        here = bridges.present(make.bridges_of(self._host)) if self.network else frozenset()
+        here = interface_names(bridge_prefix(self._host)) if self.network else frozenset()
         if not here:
             return
         used = await self._engine.call(self._bridges)
@@ -91,12 +110,12 @@ class DockerGround:
 
     async def leases(self) -> frozenset[int]:
         """Leases that have a network here."""
-        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
+        wanted = {"label": [f"{LABEL_HOST}={self._host}"]}
         found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
-        return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
+        return frozenset(int(one["Labels"][LABEL_LEASE]) for one in found if LABEL_LEASE in one["Labels"])
 
     async def _with_network(self, spec: PodSpec) -> str:
-        names = [make.bridge_name(spec.host, spec.lease, other) for other in range(_BRIDGE_NAMES)]
+        names = [bridge_name(spec.host, spec.lease, other) for other in range(_BRIDGE_NAMES)]
         self._making.update(names)
         try:
             return await self._engine.call(lambda: self._network(spec, names))
@@ -105,16 +124,16 @@ class DockerGround:
 
     async def _holder(self, spec: PodSpec, mode: str) -> str:
         wanted = [
-            f"{make.LABEL_HOST}={spec.host}",
-            f"{make.LABEL_LEASE}={spec.lease}",
-            f"{make.LABEL_ROLE}={make.HOLDER}",
+            f"{LABEL_HOST}={spec.host}",
+            f"{LABEL_LEASE}={spec.lease}",
+            f"{LABEL_ROLE}={SANDBOX}",
         ]
         api = self._engine.api
         found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
         identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
         if not found or found[0].get("State") != "running":
             if found:
-                await asyncio.to_thread(end_lost, identity)
+                await asyncio.to_thread(end_orphan_processes, identity)
                 await self.rejoin(spec, identity)
             try:
                 await self._data.place(spec, identity)
@@ -124,39 +143,39 @@ class DockerGround:
                 # One that cannot be started is of no use to a later try either.
                 with contextlib.suppress(DriverError):
                     await self._data.remove_container(identity)
-                if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
+                if is_resource_fault(str(error)) and await self._data.is_full(spec):
                     raise ImageInvalid(f"the lease's disk of {spec.disk_gib} GiB is full: {error}") from None
-                if make.is_resource_fault(str(error)):
+                if is_resource_fault(str(error)):
                     raise ResourcesUnavailable(str(error)) from None
                 raise
         return identity
 
     async def _make_holder(self, spec: PodSpec, mode: str) -> str:
-        if not sandbox.supports(self.architecture):
+        if not has_sandbox_image(self.architecture):
             raise ResourcesUnavailable(
                 f"pods of several containers need an engine on x86_64 or aarch64, not on {self.architecture}"
             )
-        image = await load_holder(self._engine, self.architecture)
+        image = await load_sandbox_image(self._engine, self.architecture)
         api = self._engine.api
-        ground = make.Ground(network=mode, files={}, volumes={}, cdi=False, runc=False)
-        arguments: dict[str, Any] = make.holder_arguments(spec, image=image, ground=ground)
+        ground = PodContext(network=mode, files={}, volumes={}, cdi=False, runc=False)
+        arguments: dict[str, Any] = pod_sandbox_arguments(spec, image=image, ground=ground)
         host_config = api.create_host_config(**arguments.pop("host_config"))
         created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         return str(created["Id"])
 
     def _network(self, spec: PodSpec, bridge_names: list[str]) -> str:
         api = self._engine.api
-        name = make.pod_name(spec.host, spec.lease)
+        name = pod_name(spec.host, spec.lease)
         if any(network["Name"] == name for network in api.networks(names=[name])):
             return name
         for bridge in bridge_names:
             # From a bridge that is there already the engine would make a network, but never remove it.
-            if bridge in bridges.present(bridge):
+            if bridge in interface_names(bridge):
                 _remove_bridge(bridge)
             options = {"com.docker.network.bridge.enable_icc": "false", _BRIDGE: bridge}
             try:
                 api.create_network(
-                    name, driver="bridge", check_duplicate=True, labels=make.labels(spec), options=options
+                    name, driver="bridge", check_duplicate=True, labels=pod_labels(spec), options=options
                 )
             except docker.errors.APIError as error:
                 # Killed while it made this network before, the engine may hold the bridge's name for ever.
@@ -185,25 +204,101 @@ class DockerGround:
 
     def _remove_networks(self, lease: int) -> None:
         api = self._engine.api
-        wanted = [f"{make.LABEL_HOST}={self._host}", f"{make.LABEL_LEASE}={lease}"]
+        wanted = [f"{LABEL_HOST}={self._host}", f"{LABEL_LEASE}={lease}"]
         for network in api.networks(filters={"label": wanted}):
             # All containers are gone; what hangs on it was left by an engine that was killed while it joined one.
             with contextlib.suppress(OSError):
-                bridges.remove_ports(str((network.get("Options") or {}).get(_BRIDGE)))
+                remove_bridge_ports(str((network.get("Options") or {}).get(_BRIDGE)))
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_network(network["Id"])
 
 
 def _remove_bridge(name: str) -> None:
     with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
-        bridges.remove(name)
+        remove_bridge(name)
 
 
-async def load_holder(engine: Engine, architecture: str) -> str:
+async def load_sandbox_image(engine: Engine, architecture: str) -> str:
     """Have the engine hold the image of holders, and return the image's id."""
-    image, archive = sandbox.image(architecture)
+    image, archive = sandbox_image(architecture)
     try:
         await engine.call(lambda: engine.api.inspect_image(image))
     except PodGone:
         await engine.call(lambda: list(engine.api.load_image(archive)))
     return image
+
+
+_INTERFACES = Path("/sys/class/net")
+_DELETE_LINK = 17
+_ACKNOWLEDGED_REQUEST = 5
+_ERROR = 2
+_HEADER = struct.Struct("=IHHII")
+_LINK = struct.Struct("=BxHiII")
+_FLAGS_GET, _FLAGS_SET = 0x8913, 0x8914
+_FLAGS = struct.Struct("=16sh14x")
+_UP = 1
+
+
+def interface_names(prefix: str) -> frozenset[str]:
+    """The names of all interfaces that begin like this."""
+    return frozenset(name for _, name in socket.if_nameindex() if name.startswith(prefix))
+
+
+def remove_bridge(bridge: str) -> None:
+    """Remove a bridge with all that hangs on it. Raises OSError where there is none, or this process may not."""
+    remove_bridge_ports(bridge)
+    _delete_interface(bridge)
+
+
+def remove_bridge_ports(bridge: str) -> None:
+    """Remove the interfaces that hang on a bridge, each with its other end. Nothing where there is no such bridge."""
+    folder = _INTERFACES / bridge / "brif"
+    for port in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
+        if (_INTERFACES / port).exists():  # not the other end of one that has just gone
+            _delete_interface(port)
+
+
+def set_interfaces_up(prefix: str, *, up: bool) -> None:
+    """Set all interfaces that begin like this up or down. A bridge that is down passes nothing.
+
+    Raises OSError if the kernel refuses that for one of them, after it was tried for all.
+    """
+    refused: OSError | None = None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
+        for name in sorted(interface_names(prefix)):
+            with contextlib.suppress(OSError):
+                raw, flags = _FLAGS.unpack(fcntl.ioctl(kernel, _FLAGS_GET, _FLAGS.pack(name.encode(), 0)))
+                if bool(flags & _UP) == up:
+                    continue
+                try:
+                    fcntl.ioctl(kernel, _FLAGS_SET, _FLAGS.pack(raw, flags ^ _UP))
+                except OSError as error:
+                    refused = error
+    if refused is not None:
+        raise refused
+
+
+def _delete_interface(name: str) -> None:
+    """Have the kernel delete an interface (rtnetlink's RTM_DELLINK)."""
+    link = _LINK.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(name), 0, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        kernel.bind((0, 0))
+        kernel.send(_HEADER.pack(_HEADER.size + len(link), _DELETE_LINK, _ACKNOWLEDGED_REQUEST, 1, 0) + link)
+        answer = kernel.recv(4096)
+    _, kind, *_ = _HEADER.unpack_from(answer)
+    code = struct.unpack_from("=i", answer, _HEADER.size)[0]
+    if kind != _ERROR or code != 0:
+        raise OSError(-code, f"the interface {name} could not be removed: {os.strerror(-code)}")
+
+
+class OrphanBridges:
+    """Finds bridges that no network has: what is one in two looks in a row. A network may just be in the making."""
+
+    def __init__(self) -> None:
+        self._seen: frozenset[str] = frozenset()
+
+    def look(self, here: frozenset[str], used: Collection[str]) -> frozenset[str]:
+        """Those that are to go. `here`: the bridges there are; `used`: those of networks."""
+        unused = here.difference(used)
+        found, self._seen = unused & self._seen, unused
+        return found

@@ -15,10 +15,10 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakValueDictionary
 
-from node_agent.drivers.docker import spec as make
-from node_agent.drivers.docker.command_line import tenants_config
-from node_agent.drivers.docker.data_volumes import DockerData, snapshots_on
+from node_agent.drivers.docker.container_paths import tenant_config
+from node_agent.drivers.docker.data_volumes import DockerVolumes, snapshots_on
 from node_agent.drivers.docker.engine import Engine
+from node_agent.drivers.docker.spec import LABEL_HOST, MIB, snapshot_name
 from node_agent.drivers.port import ImageUnavailable, PodGone, SnapshotRefused
 from node_agent.images.ports import SNAPSHOT_MARK
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
@@ -32,7 +32,7 @@ MAX_ARCHIVES = 4
 class DockerSnapshots:
     """The snapshots of one host on an engine."""
 
-    def __init__(self, engine: Engine, host: str, data: DockerData) -> None:
+    def __init__(self, engine: Engine, host: str, data: DockerVolumes) -> None:
         self._engine = engine
         self._host = host
         self._data = data
@@ -118,7 +118,7 @@ class DockerSnapshots:
             of_lease = layers.setdefault(held.owner(data), {})
             for image in images.values():
                 of_lease |= await self._layers_of(image)
-        return {lease: -(-sum(sizes.values()) // make.MIB) for lease, sizes in layers.items()}
+        return {lease: -(-sum(sizes.values()) // MIB) for lease, sizes in layers.items()}
 
     async def leases(self) -> frozenset[int]:
         """Everyone who has any."""
@@ -133,7 +133,7 @@ class DockerSnapshots:
         data = (await self._data.held()).data_of(lease)
         if data is None:
             return "", {}  # another lease has taken over what it had
-        return make.snapshot_name(self._host, data), (await self._all()).get(data, {})
+        return snapshot_name(self._host, data), (await self._all()).get(data, {})
 
     async def _all(self) -> dict[int, dict[str, str]]:
         """By the number of the data: images by name."""
@@ -155,7 +155,7 @@ class DockerSnapshots:
 
     def _in_use(self) -> frozenset[str]:
         """Images of which containers of this host are made. Those made of an image's descendants do not hold it."""
-        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
+        wanted = {"label": [f"{LABEL_HOST}={self._host}"]}
         return frozenset(str(one["ImageID"]) for one in self._engine.api.containers(all=True, filters=wanted))
 
     def _own_size(self, container: str) -> int:
@@ -167,7 +167,7 @@ class DockerSnapshots:
         api = self._engine.client(COMMIT_TIMEOUT_S)
         try:
             mark = SNAPSHOT_MARK + secrets.token_hex(8)
-            own = tenants_config(api.inspect_container(container)["Config"])
+            own = tenant_config(api.inspect_container(container)["Config"])
             made = api.commit(container, repository=repository, tag=name, message=mark, pause=True, conf=own)
             return str(made["Id"])
         finally:
@@ -180,6 +180,6 @@ class DockerSnapshots:
 def _check_room(size: int, room_bytes: int) -> None:
     if size > room_bytes:
         raise SnapshotRefused(
-            f"the snapshot takes {-(-size // make.MIB)} MiB, and {max(0, room_bytes) // make.MIB} MiB are left of the "
+            f"the snapshot takes {-(-size // MIB)} MiB, and {max(0, room_bytes) // MIB} MiB are left of the "
             "lease's disk; delete files in the machine, or remove another snapshot first"
         )

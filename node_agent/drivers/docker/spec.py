@@ -12,8 +12,7 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
-from node_agent.drivers.docker.cdi import name_of
-from node_agent.drivers.docker.runtimes import Runtime
+from node_agent.drivers.docker.engine_features import OciRuntime, cdi_name
 from node_agent.drivers.docker.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest.protected_paths import NOTICES
 from offchain.schema.manifest.types import WHOLE_GPU
@@ -32,7 +31,7 @@ LABEL_INDEX = "gantry.index"
 """The container's place in its pod, from 0."""
 LABEL_ROLE = "gantry.role"
 """Always set: an image has labels too, and those that a container does not set itself are taken from there."""
-HOLDER = "holder"
+SANDBOX = "holder"
 TRIAL = "trial"
 """The role of the container that holds a pod's network."""
 WORKER = "worker"
@@ -46,7 +45,7 @@ BRIDGE_LEASE_DIGITS = 7
 LOG_FILE_MIB = 100
 LOG_FILES = 2
 TMP_MIB = 64
-HOLDER_MEMORY_MIB = 8
+SANDBOX_MEMORY_MIB = 8
 MAX_OPEN_FILES = 8_192
 """Low enough for engines that may not raise their own limit."""
 OOM_SCORE = 500
@@ -67,7 +66,7 @@ class DeviceFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PodContext:
     """What a pod's containers stand on, and what the engine can do."""
 
     network: str
@@ -82,13 +81,13 @@ class Ground:
     """What this container needs for its AMD GPUs."""
     quota: bool = False
     """The engine can limit the size of a container's own layer."""
-    runtime: Runtime | None = None
+    runtime: OciRuntime | None = None
     """The runtime that the provider chose."""
     notices: Path | None = None
     """The folder in which containers find that they have to leave, where they may have to."""
 
 
-def labels(spec: PodSpec) -> dict[str, str]:
+def pod_labels(spec: PodSpec) -> dict[str, str]:
     """What marks everything the engine holds for this pod."""
     return {
         LABEL_HOST: spec.host,
@@ -114,10 +113,10 @@ def container_name(spec: PodSpec, service: str) -> str:
 def bridge_name(host: str, lease: int, other: int = 0) -> str:
     """The pod's network interface on this machine: 15 characters at most. `other`: which of its further names."""
     digest = hashlib.sha256(f"{host}/{lease}{f'/{other}' if other else ''}".encode()).hexdigest()
-    return bridges_of(host) + digest[:BRIDGE_LEASE_DIGITS]
+    return bridge_prefix(host) + digest[:BRIDGE_LEASE_DIGITS]
 
 
-def bridges_of(host: str) -> str:
+def bridge_prefix(host: str) -> str:
     """What the names of one host's bridges start with: several agents may share a machine."""
     return BRIDGE_PREFIX + hashlib.sha256(host.encode()).hexdigest()[:BRIDGE_HOST_DIGITS]
 
@@ -132,14 +131,14 @@ def snapshot_name(host: str, data: int) -> str:
     return f"{snapshot_prefix(host)}{data}"
 
 
-def has_holder(spec: PodSpec) -> bool:
+def has_pod_sandbox(spec: PodSpec) -> bool:
     """Whether the network belongs to a container of its own, so that each of the others may come and go."""
     return len(spec.containers) > 1
 
 
-def is_holder(marks: Mapping[str, str]) -> bool:
+def is_pod_sandbox(marks: Mapping[str, str]) -> bool:
     """Whether a container with these labels only holds a pod's network."""
-    return marks.get(LABEL_ROLE) == HOLDER
+    return marks.get(LABEL_ROLE) == SANDBOX
 
 
 def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
@@ -161,17 +160,17 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     )
 
 
-def identity(spec: PodSpec) -> dict[str, Any]:
+def network_identity(spec: PodSpec) -> dict[str, Any]:
     """What belongs to whoever has the pod's network: its name, and the names of its services, which all are here."""
     hosts = {one.service.name: "127.0.0.1" for one in spec.containers}
     return {"hostname": f"pod-{spec.lease}", "extra_hosts": hosts}
 
 
-def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, ground: Ground) -> dict[str, Any]:
+def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, ground: PodContext) -> dict[str, Any]:
     """Arguments of the SDK's `create_container`, the host configuration under `host_config` still plain."""
     container = spec.container(service)
     says = container.service
-    own = {} if has_holder(spec) else identity(spec)
+    own = {} if has_pod_sandbox(spec) else network_identity(spec)
     marks = {
         LABEL_SERVICE: service,
         LABEL_INDEX: str(spec.index(service)),
@@ -187,7 +186,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
         "environment": environment(spec, container),
         "working_dir": says.working_dir,
         "user": says.user,
-        "labels": labels(spec) | marks,
+        "labels": pod_labels(spec) | marks,
         "healthcheck": healthcheck(container),
         "stop_signal": says.stop_signal,
         "detach": True,
@@ -199,8 +198,8 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
             "nano_cpus": says.cpu_milli * 1_000_000,
             "shm_size": max(says.memory_mib // 2, 1) * MIB,
             "read_only": says.read_only,
-            "tmpfs": tmpfs(spec, container),
-            "mounts": mounts(spec, container, ground),
+            "tmpfs": tmpfs_options(spec, container),
+            "mounts": container_mounts(spec, container, ground),
             "log_config": LogConfig(
                 type=LogConfig.types.JSON, config={"max-size": f"{LOG_FILE_MIB}m", "max-file": str(LOG_FILES)}
             ),
@@ -215,17 +214,17 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
     }
 
 
-def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, Any]:
+def pod_sandbox_arguments(spec: PodSpec, *, image: str, ground: PodContext) -> dict[str, Any]:
     """Return the engine's arguments for the container that holds the pod's network."""
-    own = identity(spec)
+    own = network_identity(spec)
     return {
         "image": image,
         "name": f"{pod_name(spec.host, spec.lease)}-net",
         "hostname": own.pop("hostname"),
         "user": NOBODY,
-        "labels": labels(spec) | {LABEL_ROLE: HOLDER},
+        "labels": pod_labels(spec) | {LABEL_ROLE: SANDBOX},
         "detach": True,
-        "host_config": _confined(HOLDER_MEMORY_MIB, 8)
+        "host_config": _confined(SANDBOX_MEMORY_MIB, 8)
         | {
             "network_mode": ground.network,
             "read_only": True,
@@ -244,7 +243,7 @@ def trial_arguments(name: str, *, image: str, runtime: str) -> dict[str, Any]:
         "user": NOBODY,
         "labels": {LABEL_ROLE: TRIAL},
         "detach": True,
-        "host_config": _confined(HOLDER_MEMORY_MIB, 8)
+        "host_config": _confined(SANDBOX_MEMORY_MIB, 8)
         | {
             "network_mode": "none",
             "ipc_mode": "private",
@@ -285,7 +284,7 @@ def healthcheck(container: ContainerSpec) -> Any:
     )
 
 
-def mounts(spec: PodSpec, container: ContainerSpec, ground: Ground) -> list[Mount]:
+def container_mounts(spec: PodSpec, container: ContainerSpec, ground: PodContext) -> list[Mount]:
     """The pod's volumes, files that were delivered, and notices. Nothing else of this machine is ever mounted."""
     made = [
         Mount(target=mount.path, source=ground.volumes[mount.volume], type="volume", read_only=mount.read_only)
@@ -300,7 +299,7 @@ def mounts(spec: PodSpec, container: ContainerSpec, ground: Ground) -> list[Moun
     return made
 
 
-def tmpfs(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
+def tmpfs_options(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     """The manifest's memory file systems, and a small /tmp unless something else is to be there."""
     mounted = {mount.path: mount.options for mount in container.service.tmpfs}
     result = spec.result.path or "" if container is spec.main else ""
@@ -310,7 +309,7 @@ def tmpfs(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     return mounted
 
 
-def user_number(user: str | None) -> int | None:
+def user_id(user: str | None) -> int | None:
     """The number of a container's user; None where only its image knows."""
     name = (user or "0").partition(":")[0]
     if name == "root":
@@ -325,7 +324,7 @@ def amd_devices(amd: DeviceFiles) -> dict[str, Any]:
     return {"devices": [f"{file}:{file}:rw" for file in amd.files], "group_add": list(amd.groups)}
 
 
-def amd_of(uuids: tuple[str, ...]) -> tuple[str, ...]:
+def amd_gpus(uuids: tuple[str, ...]) -> tuple[str, ...]:
     """Return the identifiers of AMD's GPUs among these."""
     return tuple(uuid for uuid in uuids if uuid.startswith(AMD_PREFIX))
 
@@ -339,7 +338,7 @@ def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]
     if not uuids:
         return []
     if cdi:
-        return [DeviceRequest(driver="cdi", device_ids=[name_of(uuid) for uuid in uuids])]
+        return [DeviceRequest(driver="cdi", device_ids=[cdi_name(uuid) for uuid in uuids])]
     return [DeviceRequest(driver="nvidia", device_ids=list(uuids), capabilities=[["gpu"]])]
 
 

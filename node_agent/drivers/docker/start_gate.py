@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from docker.types import Mount
 
-from node_agent.drivers.docker.command_line import BEFORE, CHECK, command_line
-from node_agent.drivers.docker.static_program import elf, is_static
-from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Mounted, Wanted, parse_mounts
+from node_agent.drivers.docker.container_paths import GATE_WORDS, HEALTH_CHECK_WORDS, command_line
+from node_agent.drivers.docker.static_programs import elf, is_static
+from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, ExpectedMounts, MountEntry, parse_mounts
 from offchain.schema.manifest.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ _THERMAL: Final = "devices/system/cpu/cpu[0-9]*/thermal_throttle"
 _TRIAL_S: Final = 10.0
 
 
-def program(architecture: str) -> bytes:
+def gate_program(architecture: str) -> bytes:
     """Return the gate as a static ELF file for an architecture by its engine's name. Raises KeyError: there is none."""
     return elf(architecture, _CODE[architecture])
 
@@ -69,7 +69,7 @@ def masked_paths() -> tuple[str, ...]:
     return (*MASKED, *sorted(str(path) for path in Path("/sys").glob(_THERMAL)))
 
 
-class Gates:
+class StartGates:
     """The gates of one agent's containers, each a file of its own. `folder` None: containers have none."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -119,7 +119,7 @@ class Gates:
             return "the agent has no folder for it"
         if architecture not in _CODE:
             return f"there is none for the architecture {architecture}"
-        self._program = program(architecture)
+        self._program = gate_program(architecture)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._place_init()
@@ -160,12 +160,12 @@ def gate_of(inspection: Mapping[str, Any]) -> Path | None:
     return next((Path(str(one["Source"])) for one in mounts if one.get("Destination") == GATE), None)
 
 
-def put_before(arguments: dict[str, Any], gate: Path, init: Path, config: Mapping[str, Any]) -> None:
+def add_gate(arguments: dict[str, Any], gate: Path, init: Path, config: Mapping[str, Any]) -> None:
     """Have the arguments of a container's creation start the gate first. `config`: the image's configuration."""
     entrypoint, command = command_line(arguments["entrypoint"], arguments["command"], config)
     if not entrypoint and not command:
         return  # the engine refuses it, and says why
-    arguments["entrypoint"], arguments["command"] = [*BEFORE, *entrypoint], command
+    arguments["entrypoint"], arguments["command"] = [*GATE_WORDS, *entrypoint], command
     host = arguments["host_config"]
     host["init"] = False
     files = ((GATE, gate), (INIT, init))
@@ -177,10 +177,10 @@ def put_before(arguments: dict[str, Any], gate: Path, init: Path, config: Mappin
     words = check.get("Test") or []
     if words[:1] == ["CMD"]:
         # The engine runs it in the container at any time, also while that waits.
-        check["Test"] = [*CHECK, *words[1:]]
+        check["Test"] = [*HEALTH_CHECK_WORDS, *words[1:]]
 
 
-def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[Mounted, ...], Wanted]:
+def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[MountEntry, ...], ExpectedMounts]:
     """Return the mounts that a container's process sees, and those that it is to see. Blocks.
 
     Raises OSError where its mounts cannot be read, ProcessLookupError where it has ended.
@@ -198,7 +198,7 @@ def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[Mounte
         raise OSError(f"process {pid} does not seem to belong to container {container[:12]}")
     sources = {str(one["Destination"]): Path(str(one["Source"])) for one in inspection.get("Mounts") or ()}
     own = (path for path in (NOTICES, *AGENT_FILES) if path in sources)
-    wanted = Wanted(
+    wanted = ExpectedMounts(
         masked=tuple(host.get("MaskedPaths") or MASKED),
         read_only=tuple(host.get("ReadonlyPaths") or READ_ONLY),
         own=tuple((path, f"/{sources[path].parent.name}/{sources[path].name}") for path in own),

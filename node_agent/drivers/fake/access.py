@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from node_agent.drivers.access_port import AccessRefused, ByteStream, ExecSession, Output
-from node_agent.drivers.docker.uncopied_mounts import KERNEL, hidden_below
+from node_agent.drivers.docker.container_paths import UNCOPIED, hidden_below
 from node_agent.drivers.port import PodGone
 
 PIECE: Final = 1 << 18
@@ -38,7 +38,7 @@ class FakeIo:
         await self.output.put(Output(0 if self.size is not None else channel, data))
 
 
-FakeProgram = Callable[[tuple[str, ...], FakeIo], Awaitable[int]]
+FakeExecProgram = Callable[[tuple[str, ...], FakeIo], Awaitable[int]]
 """(argv, io) -> exit code"""
 FakeServer = Callable[[asyncio.StreamReader, Callable[[bytes], None]], Awaitable[None]]
 """(what comes in, send) -> when it returns, the connection is closed"""
@@ -48,24 +48,24 @@ FakeServer = Callable[[asyncio.StreamReader, Callable[[bytes], None]], Awaitable
 class FakePod:
     """A running pod."""
 
-    programs: Mapping[str, FakeProgram] = field(default_factory=dict)
+    programs: Mapping[str, FakeExecProgram] = field(default_factory=dict)
     ports: Mapping[int, FakeServer] = field(default_factory=dict)
     services: tuple[str, ...] = ("main",)
     files: dict[str, bytes] = field(default_factory=dict)
     """Absolute path -> content."""
     folders: set[str] = field(default_factory=lambda: {"/"})
-    hidden: frozenset[str] = KERNEL
+    hidden: frozenset[str] = UNCOPIED
     """Mounts that copies do not reach."""
 
 
 class FakeExec:
     """See :class:`node_agent.drivers.access_port.ExecSession`."""
 
-    def __init__(self, program: FakeProgram | None, argv: tuple[str, ...], size: tuple[int, int] | None) -> None:
+    def __init__(self, program: FakeExecProgram | None, argv: tuple[str, ...], size: tuple[int, int] | None) -> None:
         self._io = FakeIo(size)
         self._program: asyncio.Future[int] = asyncio.ensure_future(self._run(program, argv))
 
-    async def _run(self, program: FakeProgram | None, argv: tuple[str, ...]) -> int:
+    async def _run(self, program: FakeExecProgram | None, argv: tuple[str, ...]) -> int:
         if program is None:
             await self._io.write(f"{argv[0]}: not found\n".encode(), 2)
             return NOT_FOUND

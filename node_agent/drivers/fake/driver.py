@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
+import posixpath
+import tarfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
 
 from node_agent.core.values import ContainerSpec, Ending, EndKind, Found, Handle, PodSpec, Usage
-from node_agent.drivers.fake.folders import packed, unpacked
 from node_agent.drivers.port import (
-    Collected,
+    CollectedResult,
     DriverError,
     Fingerprint,
+    FolderMissing,
     ImageUnavailable,
     Inspection,
     PodGone,
@@ -24,7 +27,7 @@ from node_agent.drivers.port import (
     SnapshotRefused,
     Volume,
 )
-from node_agent.images import late
+from node_agent.images.policy import delay_cause
 from node_agent.logs.merge import merged, named
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
@@ -196,7 +199,7 @@ class FakeDriver:
 
     def why_late(self, spec: PodSpec) -> DriverError:
         """See :class:`node_agent.drivers.port.Driver`."""
-        return late.cause(self.progress(spec))
+        return delay_cause(self.progress(spec))
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
         """See :class:`node_agent.drivers.port.Driver`."""
@@ -327,13 +330,15 @@ class FakeDriver:
                 while one.ending is None and not one.removed:
                     await one.changed.wait()
 
-    async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
+    async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         """See :class:`node_agent.drivers.port.Driver`."""
         container = self._find(handle)
         if result.path is None:
-            return Collected(container.program.output)
+            return CollectedResult(container.program.output)
         data = container.program.files.get(result.path)
-        return Collected(b"", f"the program left no file {result.path}") if data is None else Collected(data)
+        return (
+            CollectedResult(b"", f"the program left no file {result.path}") if data is None else CollectedResult(data)
+        )
 
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
         """See :class:`node_agent.drivers.port.Driver`."""
@@ -441,3 +446,31 @@ def _same_pod(old: PodSpec, new: PodSpec) -> bool:
 
 def _handle(container: _Container, start: int) -> Handle:
     return Handle("fake", HANDLE_VERSION, container.spec.lease, container.service, start, container.reference)
+
+
+def packed(files: Mapping[str, bytes], path: str) -> bytes:
+    """The files below a path, as an engine gives them: the last part of the path comes first in each name."""
+    below = {name: data for name, data in sorted(files.items()) if name.startswith(f"{path}/")}
+    if not below:
+        raise FolderMissing(f"there is no {path} in the container")
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        root = tarfile.TarInfo(posixpath.basename(path))
+        root.type, root.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(root)
+        for name, data in below.items():
+            member = tarfile.TarInfo(posixpath.relpath(name, posixpath.dirname(path)))
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return made.getvalue()
+
+
+def unpacked(seed: Seed) -> dict[str, bytes]:
+    """The files of an archive by their paths in the container."""
+    found = {}
+    with tarfile.open(seed.archive) as tar:
+        for member in tar:
+            content = tar.extractfile(member)
+            if content is not None:
+                found[posixpath.join(posixpath.dirname(seed.path), member.name)] = content.read()
+    return found

@@ -3,7 +3,7 @@
 import pytest
 
 from node_agent.drivers.access_port import PathHidden
-from node_agent.drivers.docker.uncopied_mounts import KERNEL, hidden_below, mounts_of
+from node_agent.drivers.docker.container_paths import UNCOPIED, hidden_below, mounts_of
 
 INSPECTED = {
     "HostConfig": {"Tmpfs": {"/tmp": "size=1M", "/run/": ""}},
@@ -16,8 +16,8 @@ INSPECTED = {
 
 
 def test_the_engines_description_names_what_is_hidden_and_what_is_reached():
-    assert mounts_of(INSPECTED) == (KERNEL | {"/tmp", "/run", "/mem"}, {"/data", "/run/secrets/token"})
-    assert mounts_of({"HostConfig": {"Tmpfs": None}, "Mounts": None}) == (KERNEL, frozenset())
+    assert mounts_of(INSPECTED) == (UNCOPIED | {"/tmp", "/run", "/mem"}, {"/data", "/run/secrets/token"})
+    assert mounts_of({"HostConfig": {"Tmpfs": None}, "Mounts": None}) == (UNCOPIED, frozenset())
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/tmp/x/y", "/dev/shm", "/run/secrets", "/mem/", "/proc/1/root/data"])

@@ -8,27 +8,27 @@ from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 from node_agent.core.admission import admit, read_manifest
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker.container_end import (
-    Sample,
+    ResourceSample,
     event_window,
+    events_of_run,
     parse_ending,
     parse_sample,
     parse_time_ms,
-    told_of_run,
 )
-from node_agent.drivers.docker.data_volumes import Held
+from node_agent.drivers.docker.data_volumes import LeaseVolumes
 from node_agent.drivers.docker.seccomp_profile import SECURITY_OPTION
 from node_agent.drivers.docker.spec import (
-    Ground,
+    PodContext,
     container_arguments,
-    holder_arguments,
     is_image_fault,
     is_resource_fault,
+    pod_sandbox_arguments,
 )
 from offchain.schema.manifest.types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
 
 
 def arguments(spec=None, service="main", **options):
-    ground = Ground(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
+    ground = PodContext(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
     spec = spec or admit(HOST, a_lease(), read_manifest(MANIFEST))
     return container_arguments(spec, service, 1, image="sha256:1", ground=ground)
 
@@ -101,7 +101,7 @@ DIE = event("die")
     ],
 )
 def test_who_ended_a_container(exit_code, oom, events, kind):
-    assert parse_ending(inspection(exit_code, oom=oom), Sample(), events).kind is kind
+    assert parse_ending(inspection(exit_code, oom=oom), ResourceSample(), events).kind is kind
 
 
 def at(second, action, container="ours"):
@@ -132,22 +132,22 @@ FLOOD = [at(1, "exec_start", "another")] * 256
 )
 def test_an_end_is_believed_to_an_engine_that_saw_the_run_begin(events, outlives, told):
     state = inspection(0)["State"]
-    found = told_of_run(iter(events), "ours", state, event_window(state, 1767225603.0), outlives_engine=outlives)
+    found = events_of_run(iter(events), "ours", state, event_window(state, 1767225603.0), outlives_engine=outlives)
     assert [one["Action"] for one in found] == told
 
 
 def test_usage_is_the_containers_own():
-    usage = parse_ending(inspection(0), Sample(700, 12), [DIE]).usage
+    usage = parse_ending(inspection(0), ResourceSample(700, 12), [DIE]).usage
     assert (usage.wall_ms, usage.cpu_ms, usage.memory_peak_mib) == (2250, 700, 12)
 
 
 def test_a_container_at_its_limit_died_of_it_even_where_the_engine_was_too_slow_to_say():
-    ending = parse_ending(inspection(137), Sample(0, 63), [DIE])
+    ending = parse_ending(inspection(137), ResourceSample(0, 63), [DIE])
     assert (ending.kind, ending.oom_killed, ending.usage.memory_peak_mib) == (EndKind.SELF, True, 64)
 
 
 def test_a_late_notice_of_the_memory_limit_counts():
-    ending = parse_ending(inspection(137), Sample(), [DIE, event("oom")])
+    ending = parse_ending(inspection(137), ResourceSample(), [DIE, event("oom")])
     assert (ending.kind, ending.oom_killed) == (EndKind.SELF, True)
 
 
@@ -156,8 +156,8 @@ def test_samples_keep_the_peak_and_leave_out_the_cache():
         "cpu_stats": {"cpu_usage": {"total_usage": 5_000_000}},
         "memory_stats": {"usage": 10 << 20, "stats": {"total_inactive_file": 4 << 20}},
     }
-    assert parse_sample(stats) == Sample(5, 6)
-    assert parse_sample(stats).joined(parse_sample({"memory_stats": {}})) == Sample(5, 6)
+    assert parse_sample(stats) == ResourceSample(5, 6)
+    assert parse_sample(stats).joined(parse_sample({"memory_stats": {}})) == ResourceSample(5, 6)
 
 
 def test_the_engines_times():
@@ -220,7 +220,7 @@ def test_who_has_the_network_of_a_pod_has_its_names():
     spec = a_full_pod()
     member = arguments(spec, "db", network="container:1")
     assert (member["hostname"], "extra_hosts" in member["host_config"]) == (None, False)
-    holder = holder_arguments(spec, image="i", ground=Ground("net", {}, {}, cdi=False, runc=False))
+    holder = pod_sandbox_arguments(spec, image="i", ground=PodContext("net", {}, {}, cdi=False, runc=False))
     assert holder["host_config"]["extra_hosts"] == {"web": "127.0.0.1", "db": "127.0.0.1"}
     assert holder["host_config"]["cap_drop"] == ["ALL"]
     assert SECURITY_OPTION in holder["host_config"]["security_opt"]
@@ -237,7 +237,7 @@ def volume(lease, **labels):
 
 
 def test_whose_data_is_whose():
-    held = Held((volume(1, data="1", volume="home"), volume(4, data="4", volume="home"), volume(2, claim="1")))
+    held = LeaseVolumes((volume(1, data="1", volume="home"), volume(4, data="4", volume="home"), volume(2, claim="1")))
     assert (held.data_of(1), held.data_of(2), held.data_of(4), held.data_of(9)) == (None, 1, 4, 9)
     assert (list(held.of(1)), list(held.of(2)), list(held.of(4))) == ([], ["home"], ["home"])
     assert held.leases() == {2, 4}

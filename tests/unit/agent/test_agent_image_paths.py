@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.drivers.docker.command_line import BEFORE
-from node_agent.drivers.docker.image_paths import (
+from node_agent.drivers.docker.container_paths import (
     ENGINE_TARGETS,
+    GATE_WORDS,
     MAX_LOOKS,
     MAX_VOLUMES,
     PathRefused,
     check_targets,
-    targets,
-    why_refused,
+    image_refusal,
+    mount_targets,
 )
 from offchain.schema.manifest.protected_paths import (
     GATE,
@@ -82,7 +82,7 @@ def test_other_paths_are_not_protected(path):
     ],
 )
 def test_an_image_with_such_a_configuration_is_refused(config, trouble):
-    assert trouble in (why_refused(config) or "")
+    assert trouble in (image_refusal(config) or "")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_an_image_with_such_a_configuration_is_refused(config, trouble):
     ],
 )
 def test_other_images_are_not_refused(config):
-    assert why_refused(config) is None
+    assert image_refusal(config) is None
 
 
 def looker(links, missing=()):
@@ -173,8 +173,8 @@ def test_the_targets_of_a_container_are_all_its_mounts_and_its_working_directory
         "HostConfig": {"Tmpfs": {"/tmp": "size=1"}},
         "Config": {"WorkingDir": "/place/../app"},
     }
-    assert targets(inspection) == ("/data", "/run/secrets/x", "/tmp", *ENGINE_TARGETS, "/app")
-    assert targets({}) == (*ENGINE_TARGETS, "/")
+    assert mount_targets(inspection) == ("/data", "/run/secrets/x", "/tmp", *ENGINE_TARGETS, "/app")
+    assert mount_targets({}) == (*ENGINE_TARGETS, "/")
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_the_targets_of_a_container_are_all_its_mounts_and_its_working_directory
     [
         ({"Entrypoint": ["bin/../x"], "WorkingDir": "/app"}, "/app/bin/../x"),
         ({"Entrypoint": None, "Cmd": ["/x", "/y"]}, "/x"),
-        ({"Entrypoint": [*BEFORE, "/x"], "Cmd": ["/y"]}, "/x"),
-        ({"Entrypoint": [*BEFORE], "Cmd": ["./y"]}, "/./y"),
+        ({"Entrypoint": [*GATE_WORDS, "/x"], "Cmd": ["/y"]}, "/x"),
+        ({"Entrypoint": [*GATE_WORDS], "Cmd": ["./y"]}, "/./y"),
         ({"Entrypoint": ["x"], "Cmd": ["/y"]}, None),
-        ({"Entrypoint": [*BEFORE, "x"], "Cmd": ["/y"]}, None),
+        ({"Entrypoint": [*GATE_WORDS, "x"], "Cmd": ["/y"]}, None),
     ],
 )
 def test_the_program_of_a_container_is_a_target_where_it_has_a_path(config, program):
-    found = targets({"Config": config})
+    found = mount_targets({"Config": config})
     assert (found[-1] if program is not None else None) == program
     assert (len(found) == len(ENGINE_TARGETS) + 2) == (program is not None)
 

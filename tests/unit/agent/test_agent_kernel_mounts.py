@@ -7,8 +7,8 @@ import pytest
 from node_agent.drivers.kernel_mounts import (
     MASKED,
     READ_ONLY,
-    Deviations,
-    Wanted,
+    ExpectedMounts,
+    MountDeviations,
     deviations_of,
     parse_mounts,
     why_unsafe,
@@ -37,7 +37,7 @@ TABLE = r"""
 """.strip()
 THERE = {"/proc/acpi", "/proc/keys", "/sys/firmware", "/proc/bus", "/proc/sys"}
 OWN = (("/.gantry-gate", "/gates/one"), ("/.gantry-init", "/gates/init"), ("/run/gantry", "/7/notices"))
-WANTED = Wanted(own=OWN)
+WANTED = ExpectedMounts(own=OWN)
 
 
 def judge(text=TABLE, wanted=WANTED):
@@ -144,7 +144,7 @@ MORE = "120 82 0:60 / /dev/hugepages rw,relatime - hugetlbfs nodev rw"
 def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_others():
     assert "hugetlbfs" in judge(f"{TABLE}\n{MORE}")
     found = deviations_of(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__)
-    assert found == Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+    assert found == MountDeviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
     assert why_unsafe(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__, found) is None
 
 
@@ -157,12 +157,12 @@ def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_o
     ],
 )
 def test_a_tenants_mount_at_such_a_place_is_not(more):
-    found = Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+    found = MountDeviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
     assert why_unsafe(parse_mounts(f"{TABLE}\n{more}"), WANTED, THERE.__contains__, found) is not None
 
 
 def test_what_an_engine_does_not_hide_is_found_out():
     text = "\n".join(line for line in TABLE.splitlines() if " /proc/keys " not in line)
     found = deviations_of(parse_mounts(text), WANTED, THERE.__contains__)
-    assert found == Deviations(missing=frozenset({"/proc/keys"}))
+    assert found == MountDeviations(missing=frozenset({"/proc/keys"}))
     assert "/proc/keys" in why_unsafe(parse_mounts(text), WANTED, THERE.__contains__, found)

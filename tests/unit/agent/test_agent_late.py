@@ -15,11 +15,10 @@ from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeProgram
 from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
-from node_agent.images.book import ImageBook
 from node_agent.images.fake import FakeImages
-from node_agent.images.late import STALLED_MS, cause, progress_text
-from node_agent.images.logins import Access
-from node_agent.images.store import MAX_PULLS, ImageStore
+from node_agent.images.logins import ImageAccess
+from node_agent.images.policy import STALLED_MS, delay_cause, progress_text
+from node_agent.images.store import MAX_PULLS, ImageInventory, ImageStore
 from node_agent.logs.start_notes import StartNotes
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
@@ -121,11 +120,11 @@ def a_pull(**changes):
     ],
 )
 def test_the_reason_follows_from_how_the_pulls_stand(pulls, kind):
-    assert type(cause(pulls)) is kind
+    assert type(delay_cause(pulls)) is kind
 
 
 def test_the_reason_says_what_the_registry_did():
-    said = str(cause([a_pull(tries=3, trouble="connection refused")]))
+    said = str(delay_cause([a_pull(tries=3, trouble="connection refused")]))
     assert said == (
         f"the image {IMAGE} could not be pulled before the start timeout: "
         "its registry sent nothing in 3 tries (connection refused)"
@@ -143,11 +142,12 @@ async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_s
     now_ms = [1_000]
     engine = FakeImages(gate=asyncio.Event())
     store = ImageStore(
-        engine, ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
+        engine, ImageInventory(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
     )
     images = [ImageRef("lab/demo", f"sha256:{number:064}") for number in range(MAX_PULLS + 1)]
     waiting = [
-        asyncio.create_task(store.ensure(image, Access(f"account {number}"))) for number, image in enumerate(images)
+        asyncio.create_task(store.ensure(image, ImageAccess(f"account {number}")))
+        for number, image in enumerate(images)
     ]
     for _ in range(100):
         await asyncio.sleep(0)

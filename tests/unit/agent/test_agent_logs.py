@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from node_agent.drivers.docker import stream_reader as hoses
-from node_agent.drivers.docker.stream_reader import Hose
+from node_agent.drivers.docker import logs
+from node_agent.drivers.docker.logs import ThreadedStreamReader
 from node_agent.logs import pod_notes
 from node_agent.logs import store as log_store
 from node_agent.logs.pod_notes import Woven
@@ -82,7 +82,7 @@ async def test_a_log_that_breaks_off_leaves_nothing_half_done(store, tmp_path):
 
 
 async def hosed(stream):
-    hose = Hose(stream)
+    hose = ThreadedStreamReader(stream)
     thread = threading.Thread(target=hose.run)
     thread.start()
     taken = []
@@ -112,7 +112,7 @@ async def test_what_breaks_off_is_told_after_what_came_before():
 
 
 async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(monkeypatch):
-    monkeypatch.setattr(hoses, "MOST_WAITING", 10_000)
+    monkeypatch.setattr(logs, "MOST_WAITING", 10_000)
     read = 0
 
     def flood():
@@ -122,7 +122,7 @@ async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(mon
             yield bytes(1_000)
 
     tracemalloc.start()
-    hose = Hose(flood())
+    hose = ThreadedStreamReader(flood())
     thread = threading.Thread(target=hose.run)
     thread.start()
     assert len(await hose.take()) <= 10_000

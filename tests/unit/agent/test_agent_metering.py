@@ -10,10 +10,10 @@ from node_agent.core.states import Phase
 from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
 from node_agent.drivers.port import EngineUnreachable
 from node_agent.handlers.receipt_requests import ReceiptAnswers
-from node_agent.metering.core import Gpu
-from node_agent.metering.fake import CPU_US, FakeGauge
-from node_agent.metering.meter import FRESH_S, Meter, machine_moment
-from node_agent.metering.ports import Moment
+from node_agent.metering.fake import CPU_US, FakeUsageSource
+from node_agent.metering.meter import FRESH_S, UsageMeter, steady_time
+from node_agent.metering.ports import SteadyTime
+from node_agent.metering.usage import GpuReading
 from node_agent.runtime.service import Agent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
@@ -50,13 +50,13 @@ class Metered(World):
     def __init__(self, folder, programs=lambda *_: FakeProgram(runs=True)):
         super().__init__(folder, programs)
         self.steady_ms = 0
-        self.gauge = FakeGauge(self.engine, self.host)
+        self.gauge = FakeUsageSource(self.engine, self.host)
 
     @contextlib.asynccontextmanager
     async def metering(self):
         """The agent's process. Leaving the block ends it as a kill does."""
         state = StateDir(self.folder)
-        self.meter = Meter(
+        self.meter = UsageMeter(
             GantryChain(self.chain),
             state.store,
             self.key,
@@ -64,7 +64,7 @@ class Metered(World):
             self.gauge,
             NoGpus(),
             now_ms=lambda: self.now_ms,
-            moment=lambda: Moment("boot", self.steady_ms),
+            moment=lambda: SteadyTime("boot", self.steady_ms),
         )
         agent = Agent(
             self.chain,
@@ -296,7 +296,7 @@ async def test_old_leases_are_forgotten(world):
 
 
 async def test_gpus_that_pods_share_say_nothing_about_any_of_them(world):
-    gpus = {name: Gpu(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b", "GPU-c")}
+    gpus = {name: GpuReading(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b", "GPU-c")}
     async with world.metering():
         meter = world.meter
         meter._gpus = NoGpus(gpus)
@@ -310,7 +310,7 @@ async def test_gpus_that_pods_share_say_nothing_about_any_of_them(world):
 
 
 def test_the_machines_clock_only_goes_on():
-    one, other = machine_moment(), machine_moment()
+    one, other = steady_time(), steady_time()
     assert one.boot == other.boot
     assert one.steady_ms <= other.steady_ms
 

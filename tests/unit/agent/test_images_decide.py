@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.images.book import ImageBook
-from node_agent.images.decide import (
+from node_agent.images.policy import (
     Disk,
-    Fault,
-    GiveUp,
-    Held,
     Mirror,
     Platform,
-    Search,
+    PulledImage,
+    PullFailed,
+    PullFault,
+    PullSearch,
     default_quota_bytes,
     engine_platform,
-    evict,
     fault_of,
     has_room,
+    images_to_evict,
+    images_to_prefetch,
     next_step,
     parse_mirror,
-    places,
-    refused,
-    to_prefetch,
+    pull_references,
+    record_refusal,
 )
+from node_agent.images.store import ImageInventory
 from offchain.schema.manifest.types import ImageRef
 
 DIGEST = "sha256:" + "ab" * 32
@@ -49,12 +49,15 @@ GIB = 1 << 30
 )
 def test_a_mirror_has_every_name_without_its_registry(name: str, path: str) -> None:
     image = ImageRef(name, DIGEST)
-    assert places(image, Mirror("mirror:443", "/cache")) == (f"mirror:443/cache/{path}@{DIGEST}", image.reference)
-    assert places(image, None) == (image.reference,)
+    assert pull_references(image, Mirror("mirror:443", "/cache")) == (
+        f"mirror:443/cache/{path}@{DIGEST}",
+        image.reference,
+    )
+    assert pull_references(image, None) == (image.reference,)
 
 
 def test_an_image_named_by_its_mirror_is_asked_for_once() -> None:
-    assert places(ImageRef("mirror:443/x", DIGEST), Mirror("mirror:443", "")) == (f"mirror:443/x@{DIGEST}",)
+    assert pull_references(ImageRef("mirror:443/x", DIGEST), Mirror("mirror:443", "")) == (f"mirror:443/x@{DIGEST}",)
 
 
 @pytest.mark.parametrize(
@@ -92,27 +95,27 @@ def test_what_is_not_a_mirror_is_told(url: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
-        ("manifest for a@sha256:00 not found: manifest unknown: manifest unknown", Fault.ABSENT),
-        ("repository lab/x not found: name unknown: repository name not known to registry", Fault.ABSENT),
+        ("manifest for a@sha256:00 not found: manifest unknown: manifest unknown", PullFault.ABSENT),
+        ("repository lab/x not found: name unknown: repository name not known to registry", PullFault.ABSENT),
         (
             "pull access denied for x, repository does not exist or may require 'docker login': denied: requested",
-            Fault.DENIED,
+            PullFault.DENIED,
         ),
-        ("unauthorized: authentication required", Fault.DENIED),
-        ('Get "https://nowhere.invalid/v2/": dial tcp: lookup nowhere.invalid: no such host', Fault.PASSING),
-        ("dial tcp 127.0.0.1:5000: connect: connection refused", Fault.PASSING),
-        ("received unexpected HTTP status: 503 Service Unavailable", Fault.PASSING),
-        ("toomanyrequests: You have reached your pull rate limit", Fault.PASSING),
-        ("no matching manifest for linux/amd64 in the manifest list entries", Fault.PLATFORM),
-        ("manifest verification failed for digest sha256:00", Fault.CORRUPT),
-        ("filesystem layer verification failed for digest sha256:00", Fault.CORRUPT),
-        ("what came did not match the digest", Fault.CORRUPT),
-        ("failed to register layer: write /x: no space left on device", Fault.FULL),
-        ('unsupported media type "application/vnd.example"', Fault.UNFIT),
-        ("something nobody has seen", Fault.PASSING),
+        ("unauthorized: authentication required", PullFault.DENIED),
+        ('Get "https://nowhere.invalid/v2/": dial tcp: lookup nowhere.invalid: no such host', PullFault.PASSING),
+        ("dial tcp 127.0.0.1:5000: connect: connection refused", PullFault.PASSING),
+        ("received unexpected HTTP status: 503 Service Unavailable", PullFault.PASSING),
+        ("toomanyrequests: You have reached your pull rate limit", PullFault.PASSING),
+        ("no matching manifest for linux/amd64 in the manifest list entries", PullFault.PLATFORM),
+        ("manifest verification failed for digest sha256:00", PullFault.CORRUPT),
+        ("filesystem layer verification failed for digest sha256:00", PullFault.CORRUPT),
+        ("what came did not match the digest", PullFault.CORRUPT),
+        ("failed to register layer: write /x: no space left on device", PullFault.FULL),
+        ('unsupported media type "application/vnd.example"', PullFault.UNFIT),
+        ("something nobody has seen", PullFault.PASSING),
     ],
 )
-def test_what_an_engine_says_is_understood(message: str, fault: Fault) -> None:
+def test_what_an_engine_says_is_understood(message: str, fault: PullFault) -> None:
     assert fault_of(message, f"lab/x@{DIGEST}") is fault
 
 
@@ -120,7 +123,7 @@ def test_what_an_engine_says_is_understood(message: str, fault: Fault) -> None:
 def test_the_name_of_an_image_means_nothing(name: str) -> None:
     reference = f"{name}@{DIGEST}"
     for said in (f"manifest for {reference} not found: manifest unknown", f"{name}: manifest unknown"):
-        assert fault_of(said, reference) is Fault.ABSENT
+        assert fault_of(said, reference) is PullFault.ABSENT
 
 
 def test_an_engine_runs_its_own_platform() -> None:
@@ -133,8 +136,8 @@ def test_an_engine_runs_its_own_platform() -> None:
     assert engine_platform("linux", "riscv64") == Platform("linux", "riscv64")
 
 
-def held(name: str, used_min: int, size: int = GIB) -> Held:
-    return Held(name, f"id-{name}", size, used_min * MINUTE)
+def held(name: str, used_min: int, size: int = GIB) -> PulledImage:
+    return PulledImage(name, f"id-{name}", size, used_min * MINUTE)
 
 
 OLD, MIDDLE, NEW = held("old", 0), held("middle", 10), held("new", 60)
@@ -142,19 +145,19 @@ NOW = 65 * MINUTE
 
 
 def test_the_longest_unused_go_first_and_only_as_many_as_needed() -> None:
-    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB) == ()
-    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 2 * GIB) == (OLD,)
-    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB - 1) == (OLD,)
+    assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB) == ()
+    assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 2 * GIB) == (OLD,)
+    assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB - 1) == (OLD,)
 
 
 def test_what_is_in_use_or_was_just_asked_for_stays() -> None:
-    assert evict([NEW, OLD, MIDDLE], frozenset({"id-old"}), NOW, 0) == (MIDDLE,)
-    assert evict([NEW], frozenset(), NOW, 0) == ()
-    assert evict([NEW], frozenset(), 70 * MINUTE, 0) == (NEW,)
+    assert images_to_evict([NEW, OLD, MIDDLE], frozenset({"id-old"}), NOW, 0) == (MIDDLE,)
+    assert images_to_evict([NEW], frozenset(), NOW, 0) == ()
+    assert images_to_evict([NEW], frozenset(), 70 * MINUTE, 0) == (NEW,)
 
 
 def test_a_full_disk_takes_all_that_are_idle() -> None:
-    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 100 * GIB, all_idle=True) == (OLD, MIDDLE)
+    assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 100 * GIB, all_idle=True) == (OLD, MIDDLE)
 
 
 def test_a_pull_stops_at_the_quota_and_before_the_disk_is_full() -> None:
@@ -174,25 +177,25 @@ def test_images_get_a_quarter_of_the_disk_by_default() -> None:
 
 def test_prefetching_begins_each_once_and_leaves_slots() -> None:
     one, two, three = (ImageRef(name, DIGEST) for name in "abc")
-    assert to_prefetch([one, two, one, three], [], 3) == (one, two, three)
-    assert to_prefetch([one, two, three], [one.reference], 3) == (two, three)
-    assert to_prefetch([two, three], [one.reference, "x"], 3) == (two,)
-    assert to_prefetch([three], ["x", "y", "z", "w"], 3) == ()
+    assert images_to_prefetch([one, two, one, three], [], 3) == (one, two, three)
+    assert images_to_prefetch([one, two, three], [one.reference], 3) == (two, three)
+    assert images_to_prefetch([two, three], [one.reference, "x"], 3) == (two,)
+    assert images_to_prefetch([three], ["x", "y", "z", "w"], 3) == ()
 
 
 def test_a_registry_that_is_not_allowed_is_not_asked_again() -> None:
-    search = refused(Search(("mirror/x", "origin/x")), "origin/x", Fault.FORBIDDEN, "no public address")
-    search = refused(search, "mirror/x", Fault.ABSENT, "not found")
+    search = record_refusal(PullSearch(("mirror/x", "origin/x")), "origin/x", PullFault.FORBIDDEN, "no public address")
+    search = record_refusal(search, "mirror/x", PullFault.ABSENT, "not found")
     end = next_step(search)
-    assert isinstance(end, GiveUp)
-    assert end.fault is Fault.FORBIDDEN
+    assert isinstance(end, PullFailed)
+    assert end.fault is PullFault.FORBIDDEN
 
 
 def test_every_fault_has_a_weight() -> None:
-    for fault in Fault:
-        search = refused(refused(Search(("a", "b")), "a", fault, ""), "b", Fault.ABSENT, "")
+    for fault in PullFault:
+        search = record_refusal(record_refusal(PullSearch(("a", "b")), "a", fault, ""), "b", PullFault.ABSENT, "")
         step = next_step(replace(search, open=()))
-        assert isinstance(step, GiveUp)
+        assert isinstance(step, PullFailed)
         assert step.fault is fault
 
 
@@ -201,26 +204,26 @@ def test_every_fault_has_a_weight() -> None:
 
 def test_the_book_is_kept_and_belongs_to_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "images.json"
-    book = ImageBook(path)
+    book = ImageInventory(path)
     book.add(OLD)
     book.add(NEW)
     book.touch("id-old", 99)
     book.touch("id-of-the-machine", 99)
     book.drop("new")
-    assert ImageBook(path).held == (Held("old", "id-old", GIB, 99),)
+    assert ImageInventory(path).held == (PulledImage("old", "id-old", GIB, 99),)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir()] == ["images.json"]
 
 
 def test_an_image_is_removed_by_the_name_that_the_engine_has_for_it(tmp_path: Path) -> None:
     path = tmp_path / "images.json"
-    ImageBook(path).add(replace(OLD, local_name="127.0.0.1:1/gantry/aa@sha256:00"))
-    (held,) = ImageBook(path).held
+    ImageInventory(path).add(replace(OLD, local_name="127.0.0.1:1/gantry/aa@sha256:00"))
+    (held,) = ImageInventory(path).held
     assert held.removed_by == "127.0.0.1:1/gantry/aa@sha256:00"
     entry = json.loads(path.read_text())[0]
     del entry["local_name"]  # as earlier releases wrote it
     path.write_text(json.dumps([entry]))
-    (held,) = ImageBook(path).held
+    (held,) = ImageInventory(path).held
     assert held.removed_by == "old"
 
 
@@ -229,7 +232,7 @@ def test_a_spoilt_book_is_told_and_begun_anew(tmp_path: Path, text: str, caplog:
     path = tmp_path / "images.json"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with caplog.at_level(logging.WARNING):
-        book = ImageBook(path)
+        book = ImageInventory(path)
     assert book.held == ()
     assert "images.json cannot be read" in caplog.text
     book.add(OLD)
@@ -237,7 +240,7 @@ def test_a_spoilt_book_is_told_and_begun_anew(tmp_path: Path, text: str, caplog:
 
 
 def test_a_book_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    book = ImageBook(tmp_path / "away" / "images.json")
+    book = ImageInventory(tmp_path / "away" / "images.json")
     book.add(OLD)
     assert book.held == (OLD,)
     assert "cannot be written" in caplog.text

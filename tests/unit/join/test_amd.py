@@ -5,9 +5,9 @@ import os
 import pytest
 
 from node_agent.core.devices import Gone, Well
-from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_of
+from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_gpus
 from node_agent.telemetry.amd import AmdSysfs
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 from tests.gpu_stub.amd import add_gpu, add_processor, unplug
 
 
@@ -22,8 +22,8 @@ def machine(tmp_path):
 
 def test_gpus_are_found_and_what_draws_the_screen_is_not(machine):
     assert [(one.gpu, one.device) for one in AmdSysfs(machine).devices()] == [
-        (0, Device("Amd", "AMD Instinct MI300X OAM", 196_592, "AMD-a1b2")),
-        (1, Device("Amd", "AMD GPU 74a1", 24_560, "AMD-pci-0000-0200")),
+        (0, HostDevice("Amd", "AMD Instinct MI300X OAM", 196_592, "AMD-a1b2")),
+        (1, HostDevice("Amd", "AMD GPU 74a1", 24_560, "AMD-pci-0000-0200")),
     ]
 
 
@@ -59,6 +59,6 @@ def test_the_files_that_a_container_needs(machine):
     arguments = amd_devices(DeviceFiles(files, groups))
     assert arguments == {"devices": [f"{file}:{file}:rw" for file in files], "group_add": list(groups)}
     assert amd_devices(DeviceFiles()) == {}
-    assert amd_of(("GPU-1", "AMD-a1b2")) == ("AMD-a1b2",)
+    assert amd_gpus(("GPU-1", "AMD-a1b2")) == ("AMD-a1b2",)
     with pytest.raises(LookupError, match="AMD-gone"):
         driver.files(("AMD-gone",))

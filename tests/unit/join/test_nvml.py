@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from node_agent.core.devices import Gone, Well, Xid
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import Nvml, driver_version
 from node_agent.telemetry.probe import found_devices, offered
 from offchain.errors import OurError
@@ -36,7 +36,7 @@ def test_eight_gpus_in_the_drivers_order(nvml):
     found = driver.devices()
     assert [one.gpu for one in found] == list(range(8))
     assert [one.device.uuid for one in found] == [gpu.uuid for gpu in machine.gpus]
-    assert found[0].device == Device("Nvidia", "NVIDIA H100 80GB HBM3", 81_559, machine.gpus[0].uuid)
+    assert found[0].device == HostDevice("Nvidia", "NVIDIA H100 80GB HBM3", 81_559, machine.gpus[0].uuid)
     assert driver_version() == "560.35.03"
 
 

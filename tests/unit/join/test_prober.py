@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from node_agent.telemetry.network_probe import LARGE_BYTES, SMALL_BYTES, Prober
+from node_agent.telemetry.network_probe import LARGE_BYTES, SMALL_BYTES, NetworkProber
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostUnreachable
@@ -81,7 +81,7 @@ class Host:
 
 
 def prober(ways, *gateways):
-    return Prober(ways.open, gateways, now_ms=lambda: 5)
+    return NetworkProber(ways.open, gateways, now_ms=lambda: 5)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from node_agent.telemetry.nvml import Nvml
-from node_agent.telemetry.watch import DeviceWatch, load_faults
+from node_agent.telemetry.watch import DeviceMonitor, load_faults
 from offchain.adapters.chain.typed import GantryChain
 from offchain.schema.chain_types._generated_chain import HostStatusOnline, HostStatusRetired
 from tests.gpu_stub.build import eight
@@ -67,7 +67,7 @@ async def watched(nvidia, tmp_path, monkeypatch):
     devices = [found.device for found in driver.devices()]
     carrier = Carrier(len(devices))
     driver.wait([device.uuid for device in devices], 0.001)  # from here on faults are heard
-    watch = DeviceWatch(
+    watch = DeviceMonitor(
         devices, [driver], tmp_path / "faults", now_ms=lambda: 0, boot_id="this", look_every_s=0.0, listen_s=0.02
     )
     running = asyncio.create_task(watch.run(carrier))
@@ -132,7 +132,7 @@ async def test_faults_are_remembered_until_the_machine_is_started_anew(watched, 
     assert load_faults(tmp_path / "faults", uuids, "this").keys() == {3}
     assert load_faults(tmp_path / "faults", list(reversed(uuids)), "this").keys() == {4}
     assert load_faults(tmp_path / "faults", uuids, "another boot") == {}
-    again = DeviceWatch(
+    again = DeviceMonitor(
         [found.device for found in Nvml().devices()], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="this"
     )
     assert again.state.unhealthy == {3}
@@ -147,6 +147,6 @@ def test_a_damaged_memory_is_none(tmp_path, text):
 
 async def test_simulated_devices_are_not_watched(tmp_path):
     carrier = Carrier(1)
-    device_watch = DeviceWatch([], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="")
+    device_watch = DeviceMonitor([], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="")
     await device_watch.run(carrier)
     assert carrier.sent == []

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.core.devices import Observation
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundDevice:
     """A device, and the number of the GPU that it is, or is a slice of, in the driver's own order."""
 
     gpu: int
-    device: Device
+    device: HostDevice
 
 
 class DeviceSource(Protocol):
     """One vendor's driver. Methods block for as long as the driver takes; call them from a thread."""
 
-    def devices(self) -> tuple[Found, ...]:
+    def devices(self) -> tuple[FoundDevice, ...]:
         """What there is now. Raises :class:`offchain.errors.OurError` where the driver is there and fails."""
         ...
 

@@ -24,7 +24,7 @@ MOST_RUNS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ContainerRun:
     """One run of a container at one moment. `name` is used for no other run, ever.
 
     `age_ms`: since its start. `cpu_us`, `received_bytes` and `sent_bytes` count from its start, `memory_bytes` is now.
@@ -41,7 +41,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class GpuReading:
     """A device that one pod has to itself, now. `busy_ppm`: the share of time it worked; None: nobody can tell."""
 
     busy_ppm: int | None
@@ -49,18 +49,18 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class PodSample:
     """A pod at one moment. `gpus`: empty where it has none, or nobody reads them; `disk_bytes` None: not known."""
 
     boot: str
     steady_ms: int
-    runs: tuple[Run, ...]
-    gpus: tuple[Gpu, ...] = ()
+    runs: tuple[ContainerRun, ...]
+    gpus: tuple[GpuReading, ...] = ()
     disk_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class CountedRun:
     """How far a run was counted. `seen`: whether the newest sample had it."""
 
     name: str
@@ -71,12 +71,12 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metered:
+class MeteredUsage:
     """All that was folded for one pod. Survives the agent; sums are exact, and none of them ever falls."""
 
     boot: str = ""
     steady_ms: int | None = None
-    runs: tuple[Counted, ...] = ()
+    runs: tuple[CountedRun, ...] = ()
     """The longest unseen first."""
     wall_ms: int = 0
     unmetered_ms: int = 0
@@ -110,7 +110,7 @@ class Metered:
         )
 
 
-def fold(metered: Metered, sample: Sample) -> Metered:
+def fold(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
     """The sums with one sample more."""
     same_boot = metered.boot == sample.boot and metered.steady_ms is not None
     if same_boot and metered.steady_ms is not None and sample.steady_ms < metered.steady_ms:
@@ -133,18 +133,18 @@ def fold(metered: Metered, sample: Sample) -> Metered:
     return _areas(after, sample, passed_ms, between_ms)
 
 
-def _counters(metered: Metered, sample: Sample) -> tuple[Metered, frozenset[str]]:
+def _counters(metered: MeteredUsage, sample: PodSample) -> tuple[MeteredUsage, frozenset[str]]:
     """The counters of all runs taken in; and the names of the runs that were not known."""
     known = {one.name: one for one in metered.runs}
     cpu_us, received_bytes, sent_bytes = metered.cpu_us, metered.received_bytes, metered.sent_bytes
-    now: list[Counted] = []
+    now: list[CountedRun] = []
     fresh = set()
     for run in {run.name: run for run in sample.runs}.values():
         before = known.get(run.name)
         if before is None:
             fresh.add(run.name)
-            before = Counted(name=run.name, cpu_us=0, received_bytes=0, sent_bytes=0, seen=False)
-        one = Counted(
+            before = CountedRun(name=run.name, cpu_us=0, received_bytes=0, sent_bytes=0, seen=False)
+        one = CountedRun(
             name=run.name,
             cpu_us=max(run.cpu_us, before.cpu_us),
             received_bytes=max(run.received_bytes, before.received_bytes),
@@ -162,7 +162,7 @@ def _counters(metered: Metered, sample: Sample) -> tuple[Metered, frozenset[str]
     return after, frozenset(fresh)
 
 
-def _peaks(metered: Metered, sample: Sample) -> Metered:
+def _peaks(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
     on_gpus = _gpu_memory(sample)
     peak = metered.gpu_memory_peak_bytes
     return replace(
@@ -173,7 +173,7 @@ def _peaks(metered: Metered, sample: Sample) -> Metered:
     )
 
 
-def _areas(metered: Metered, sample: Sample, passed_ms: int, between_ms: int | None) -> Metered:
+def _areas(metered: MeteredUsage, sample: PodSample, passed_ms: int, between_ms: int | None) -> MeteredUsage:
     """What is summed over time. The disk is taken also while nothing runs."""
     busy = [gpu.busy_ppm for gpu in sample.gpus if gpu.busy_ppm is not None]
     on_gpus = _gpu_memory(sample)
@@ -188,11 +188,11 @@ def _areas(metered: Metered, sample: Sample, passed_ms: int, between_ms: int | N
     )
 
 
-def _memory(sample: Sample) -> int:
+def _memory(sample: PodSample) -> int:
     return sum(max(0, run.memory_bytes) for run in sample.runs if run.own)
 
 
-def _gpu_memory(sample: Sample) -> int | None:
+def _gpu_memory(sample: PodSample) -> int | None:
     known = [gpu.memory_bytes for gpu in sample.gpus if gpu.memory_bytes is not None]
     return sum(max(0, one) for one in known) if known else None
 

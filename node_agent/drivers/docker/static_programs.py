@@ -1,8 +1,4 @@
-"""The container that holds the network of a pod of several containers (docs/adr/0015).
-
-Its image is made here: one program of a few instructions that sleeps for ever. So a pod's network does not depend on
-what the tenant's images hold, and no registry is asked for it. The bytes are the same every time, and so is the digest.
-"""
+"""Static programs of a few instructions, written as machine code: no compiler is needed to build the agent."""
 
 from __future__ import annotations
 
@@ -11,29 +7,56 @@ import io
 import json
 import struct
 import tarfile
+from typing import Final
 
-from node_agent.drivers.docker.static_program import elf
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183}
+"""ELF's numbers of the architectures, by the engine's names of them."""
+_LOAD_AT: Final = 0x400000
+_HEADERS: Final = 64 + 56
+_INTERPRETER: Final = 3
+"""The type of the program header that names the dynamic loader."""
+
+
+def elf(architecture: str, code: bytes) -> bytes:
+    """Return an ELF file whose only segment is this position-independent machine code, started at its first byte."""
+    size = _HEADERS + len(code)
+    ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    machine = _MACHINES[architecture]
+    header = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, _LOAD_AT + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _LOAD_AT, _LOAD_AT, size, size, 0x1000)
+    return ident + header + segment + code
+
+
+def is_static(data: bytes) -> bool:
+    """Return whether a 64-bit ELF file of this machine's byte order needs no other file to run."""
+    if data[:5] != b"\x7fELF\x02" or len(data) < _HEADERS:
+        return False
+    (start,), (size, count) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<HH", data, 54)
+    if size < 4 or start + size * count > len(data):
+        return False
+    return all(struct.unpack_from("<I", data, start + size * number)[0] != _INTERPRETER for number in range(count))
+
 
 _X86_64 = bytes.fromhex("b8220000000f05ebf7")
 """again: eax = 34 (pause); syscall; jump again"""
 _AARCH64 = struct.pack("<7I", 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD2800928, 0xD4000001, 0x17FFFFFA)
 """again: x0 = x1 = x2 = x3 = 0; x8 = 73 (ppoll of nothing, for ever); svc 0; branch again"""
-_MACHINES = {"x86_64": ("amd64", _X86_64), "aarch64": ("arm64", _AARCH64)}
+_SANDBOX_CODE = {"x86_64": ("amd64", _X86_64), "aarch64": ("arm64", _AARCH64)}
 
 
-def supports(architecture: str) -> bool:
+def has_sandbox_image(architecture: str) -> bool:
     """Whether there is a holder for engines of this architecture, as they name it."""
-    return architecture in _MACHINES
+    return architecture in _SANDBOX_CODE
 
 
-def program(architecture: str) -> bytes:
+def sandbox_program(architecture: str) -> bytes:
     """The program as a static ELF file."""
-    return elf(architecture, _MACHINES[architecture][1])
+    return elf(architecture, _SANDBOX_CODE[architecture][1])
 
 
-def image(architecture: str) -> tuple[str, bytes]:
+def sandbox_image(architecture: str) -> tuple[str, bytes]:
     """The image's id, and the image as a docker-archive."""
-    return program_image(architecture, "hold", program(architecture), role="holder", tag="gantry/holder:1")
+    return program_image(architecture, "hold", sandbox_program(architecture), role="holder", tag="gantry/holder:1")
 
 
 def program_image(architecture: str, name: str, static: bytes, *, role: str, tag: str) -> tuple[str, bytes]:
@@ -41,7 +64,7 @@ def program_image(architecture: str, name: str, static: bytes, *, role: str, tag
     layer = _tar({name: (static, 0o755)})
     config = _json(
         {
-            "architecture": _MACHINES[architecture][0],
+            "architecture": _SANDBOX_CODE[architecture][0],
             "config": {"Entrypoint": [f"/{name}"], "Labels": {"gantry.role": role}},
             "created": "1970-01-01T00:00:00Z",
             "os": "linux",

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 from urllib.parse import urlsplit
 
+from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from offchain.schema.manifest.types import DOCKER_HUB, ImageRef
 
 PAUSES_S = (1.0, 3.0, 9.0, 20.0)
@@ -27,7 +29,7 @@ _HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]
 _PREFIX = re.compile(r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*", re.ASCII)
 
 
-class Fault(StrEnum):
+class PullFault(StrEnum):
     """What a failed pull means."""
 
     ABSENT = "not there"
@@ -41,21 +43,24 @@ class Fault(StrEnum):
     FORBIDDEN = "at a place that is not allowed"
 
 
-_FAULTS: Sequence[tuple[Fault, re.Pattern[str]]] = [
+_FAULTS: Sequence[tuple[PullFault, re.Pattern[str]]] = [
     (fault, re.compile(pattern, re.IGNORECASE))
     for fault, pattern in (
-        (Fault.FULL, r"no space left|disk quota exceeded|not enough space"),
-        (Fault.PLATFORM, r"no matching manifest|does not match the specified platform|image operating system"),
-        (Fault.CORRUPT, r"verification failed|digest mismatch|did not match|unexpected commit digest|invalid checksum"),
-        (Fault.PASSING, r"toomanyrequests|rate limit|\b429\b"),
-        (Fault.UNFIT, r"unsupported media ?type|media ?type .*(?:not supported|unsupported)|invalid manifest"),
-        (Fault.DENIED, r"unauthori[sz]ed|access denied|denied:|forbidden|authentication required"),
-        (Fault.ABSENT, r"manifest unknown|name unknown|not found|does not exist"),
+        (PullFault.FULL, r"no space left|disk quota exceeded|not enough space"),
+        (PullFault.PLATFORM, r"no matching manifest|does not match the specified platform|image operating system"),
+        (
+            PullFault.CORRUPT,
+            r"verification failed|digest mismatch|did not match|unexpected commit digest|invalid checksum",
+        ),
+        (PullFault.PASSING, r"toomanyrequests|rate limit|\b429\b"),
+        (PullFault.UNFIT, r"unsupported media ?type|media ?type .*(?:not supported|unsupported)|invalid manifest"),
+        (PullFault.DENIED, r"unauthori[sz]ed|access denied|denied:|forbidden|authentication required"),
+        (PullFault.ABSENT, r"manifest unknown|name unknown|not found|does not exist"),
     )
 ]
 
 
-def fault_of(message: str, reference: str) -> Fault:
+def fault_of(message: str, reference: str) -> PullFault:
     """What an engine's message about a failed pull means; what is not known may pass.
 
     `reference`: what was pulled. Its name is not looked at: it may have any number or word in it.
@@ -63,8 +68,8 @@ def fault_of(message: str, reference: str) -> Fault:
     name = reference.partition("@")[0]
     message = message.replace(reference, "").replace(name if "/" in name else reference, "")
     if "no such host" in message:
-        return Fault.PASSING
-    return next((fault for fault, pattern in _FAULTS if pattern.search(message)), Fault.PASSING)
+        return PullFault.PASSING
+    return next((fault for fault, pattern in _FAULTS if pattern.search(message)), PullFault.PASSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def parse_mirror(url: str) -> Mirror:
     return Mirror(parts.netloc, prefix, parts.scheme == "http")
 
 
-def places(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
+def pull_references(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
     """The references to pull by, in this order: from the mirror, then from where the manifest says."""
     path = image.name.removeprefix(f"{image.registry}/")
     if image.registry == DOCKER_HUB and "/" not in image.name:
@@ -108,78 +113,78 @@ def places(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class PullSearch:
     """How far the search for one image has come: places still open, those tried in this round, and what they said."""
 
     open: tuple[str, ...]
     tried: tuple[str, ...] = ()
     round: int = 0
-    said: tuple[tuple[str, Fault, str], ...] = ()
+    said: tuple[tuple[str, PullFault, str], ...] = ()
     """The last refusal of each place: reference, fault, message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class PullFrom:
     """Ask this place."""
 
     reference: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PullPause:
     """Wait before the next round."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class PullFailed:
     """The image cannot be had: the fault that says most, and what each place said."""
 
-    fault: Fault
-    said: tuple[tuple[str, Fault, str], ...]
+    fault: PullFault
+    said: tuple[tuple[str, PullFault, str], ...]
 
 
-_OF_THE_IMAGE = frozenset({Fault.FULL, Fault.PLATFORM, Fault.UNFIT})
+_OF_THE_IMAGE = frozenset({PullFault.FULL, PullFault.PLATFORM, PullFault.UNFIT})
 """Faults that are the same wherever the image comes from, because its digest says what it is."""
 
 
-def refused(search: Search, reference: str, fault: Fault, message: str) -> Search:
+def record_refusal(search: PullSearch, reference: str, fault: PullFault, message: str) -> PullSearch:
     """A place did not give the image. Only what may pass is asked again."""
     said = (*(entry for entry in search.said if entry[0] != reference), (reference, fault, message))
     still = search.open
     if fault in _OF_THE_IMAGE:
         still = ()
-    elif fault is not Fault.PASSING:
+    elif fault is not PullFault.PASSING:
         still = tuple(place for place in search.open if place != reference)
     return replace(search, open=still, tried=(*search.tried, reference), said=said)
 
 
-def next_step(search: Search) -> Pull | Pause | GiveUp:
+def next_step(search: PullSearch) -> PullFrom | PullPause | PullFailed:
     """What to do now. After a Pause: :func:`next_round`."""
     for reference in search.open:
         if reference not in search.tried:
-            return Pull(reference)
+            return PullFrom(reference)
     if search.open and search.round < len(PAUSES_S):
-        return Pause(PAUSES_S[search.round])
-    return GiveUp(_worst(search.said), search.said)
+        return PullPause(PAUSES_S[search.round])
+    return PullFailed(_worst(search.said), search.said)
 
 
-def next_round(search: Search) -> Search:
+def next_round(search: PullSearch) -> PullSearch:
     """The places that are still open, once more."""
     return replace(search, tried=(), round=search.round + 1)
 
 
 _WEIGHT = (
-    Fault.FULL, Fault.PLATFORM, Fault.UNFIT, Fault.PASSING, Fault.SLOW, Fault.FORBIDDEN, Fault.DENIED, Fault.CORRUPT,
-    Fault.ABSENT,
+    PullFault.FULL, PullFault.PLATFORM, PullFault.UNFIT, PullFault.PASSING, PullFault.SLOW, PullFault.FORBIDDEN,
+    PullFault.DENIED, PullFault.CORRUPT, PullFault.ABSENT,
 )  # fmt: skip
 """What says most about the image comes first. A mirror's copy may be corrupt while the origin is only out of reach."""
 
 
-def _worst(said: Iterable[tuple[str, Fault, str]]) -> Fault:
+def _worst(said: Iterable[tuple[str, PullFault, str]]) -> PullFault:
     faults = {fault for _, fault, _ in said}
-    return next((fault for fault in _WEIGHT if fault in faults), Fault.ABSENT)
+    return next((fault for fault in _WEIGHT if fault in faults), PullFault.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,7 @@ def engine_platform(os: str, architecture: str) -> Platform:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PulledImage:
     """An image that the agent pulled. Images that it found on the engine are not its own, and are never removed."""
 
     reference: str
@@ -224,7 +229,7 @@ class Held:
         return self.local_name or self.reference
 
 
-def may_use(held: Iterable[Held], image_id: str, account: str, *, by_agent: bool) -> bool:
+def may_use(held: Iterable[PulledImage], image_id: str, account: str, *, by_agent: bool) -> bool:
     """Whether a pod of this account may be made of an image that the engine has, without asking its registry.
 
     `by_agent`: all the names that the engine has for it are of agents' pulls. Such an image that is not in `held` was
@@ -236,7 +241,7 @@ def may_use(held: Iterable[Held], image_id: str, account: str, *, by_agent: bool
     return any(not image.accounts or (account and account in image.accounts) for image in found)
 
 
-def accounts_after(before: Held | None, image_id: str, account: str, *, with_login: bool) -> tuple[str, ...]:
+def accounts_after(before: PulledImage | None, image_id: str, account: str, *, with_login: bool) -> tuple[str, ...]:
     """The accounts of an image after one more pull of its reference, the latest last."""
     if not with_login:
         return ()
@@ -244,9 +249,9 @@ def accounts_after(before: Held | None, image_id: str, account: str, *, with_log
     return (*(other for other in others if other != account), account)[-MAX_ACCOUNTS:]
 
 
-def evict(
-    held: Iterable[Held], in_use: frozenset[str], now_ms: int, most_bytes: int, *, all_idle: bool = False
-) -> tuple[Held, ...]:
+def images_to_evict(
+    held: Iterable[PulledImage], in_use: frozenset[str], now_ms: int, most_bytes: int, *, all_idle: bool = False
+) -> tuple[PulledImage, ...]:
     """Which images to remove so that at most `most_bytes` are left, the longest unused first.
 
     Never one in use (`in_use`: ids of images with containers), nor one that was asked for just now. `all_idle`: every
@@ -254,7 +259,7 @@ def evict(
     """
     images = sorted(held, key=lambda image: (image.last_used_ms, image.reference))
     over = sum(image.size_bytes for image in images) - most_bytes
-    going: list[Held] = []
+    going: list[PulledImage] = []
     for image in images:
         if over <= 0 and not all_idle:
             break
@@ -284,7 +289,7 @@ def has_room(pulled_bytes: int, most_bytes: int, disk: Disk | None) -> bool:
     return disk is None or disk.free_bytes >= min(disk.total_bytes * FLOOR_SHARE, FLOOR_BYTES)
 
 
-def to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -> tuple[ImageRef, ...]:
+def images_to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -> tuple[ImageRef, ...]:
     """Which images to begin with before their containers are due: each once, none twice, at most so many at a time."""
     busy = set(pulling)
     found: dict[str, ImageRef] = {}
@@ -292,3 +297,45 @@ def to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -
         if image.reference not in busy:
             found.setdefault(image.reference, image)
     return tuple(found.values())[: max(0, most - len(busy))]
+
+
+STALLED_MS: Final = 15_000
+"""A pull of which nothing has come for so long stands still."""
+_MIB: Final = 1 << 20
+
+
+def delay_cause(pulls: Sequence[PullProgress]) -> DriverError:
+    """What a pod waits for: the pulls are those of its images that are not here yet."""
+    stalled = [pull for pull in pulls if _stands_still(pull)]
+    if stalled:
+        return ImageUnavailable(_stalled_text(stalled[0]))
+    if pulls:
+        return ImageTooSlow(f"the start timeout is near, and {progress_text(pulls[0])}")
+    return DriverError("the host did not prepare the pod before its start timeout")
+
+
+def progress_text(pull: PullProgress) -> str:
+    """How far a pull is, for the tenant."""
+    if pull.tries == 0:
+        return f"the image {pull.reference} waits until other images are pulled"
+    so_far = f"{pull.tries} tries" if pull.tries > 1 else "no data yet"
+    if pull.total_bytes:
+        so_far = f"{size_text(pull.done_bytes)} of {size_text(pull.total_bytes)}"
+    trouble = f"; the last try failed: {pull.trouble}" if pull.trouble else ""
+    return f"the image {pull.reference} is being pulled: {so_far}{trouble}"
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in GiB, or in MiB below one."""
+    return f"{size_bytes / _GIB:.1f} GiB" if size_bytes >= _GIB else f"{size_bytes / _MIB:.1f} MiB"
+
+
+def _stands_still(pull: PullProgress) -> bool:
+    return pull.tries > 0 and (pull.idle_ms is None or pull.idle_ms >= STALLED_MS)
+
+
+def _stalled_text(pull: PullProgress) -> str:
+    silent = "its registry sent nothing" if pull.idle_ms is None else f"nothing came for {pull.idle_ms // 1000} s"
+    tries = f" in {pull.tries} tries" if pull.tries > 1 else ""
+    trouble = f" ({pull.trouble})" if pull.trouble else ""
+    return f"the image {pull.reference} could not be pulled before the start timeout: {silent}{tries}{trouble}"

@@ -10,18 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import SSH_KEYS, Handle, PodSpec
-from node_agent.drivers.docker import command_line
-from node_agent.drivers.docker import spec as make
-from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.container_files import ContainerFolders, check_links
+from node_agent.drivers.docker.container_paths import command_refusal, image_refusal
+from node_agent.drivers.docker.data_volumes import DockerVolumes
 from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.folders import DockerFolders
-from node_agent.drivers.docker.image_paths import why_refused
-from node_agent.drivers.docker.links import check_links
-from node_agent.drivers.docker.mount_checks import DockerChecks, hidden_paths
-from node_agent.drivers.docker.orphan_processes import end_lost
-from node_agent.drivers.docker.pod_network import DockerGround
-from node_agent.drivers.docker.runtimes import Runtime
+from node_agent.drivers.docker.engine_features import OciRuntime
+from node_agent.drivers.docker.mount_checks import MountChecker, hidden_path_options
+from node_agent.drivers.docker.orphan_processes import end_orphan_processes
+from node_agent.drivers.docker.pod_network import PodNetworks
 from node_agent.drivers.docker.snapshots import DockerSnapshots
+from node_agent.drivers.docker.spec import (
+    LABEL_ATTEMPT,
+    LABEL_START,
+    LABEL_TASK,
+    DeviceFiles,
+    PodContext,
+    amd_gpus,
+    container_arguments,
+    is_image_fault,
+    is_quota_fault,
+    is_resource_fault,
+    user_id,
+)
 from node_agent.drivers.port import (
     DriverError,
     EngineBusy,
@@ -34,7 +44,7 @@ from node_agent.drivers.port import (
     ResourcesUnavailable,
     Seed,
 )
-from node_agent.images.logins import MAX_LOGIN_BYTES, Access, parse_login
+from node_agent.images.logins import MAX_LOGIN_BYTES, ImageAccess, parse_login
 from node_agent.images.ports import Images
 from node_agent.telemetry.amd import device_files
 
@@ -43,30 +53,30 @@ HANDLE_VERSION = 2
 
 
 @dataclass(slots=True)
-class Able:
+class EngineFeatures:
     """What the engine was found able to do."""
 
     cdi: bool = False
     runc: bool = False
-    runtime: Runtime | None = None
+    runtime: OciRuntime | None = None
     """The runtime that the provider chose."""
     quota: bool = False
     """It limits the size of a container's own layer, as far as is known."""
 
 
-class DockerStarts:
+class ContainerStarter:
     """Starts containers of one engine."""
 
     def __init__(
         self,
         engine: Engine,
         images: Images,
-        ground: DockerGround,
-        data: DockerData,
+        ground: PodNetworks,
+        data: DockerVolumes,
         snapshots: DockerSnapshots,
-        folders: DockerFolders,
+        folders: ContainerFolders,
         files: PodFiles | None,
-        checks: DockerChecks,
+        checks: MountChecker,
     ) -> None:
         self._engine = engine
         self._images = images
@@ -76,7 +86,7 @@ class DockerStarts:
         self._folders = folders
         self._files = files
         self._checks = checks
-        self.able = Able()
+        self.able = EngineFeatures()
 
     async def make(self, spec: PodSpec, service: str, start: int, seed: Seed | None) -> Handle:
         """A new container for a service, started."""
@@ -94,15 +104,15 @@ class DockerStarts:
         else:
             image = await self._images.ensure(spec.container(service).service.image, await self.access(spec))
         config, says = await self._config(image), spec.container(service).service
-        trouble = why_refused(config)
+        trouble = image_refusal(config)
         if trouble is not None:
             raise ImageInvalid(f"the image of the service {service} is refused: {trouble}")
-        trouble = command_line.why_refused(says.entrypoint, says.command, says.working_dir, config)
+        trouble = command_refusal(says.entrypoint, says.command, says.working_dir, config)
         if trouble is not None:
             raise ImageCannotRun(f"the service {service} is refused: {trouble}")
         return image, config
 
-    async def access(self, spec: PodSpec) -> Access:
+    async def access(self, spec: PodSpec) -> ImageAccess:
         """For whom the pod's images are pulled, and with which login.
 
         The secret may be gone after a restart of the machine: what was pulled before needs the account only. Raises
@@ -110,14 +120,14 @@ class DockerStarts:
         """
         login = spec.registry_login
         if login is None or self._files is None:
-            return Access(spec.account)
+            return ImageAccess(spec.account)
         path = self._files.path(spec.lease, login.secret)
         try:
             data = await asyncio.to_thread(_read, path, MAX_LOGIN_BYTES + 1)
         except FileNotFoundError:
-            return Access(spec.account)
+            return ImageAccess(spec.account)
         try:
-            return Access(spec.account, parse_login(data, login.registry))
+            return ImageAccess(spec.account, parse_login(data, login.registry))
         except ValueError as error:
             raise ImageUnavailable(f'the secret "{login.secret}" cannot be used at {login.registry}: {error}') from None
 
@@ -127,7 +137,7 @@ class DockerStarts:
         if runtime is not None and not runtime.gpus and spec.container(service).gpu_uuids:
             raise ResourcesUnavailable(f"containers under the runtime {runtime.name!r} of this host can have no GPU")
         while True:
-            ground = make.Ground(
+            ground = PodContext(
                 network=await self._ground.ensure(spec),
                 files=self._paths(spec),
                 notices=self._files.notices(spec.lease) if self._files is not None and spec.may_be_told else None,
@@ -138,19 +148,19 @@ class DockerStarts:
                 amd=await _amd(spec, service),
                 quota=self.able.quota,
             )
-            arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
+            arguments = container_arguments(spec, service, start, image=image, ground=ground)
             # The engine keeps this for `docker stop`, whoever calls it.
             arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
             await self._checks.put_gate(arguments, config)
             api = self._engine.api
             host_config = api.create_host_config(**arguments.pop("host_config"))
-            host_config |= hidden_paths()
+            host_config |= hidden_path_options()
             try:
                 created = await self._engine.call(
                     functools.partial(api.create_container, **arguments, host_config=host_config)
                 )
             except DriverError as error:
-                if not self.able.quota or not make.is_quota_fault(str(error)):
+                if not self.able.quota or not is_quota_fault(str(error)):
                     raise _start_fault(error) from None
                 self.able.quota = False
             else:
@@ -164,14 +174,14 @@ class DockerStarts:
         `goes_on`: what :meth:`goes_on` says of it.
         """
         labels = found["Labels"]
-        if labels.get(make.LABEL_TASK) != str(spec.task) or labels.get(make.LABEL_ATTEMPT) != str(spec.attempt):
+        if labels.get(LABEL_TASK) != str(spec.task) or labels.get(LABEL_ATTEMPT) != str(spec.attempt):
             return None
         identity, state = str(found["Id"]), found.get("State")
-        made_for = int(labels.get(make.LABEL_START, 0))
+        made_for = int(labels.get(LABEL_START, 0))
         if goes_on is None and made_for < start:
             return None
         if state == "created" or goes_on:
-            if await asyncio.to_thread(end_lost, identity) and not goes_on:
+            if await asyncio.to_thread(end_orphan_processes, identity) and not goes_on:
                 return None  # Its program began without the engine's knowing: what it left may be half done.
             await self._ground.ensure(spec)
             await self._ground.rejoin(spec, identity)
@@ -212,7 +222,7 @@ class DockerStarts:
             raise
         except DriverError as error:
             fault = await self._fault(spec, error)
-            keeps = isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error))
+            keeps = isinstance(error, (EngineUnreachable, EngineBusy)) and not is_image_fault(str(error))
             if not keeps or isinstance(fault, (ImageCannotRun, ImageInvalid)):
                 with contextlib.suppress(DriverError):
                     await self._data.remove_container(identity)
@@ -223,7 +233,7 @@ class DockerStarts:
         """Why a container could not be started. A tenant that has filled its own disk is no fault of the host."""
         if isinstance(error, (ImageInvalid, ImageCannotRun)):
             return error
-        if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
+        if is_resource_fault(str(error)) and await self._data.is_full(spec):
             return ImageCannotRun(f"the lease's disk of {spec.disk_gib} GiB is full: {error}")
         return _start_fault(error)
 
@@ -238,7 +248,7 @@ class DockerStarts:
                 _, config = await self.image(spec, one.service.name)
                 user = str(config.get("User") or "") or None  # None: root
             for file in one.service.files:
-                readers.setdefault(file.name, set()).add(make.user_number(user))
+                readers.setdefault(file.name, set()).add(user_id(user))
         for name, users in readers.items():
             self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
 
@@ -261,19 +271,19 @@ def _read(path: Path, most: int) -> bytes:
 
 def _start_fault(error: DriverError) -> DriverError:
     message = str(error)
-    if make.is_resource_fault(message):
+    if is_resource_fault(message):
         return ResourcesUnavailable(message)
-    if make.is_image_fault(message):
+    if is_image_fault(message):
         return ImageCannotRun(message)
     return error
 
 
-async def _amd(spec: PodSpec, service: str) -> make.DeviceFiles:
+async def _amd(spec: PodSpec, service: str) -> DeviceFiles:
     """The device files of a container's AMD GPUs."""
-    wanted = make.amd_of(spec.container(service).gpu_uuids)
+    wanted = amd_gpus(spec.container(service).gpu_uuids)
     if not wanted:
-        return make.DeviceFiles()
+        return DeviceFiles()
     try:
-        return make.DeviceFiles(*await asyncio.to_thread(device_files, wanted))
+        return DeviceFiles(*await asyncio.to_thread(device_files, wanted))
     except (LookupError, OSError) as error:
         raise ResourcesUnavailable(f"an AMD GPU of this lease cannot be used: {error}") from None

@@ -23,8 +23,6 @@ DEFAULT_URL: Final = "unix:///var/run/docker.sock"
 
 
 class HijackedStream:
-    """The raw stream of a started program."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
@@ -114,7 +112,6 @@ class DockerHttp:
         return stream
 
     async def close(self) -> None:
-        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

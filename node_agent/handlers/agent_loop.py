@@ -48,13 +48,13 @@ class BoundReceipts:
         self._meter = meter
 
     async def newest(self, number: int) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         return await bound_to(self._loop, self._meter.newest)(number)
 
     async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         return await bound_to(self._loop, self._meter.find)(number, digest)
 
     async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         return await bound_to(self._loop, self._meter.countersign)(number, digest, given)

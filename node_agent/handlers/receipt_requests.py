@@ -16,18 +16,18 @@ from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
 
 
 class Receipts(Protocol):
-    """The part of :class:`node_agent.metering.meter.Meter` that tenants ask for."""
+    """The part of :class:`node_agent.metering.meter.UsageMeter` that tenants ask for."""
 
     async def newest(self, number: int) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         ...
 
     async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         ...
 
     async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """See :class:`node_agent.metering.meter.Meter`."""
+        """See :class:`node_agent.metering.meter.UsageMeter`."""
         ...
 
 

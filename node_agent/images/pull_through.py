@@ -1,7 +1,7 @@
-"""A registry on loopback through which the engine pulls: it gives out what the agent fetches and checks, and no more.
+"""A registry on loopback through which the engine pulls: it serves only what the agent fetches and checks.
 
-The engine is told a name at this registry instead of the tenant's, so it connects to nothing that a tenant chose.
-See docs/adr/0041-images-through-the-agent.md.
+The engine gets a name at this registry instead of the tenant's, so it connects to no address of a tenant's choice. See
+docs/adr/0041-images-through-the-agent.md.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from aiohttp import web
 
-from node_agent.images.decide import Fault, Held
-from node_agent.images.logins import NOBODY, Access, Claims, unproven
-from node_agent.images.manifests import Manifest
+from node_agent.images.logins import NOBODY, BlobClaims, ImageAccess, unproven
+from node_agent.images.manifests import ImageManifest
+from node_agent.images.policy import PulledImage, PullFault
 from node_agent.images.ports import PullRefused
-from node_agent.images.registry_client import RegistryClient, Source
+from node_agent.images.registry_client import ImageSource, RegistryClient
 
 MAX_MANIFESTS = 16
-"""So many manifests are fetched for one pull: those of an index that an engine looks at."""
+"""Most manifests that are fetched for one pull: those of an index that an engine examines."""
 _TOKEN_BYTES = 16
 _NAME = re.compile(rf"127\.0\.0\.1:\d+/gantry/[0-9a-f]{{{2 * _TOKEN_BYTES}}}@sha256:[0-9a-f]{{64}}", re.ASCII)
 
 
-def is_name(name: str) -> bool:
-    """Whether an engine has this name of an image from a pull through an agent."""
+def is_pull_through_name(name: str) -> bool:
+    """Return whether this is an engine's name of an image from a pull through an agent."""
     return _NAME.fullmatch(name) is not None
 
 
-class Offer:
+class OfferedImage:
     """One image at the registry on loopback, until it is withdrawn.
 
-    `fits`: asked with the size of an image in bytes, before the first layer of it is fetched. `lists`: told the digests
-    of an image's blobs before the engine is.
+    `fits`: called with the size of an image in bytes, before its first layer is fetched. `lists`: called with the
+    digests of an image's blobs before the engine gets them.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: ImageSource,
         address: str,
         digest: str,
         fits: Callable[[int], bool],
@@ -49,35 +49,33 @@ class Offer:
         self.token = secrets.token_hex(_TOKEN_BYTES)
         self.repository = f"{address}/gantry/{self.token}"
         self.name = f"{self.repository}@{digest}"
-        """What the engine pulls."""
+        """The name that the engine pulls."""
         self.requests = 0
-        """How often the engine asked for a part of it."""
         self.refused: PullRefused | None = None
-        """Why the image cannot be had, as soon as that is known."""
+        """The reason of a refusal, once known."""
         self.fetched: set[str] = set()
-        """The blobs that came from the image's registry and match their digests."""
+        """Blobs that were fetched from the image's registry and match their digests."""
         self._source = source
         self._fits = fits
         self._lists = lists
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[str, ImageManifest] = {}
         self._reachable = {digest}
         self._blobs: dict[str, int] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._lock = asyncio.Lock()
 
-    async def manifest(self, digest: str) -> Manifest:
-        """A manifest of the image. Raises PullRefused."""
+    async def manifest(self, digest: str) -> ImageManifest:
         async with self._lock:
             found = self._manifests.get(digest)
             if found is not None:
                 return found
             if digest not in self._reachable:
-                raise PullRefused("the engine asked for a manifest that is not of this image", Fault.UNFIT)
+                raise PullRefused("the engine asked for a manifest that is not of this image", PullFault.UNFIT)
             if len(self._manifests) >= MAX_MANIFESTS:
-                raise PullRefused(f"an index with more than {MAX_MANIFESTS} manifests to look at", Fault.UNFIT)
+                raise PullRefused(f"an index with more than {MAX_MANIFESTS} manifests to look at", PullFault.UNFIT)
             found = await self._source.manifest(digest)
             if not self._fits(found.size_bytes):
-                raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", Fault.FULL)
+                raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", PullFault.FULL)
             self._lists(dict(found.blobs))
             self._manifests[digest] = found
             self._reachable.update(found.manifests)
@@ -86,11 +84,11 @@ class Offer:
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """The blobs of the images whose manifests were given out."""
+        """Blobs of the images whose manifests were served."""
         return tuple(self._blobs)
 
-    def gave(self, image_id: str) -> bool:
-        """Whether the image with this id on the engine is one whose manifest was given out.
+    def has_served(self, image_id: str) -> bool:
+        """Return whether the image with this id on the engine is one whose manifest was served.
 
         The id is the digest of the configuration, or in engines with containerd's image store that of a manifest.
         """
@@ -98,14 +96,14 @@ class Offer:
         return image_id in given and bool(self._blobs)
 
     def size_of(self, digest: str) -> int:
-        """The size of a blob in bytes. Raises PullRefused where no manifest that was given out lists it."""
+        """Return the size of a blob in bytes. Raises PullRefused if no served manifest lists it."""
         try:
             return self._blobs[digest]
         except KeyError:
-            raise PullRefused("the engine asked for a blob that is not of this image", Fault.UNFIT) from None
+            raise PullRefused("the engine asked for a blob that is not of this image", PullFault.UNFIT) from None
 
     async def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
-        """The pieces of a blob. Raises PullRefused."""
+        """Yield the pieces of a blob. Raises PullRefused."""
         async with contextlib.aclosing(self._source.blob(digest, self.size_of(digest))) as pieces:
             async for piece in pieces:
                 yield piece
@@ -113,7 +111,7 @@ class Offer:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """For a request of the engine: counted, ended when the offer is, and the reason of a refusal kept."""
+        """Track a request of the engine: count it, cancel it at withdrawal, and record the reason of a refusal."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  (in a coroutine)
         self.requests += 1
@@ -129,7 +127,6 @@ class Offer:
             self._tasks.discard(task)
 
     def withdraw(self) -> None:
-        """End what is under way."""
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -139,14 +136,14 @@ class PullThrough:
 
     def __init__(self, client: RegistryClient) -> None:
         self._client = client
-        self._claims = Claims()
-        self._offers: dict[str, Offer] = {}
+        self._claims = BlobClaims()
+        self._offers: dict[str, OfferedImage] = {}
         self._runner: web.AppRunner | None = None
         self._address = ""
         self._opening = asyncio.Lock()
 
-    async def offer(self, reference: str, fits: Callable[[int], bool], access: Access = NOBODY) -> Offer:
-        """Have the image `name@digest` to be pulled by the engine, until :meth:`withdraw`.
+    async def offer(self, reference: str, fits: Callable[[int], bool], access: ImageAccess = NOBODY) -> OfferedImage:
+        """Offer the image `name@digest` to the engine, until :meth:`withdraw`.
 
         Its manifest is fetched at once. Raises PullRefused.
         """
@@ -158,29 +155,29 @@ class PullThrough:
             if access.login is not None:
                 self._claims.add(digests, access.account, name)
 
-        offer = Offer(source, self._address, digest, fits, claim)
+        offer = OfferedImage(source, self._address, digest, fits, claim)
         await offer.manifest(digest)
         self._offers[offer.token] = offer
         return offer
 
-    async def prove(self, offer: Offer, reference: str, access: Access, held: tuple[Held, ...]) -> None:
-        """Fetch the blobs that the engine had of other accounts' logins, when it has pulled the image.
+    async def prove(
+        self, offer: OfferedImage, reference: str, access: ImageAccess, pulled: tuple[PulledImage, ...]
+    ) -> None:
+        """After the engine's pull, fetch the blobs that it had from other accounts' logins.
 
-        `held`: the images of earlier pulls. Raises PullRefused where the image's registry does not give one of them.
+        `pulled`: the images of earlier pulls. Raises PullRefused if the image's registry does not deliver one of them.
         """
         name = reference.partition("@")[0]
-        for digest in unproven(offer.blobs, held, self._claims, access.account, name):
+        for digest in unproven(offer.blobs, pulled, self._claims, access.account, name):
             if digest not in offer.fetched:
                 async for _ in offer.blob(digest):
                     pass
 
-    def withdraw(self, offer: Offer) -> None:
-        """Give out nothing more of it."""
+    def withdraw(self, offer: OfferedImage) -> None:
         self._offers.pop(offer.token, None)
         offer.withdraw()
 
     async def close(self) -> None:
-        """End all pulls and the server."""
         for offer in tuple(self._offers.values()):
             self.withdraw(offer)
         if self._runner is not None:
@@ -239,7 +236,7 @@ class PullThrough:
         except PullRefused as error:
             if not response.prepared:
                 return _error(403, "DENIED", str(error))
-            # The engine takes a short body for a broken download; its next request is answered with the reason.
+            # The engine treats a short body as a broken download; its next request gets the reason.
             if request.transport is not None:
                 request.transport.abort()
         return response

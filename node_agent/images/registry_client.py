@@ -1,4 +1,4 @@
-"""Requests to registries: the address of each connection is checked when it is made, and each answer has limits."""
+"""HTTP client for registries: checks the address of each connection when it is made, and limits each response."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ import psutil
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from node_agent.images.decide import Fault
 from node_agent.images.logins import Login
-from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, ImageManifest, parse_manifest
+from node_agent.images.policy import PullFault
 from node_agent.images.ports import PullRefused
 from node_agent.images.registries import (
     RegistryRefusedError,
+    RegistryRules,
     Repository,
-    Rules,
     check_login,
     is_public,
     repository,
@@ -37,7 +37,7 @@ from node_agent.images.registries import (
 MAX_REDIRECTS = 5
 MAX_TOKEN_BYTES = 64 << 10
 MAX_RESUMES = 3
-"""How often the download of one blob is continued after its connection broke."""
+"""Most continuations of one blob's download after broken connections."""
 CHUNK_BYTES = 128 << 10
 _CHALLENGE = re.compile(r'\b(realm|service)="([^"\\]{0,2048})"', re.ASCII | re.IGNORECASE)
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}", re.ASCII)
@@ -47,12 +47,12 @@ _NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of time in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
+class RegistryLimits:
+    """Time limits in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
 
     connect_s: float = 10.0
     answer_s: float = 30.0
-    """For the resolution of the registry's name, the connection and the headers together."""
+    """For name resolution, connection and headers together."""
     stall_s: float = 30.0
     slowest: int = 32 << 10
     total_s: float = 7200.0
@@ -64,7 +64,10 @@ class _NotPublicError(OSError):
 
 
 class PublicResolver(AbstractResolver):
-    """Gives only the public addresses of a name. aiohttp connects to exactly these, so a later answer has no effect."""
+    """Resolves names to their public addresses only.
+
+    aiohttp connects to exactly these, so a later DNS answer has no effect.
+    """
 
     def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver
@@ -72,7 +75,7 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """See aiohttp. Raises OSError where the name has no public address.
+        """Implement aiohttp's resolver. Raises OSError if the name has no public address.
 
         A name that does not exist gives the same error: otherwise tenants could list the names of the host's network.
         """
@@ -89,7 +92,6 @@ class PublicResolver(AbstractResolver):
         return public
 
     async def close(self) -> None:
-        """See aiohttp."""
         await self._resolver.close()
 
 
@@ -101,12 +103,12 @@ def _may_connect(address: str) -> bool:
 
 
 def _own_addresses() -> frozenset[str]:
-    """The addresses of this machine: behind a public one may be a service that only the machine itself reaches."""
+    """Return the addresses of this machine: a public one may serve what only the machine itself can reach."""
     return frozenset(entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
 
 
 def _public_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket for a connection to a public address. The last check, whoever resolved the name."""
+    """Return a socket for a connection to a public address: the last check, independent of the resolver."""
     family, kind, protocol, _, where = address
     if not _may_connect(str(where[0])):
         raise _NotPublicError("not a public address")
@@ -114,31 +116,34 @@ def _public_socket(address: tuple[Any, ...]) -> socket.socket:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A response. `is_first`: no redirect led away from the server that was asked."""
+class RegistryResponse:
+    """A response. `is_first`: it is from the first server, without a redirect to another."""
 
     response: aiohttp.ClientResponse
     is_first: bool
 
 
 class RegistryClient:
-    """Fetches manifests and blobs. Used in one event loop. `resolver`: makes what resolves names."""
+    """Fetches manifests and blobs. Used in one event loop. `resolver`: creates the name resolver."""
 
     def __init__(
-        self, rules: Rules, *, resolver: Callable[[], AbstractResolver] | None = None, limits: Limits | None = None
+        self,
+        rules: RegistryRules,
+        *,
+        resolver: Callable[[], AbstractResolver] | None = None,
+        limits: RegistryLimits | None = None,
     ) -> None:
         self._rules = rules
         self._make_resolver = resolver or aiohttp.ThreadedResolver
-        self.limits = limits or Limits()
+        self.limits = limits or RegistryLimits()
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
-        """End all connections."""
         for session in self._sessions.values():
             await session.close()
 
-    def source(self, reference: str, login: Login | None = None) -> Source:
-        """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry.
+    def source(self, reference: str, login: Login | None = None) -> ImageSource:
+        """Return the source of this image. Raises PullRefused if the rules do not allow its registry.
 
         A login for another registry is not used.
         """
@@ -150,7 +155,7 @@ class RegistryClient:
                 check_login(where.registry)
         except RegistryRefusedError as error:
             raise forbidden(error) from None
-        return Source(self, where, self._rules.led_by(where.registry), login)
+        return ImageSource(self, where, self._rules.led_by(where.registry), login)
 
     def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
         # Two sessions, each with its own connections: a connection that was made without a check serves no other name.
@@ -174,10 +179,10 @@ class RegistryClient:
         return self._sessions[allowed]
 
     @contextlib.asynccontextmanager
-    async def get(self, rules: Rules, url: str, headers: dict[str, str]) -> AsyncIterator[Answer]:
+    async def get(self, rules: RegistryRules, url: str, headers: dict[str, str]) -> AsyncIterator[RegistryResponse]:
         """Send a GET request and follow redirects by these rules.
 
-        `Authorization` goes to the first server only, and a login only with the first request.
+        `Authorization` is sent to the first server only, and a login only with the first request.
         """
         first, is_first = rules.follow(url).endpoint, True
         for left in range(MAX_REDIRECTS, -1, -1):
@@ -193,7 +198,7 @@ class RegistryClient:
             try:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or location is None:
-                    yield Answer(response, is_first)
+                    yield RegistryResponse(response, is_first)
                     return
                 if not left:
                     raise RegistryRefusedError(f"the registry redirects more than {MAX_REDIRECTS} times")
@@ -202,13 +207,13 @@ class RegistryClient:
                 response.close()
 
 
-class Source:
-    """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made.
+class ImageSource:
+    """One image at one registry, for one pull, whose time limit begins with this object.
 
-    `rules`: for what the registry leads to. `login`: sent to this registry and the token server that it names.
+    `rules`: for redirects and realms. `login`: sent to this registry and the token server that it names.
     """
 
-    def __init__(self, client: RegistryClient, where: Repository, rules: Rules, login: Login | None) -> None:
+    def __init__(self, client: RegistryClient, where: Repository, rules: RegistryRules, login: Login | None) -> None:
         self._client = client
         self._where = where
         self._rules = rules
@@ -216,8 +221,7 @@ class Source:
         self._authorization: str | None = None
         self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
 
-    async def manifest(self, digest: str) -> Manifest:
-        """The manifest with this digest. Raises PullRefused."""
+    async def manifest(self, digest: str) -> ImageManifest:
         with _explained():
             async with self._get(f"manifests/{digest}", {"Accept": ACCEPTED}) as response:
                 if response.status != 200:
@@ -225,36 +229,36 @@ class Source:
                 kind = response.headers.get("Content-Type", "")
                 body = await self._small(response, MAX_MANIFEST_BYTES, "the manifest")
         if not _matches(hashlib.sha256(body), digest):
-            raise PullRefused("the manifest did not match its digest", Fault.CORRUPT)
+            raise PullRefused("the manifest did not match its digest", PullFault.CORRUPT)
         try:
             return parse_manifest(body, kind)
         except ValueError as error:
-            raise PullRefused(str(error), Fault.UNFIT) from None
+            raise PullRefused(str(error), PullFault.UNFIT) from None
 
     async def blob(self, digest: str, size: int) -> AsyncGenerator[bytes, None]:
-        """The bytes of a blob, in pieces. The last piece comes only when all of them match the digest.
+        """Yield the bytes of a blob in pieces. The last piece follows only after all of them match the digest.
 
-        A broken connection is made again and the rest asked for. Raises PullRefused.
+        After a broken connection the download is continued. Raises PullRefused.
         """
-        seen, held, count, tries = hashlib.sha256(), b"", 0, 0
+        hasher, pending, count, tries = hashlib.sha256(), b"", 0, 0
         while count < size:
             before, tries = count, tries + 1
             try:
                 async with contextlib.aclosing(self._from(digest, count, size)) as pieces:
                     async for piece in pieces:
-                        if held:
-                            yield held
-                        seen.update(piece)
-                        held, count = piece, count + len(piece)
+                        if pending:
+                            yield pending
+                        hasher.update(piece)
+                        pending, count = piece, count + len(piece)
                 if count < size:
-                    raise PullRefused(f"a blob ended after {count} of {size} bytes", Fault.PASSING)  # noqa: TRY301
+                    raise PullRefused(f"a blob ended after {count} of {size} bytes", PullFault.PASSING)  # noqa: TRY301
             except PullRefused as error:
-                # What may pass is asked again as long as each try brings something.
-                if error.fault is not Fault.PASSING or tries > MAX_RESUMES or count == before:
+                # Temporary faults are retried as long as each attempt makes progress.
+                if error.fault is not PullFault.PASSING or tries > MAX_RESUMES or count == before:
                     raise
-        if not _matches(seen, digest):
-            raise PullRefused("a blob did not match its digest", Fault.CORRUPT)
-        yield held
+        if not _matches(hasher, digest):
+            raise PullRefused("a blob did not match its digest", PullFault.CORRUPT)
+        yield pending
 
     async def _from(self, digest: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
         headers = {"Range": f"bytes={start}-"} if start else {}
@@ -263,23 +267,23 @@ class Source:
                 if response.status not in (200, 206):
                     raise _status(response.status, "a blob")
                 if (response.status == 206) != bool(start):
-                    raise PullRefused("the registry cannot continue a download that was interrupted", Fault.ABSENT)
+                    raise PullRefused("the registry cannot continue a download that was interrupted", PullFault.ABSENT)
                 if start and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-                    raise PullRefused("the registry continues a download at another place", Fault.CORRUPT)
+                    raise PullRefused("the registry continues a download at another place", PullFault.CORRUPT)
                 async for piece in self._pieces(response):
                     start += len(piece)
                     if start > size:
-                        raise PullRefused(f"a blob has more than the {size} bytes of its manifest", Fault.CORRUPT)
+                        raise PullRefused(f"a blob has more than the {size} bytes of its manifest", PullFault.CORRUPT)
                     yield piece
 
     async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        """The body, as long as it comes at the least speed. Time that the reader takes is not counted."""
+        """Yield the body while it arrives at the minimum rate. Time that the reader takes is not counted."""
         limits, loop = self._client.limits, asyncio.get_running_loop()
         waited, came = 0.0, 0
         while True:
             begun = loop.time()
             if begun >= self._deadline_s:
-                raise PullRefused(f"the pull took longer than {limits.total_s:g} s", Fault.SLOW)
+                raise PullRefused(f"the pull took longer than {limits.total_s:g} s", PullFault.SLOW)
             try:
                 async with asyncio.timeout(limits.stall_s):
                     piece = await response.content.read(CHUNK_BYTES)
@@ -299,7 +303,7 @@ class Source:
         async for piece in self._pieces(response):
             body += piece
             if len(body) > most:
-                raise PullRefused(f"{what} has more than {most} bytes", Fault.UNFIT)
+                raise PullRefused(f"{what} has more than {most} bytes", PullFault.UNFIT)
         return bytes(body)
 
     @contextlib.asynccontextmanager
@@ -318,7 +322,7 @@ class Source:
         return headers if self._authorization is None else {**headers, "Authorization": self._authorization}
 
     async def _authorize(self, challenges: list[str]) -> str:
-        """What the registry wants as Authorization: a token of the server that it names, or the login itself."""
+        """Return the Authorization header for the registry: a token of the server that it names, or the login."""
         kinds = set()
         for challenge in challenges:
             kind, _, rest = challenge.strip().partition(" ")
@@ -327,13 +331,13 @@ class Source:
                 return await self._token(values)
             kinds.add(kind.lower())
         if self._login is None:
-            raise PullRefused("the registry denies access without a password (401)", Fault.DENIED)
+            raise PullRefused("the registry denies access without a password (401)", PullFault.DENIED)
         if "basic" not in kinds:
-            raise PullRefused("the registry takes neither a password nor a token (401)", Fault.DENIED)
+            raise PullRefused("the registry takes neither a password nor a token (401)", PullFault.DENIED)
         return self._login.header
 
     async def _token(self, values: dict[str, str]) -> str:
-        """A token of the server that the registry names, for reading this image and nothing else."""
+        """Return a token of the server that the registry names, for reading this image only."""
         query = {"scope": f"repository:{self._where.path}:pull"}
         if "service" in values:
             query["service"] = values["service"]
@@ -357,37 +361,37 @@ def _token_in(body: bytes) -> str:
     found = document if isinstance(document, dict) else {}
     token = found.get("token") or found.get("access_token")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise PullRefused("the token server of the registry gave no token", Fault.DENIED)
+        raise PullRefused("the token server of the registry gave no token", PullFault.DENIED)
     return token
 
 
-def _matches(seen: Any, digest: str) -> bool:
-    return f"sha256:{seen.hexdigest()}" == digest
+def _matches(hasher: Any, digest: str) -> bool:
+    return f"sha256:{hasher.hexdigest()}" == digest
 
 
 def forbidden(error: RegistryRefusedError) -> PullRefused:
-    """The refusal of a place that the rules do not allow, in words for the tenant."""
-    return PullRefused(str(error), Fault.FORBIDDEN)
+    """Translate a refusal by the rules for the tenant."""
+    return PullRefused(str(error), PullFault.FORBIDDEN)
 
 
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
-    """Turn what goes wrong with a request into PullRefused. Its text names no address that a name resolved to."""
+    """Translate errors of a request to PullRefused. Its text names no resolved address."""
     try:
         yield
     except RegistryRefusedError as error:
         raise forbidden(error) from None
     except TimeoutError:
-        raise PullRefused("the registry does not answer in time", Fault.PASSING) from None
+        raise PullRefused("the registry does not answer in time", PullFault.PASSING) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         if _is_refused(error):
             name = f"{error.host} has" if isinstance(error, aiohttp.ClientConnectorError) else "the registry has"
-            raise PullRefused(f"{name} no public address", Fault.FORBIDDEN) from None
-        raise PullRefused(f"the registry cannot be reached ({_said(error)})", Fault.PASSING) from None
+            raise PullRefused(f"{name} no public address", PullFault.FORBIDDEN) from None
+        raise PullRefused(f"the registry cannot be reached ({_said(error)})", PullFault.PASSING) from None
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether the rules are behind an error of aiohttp, which wraps what its resolver and its sockets raise."""
+    """Return whether the rules caused an error of aiohttp, which wraps errors of its resolver and its sockets."""
     for _ in range(8):
         if error is None:
             return False
@@ -398,7 +402,7 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """The kind of an error without addresses, because a tenant reads it."""
+    """Return the kind of an error without addresses, because a tenant reads it."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate is not valid"
     cause = getattr(error, "os_error", None) or error
@@ -410,16 +414,16 @@ def _said(error: Exception) -> str:
 
 def _status(status: int, what: str) -> PullRefused:
     if status in (401, 403):
-        return PullRefused(f"the registry denies {what} ({status})", Fault.DENIED)
+        return PullRefused(f"the registry denies {what} ({status})", PullFault.DENIED)
     if status in (404, 410):
-        return PullRefused(f"the registry does not have {what} ({status})", Fault.ABSENT)
+        return PullRefused(f"the registry does not have {what} ({status})", PullFault.ABSENT)
     if status in _PASSING or status >= 500:
-        return PullRefused(f"the registry answers {status} for {what}", Fault.PASSING)
-    return PullRefused(f"the registry answers {status} for {what}", Fault.UNFIT)
+        return PullRefused(f"the registry answers {status} for {what}", PullFault.PASSING)
+    return PullRefused(f"the registry answers {status} for {what}", PullFault.UNFIT)
 
 
-def _too_slow(came: int, limits: Limits) -> PullRefused:
+def _too_slow(came: int, limits: RegistryLimits) -> PullRefused:
     return PullRefused(
         f"the registry sent {came} bytes in {limits.stall_s:g} s, less than {limits.slowest} bytes a second",
-        Fault.PASSING,
+        PullFault.PASSING,
     )

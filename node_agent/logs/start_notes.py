@@ -8,7 +8,7 @@ from typing import Final
 
 from node_agent.core.states import Phase, Pod
 from node_agent.drivers.port import Driver
-from node_agent.images.late import progress_text
+from node_agent.images.policy import progress_text
 from node_agent.runtime.periodic import every
 
 PROGRESS_S: Final = 5.0

@@ -1,4 +1,4 @@
-"""The gauge of a :class:`node_agent.drivers.fake.driver.FakeEngine`. Each reading adds the same to every counter."""
+"""Usage of containers of a :class:`node_agent.drivers.fake.driver.FakeEngine`: each reading adds a constant amount."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from node_agent.drivers.fake.driver import FakeEngine
-from node_agent.metering.core import Run
+from node_agent.metering.usage import ContainerRun
 
 CPU_US = 10_000
 MEMORY_BYTES = 1 << 20
 NETWORK_BYTES = 1_000
 
 
-class FakeGauge:
-    """A host's view of a fake engine."""
-
+class FakeUsageSource:
     def __init__(self, engine: FakeEngine, host: str) -> None:
         self._engine = engine
         self._host = host
         self._read: Counter[str] = Counter()
 
-    async def read(self, leases: Collection[int]) -> Mapping[int, tuple[Run, ...]]:
-        """See :class:`node_agent.metering.ports.Gauge`."""
+    async def read(self, leases: Collection[int]) -> Mapping[int, tuple[ContainerRun, ...]]:
         return {lease: runs for lease in leases if (runs := self._runs(lease))}
 
     async def close(self) -> None:
-        """See :class:`node_agent.metering.ports.Gauge`."""
+        """Do nothing."""
 
-    def _runs(self, lease: int) -> tuple[Run, ...]:
+    def _runs(self, lease: int) -> tuple[ContainerRun, ...]:
         runs = []
         for one in self._engine.of(self._host, lease):
             if one.ending is None:
@@ -36,7 +33,7 @@ class FakeGauge:
                 self._read[name] += 1
                 times = self._read[name]
                 runs.append(
-                    Run(
+                    ContainerRun(
                         name=name,
                         age_ms=times,
                         cpu_us=CPU_US * times,

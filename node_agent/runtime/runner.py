@@ -18,7 +18,7 @@ from node_agent.core.preemption_notice import notice
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
-from node_agent.drivers.port import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
+from node_agent.drivers.port import CollectedResult, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.logs.collector import PodLogs
 from node_agent.runtime.background import done_unless
 from node_agent.runtime.state_dir import StateDir
@@ -224,7 +224,7 @@ class CommandRunner:
 
     async def _explain(self, command: cmd.ExplainLateStart) -> None:
         number = command.number
-        why = self._driver.why_late(command.spec)
+        why = self._driver.explain_delay(command.spec)
         log.warning("lease %d: its pod has not started in time: %s", number, why)
         if self._driver.progress(command.spec) and (given_up := self._given_up.get(number)) is not None:
             # Nothing of the pod is made before its images are here. The pull itself goes on for whoever needs it next.
@@ -311,7 +311,7 @@ class CommandRunner:
 
     async def _tell(self, command: cmd.TellPod) -> None:
         try:
-            await self._driver.tell(command.number, None if command.ends_ms is None else notice(command.ends_ms))
+            await self._driver.set_notice(command.number, None if command.ends_ms is None else notice(command.ends_ms))
         except (DriverError, OSError) as error:  # what follows does not wait for it
             log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 
@@ -342,7 +342,7 @@ class CommandRunner:
     async def _collect(self, command: cmd.CollectResult) -> None:
         number = command.number
         try:
-            collected = Collected(b"")
+            collected = CollectedResult(b"")
             if command.handle is not None:
                 collected = await self._driver.collect(command.handle, command.result)
             collected = sealed(collected, command.result)
@@ -439,7 +439,7 @@ def _pause_s(attempt: int) -> float:
     return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
 
 
-def sealed(collected: Collected, result: ResultSpec) -> Collected:
+def sealed(collected: CollectedResult, result: ResultSpec) -> CollectedResult:
     """The result as it is kept: in a box that only the tenant opens, where the manifest names a key."""
     if result.seal_to is None:
         return collected
@@ -447,4 +447,4 @@ def sealed(collected: Collected, result: ResultSpec) -> Collected:
         return replace(collected, data=seal(result.seal_to, collected.data))
     except BadKey as error:
         # In the clear it must not be kept, and the container is over.
-        return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")
+        return CollectedResult(b"", f"the result is not kept, since it cannot be sealed: {error}")

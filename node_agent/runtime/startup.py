@@ -17,24 +17,21 @@ from typing import Any
 
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.chain.registration import registration_call
-from node_agent.drivers.docker.access import DockerAccess
-from node_agent.drivers.docker.cdi import offers_all
+from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.docker.orphan_programs import end_orphans
-from node_agent.drivers.docker.sandbox_trial import is_sandboxed
+from node_agent.drivers.docker.engine_features import is_sandboxed, offers_cdi_devices
 from node_agent.handlers.agent_loop import BoundReceipts
 from node_agent.handlers.receipt_requests import ReceiptAnswers
-from node_agent.images.book import ImageBook
-from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.registries import Endpoint, Rules, parse_allowed
+from node_agent.images.policy import Mirror, parse_mirror
+from node_agent.images.registries import Endpoint, RegistryRules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
-from node_agent.metering.docker import DockerGauge
-from node_agent.metering.gpus import GpuGauges
-from node_agent.metering.meter import Meter, machine_moment
+from node_agent.metering.docker import DockerUsageSource
+from node_agent.metering.gpus import MachineGpuSource
+from node_agent.metering.meter import UsageMeter, steady_time
 from node_agent.runtime import heap_trim
 from node_agent.runtime.journal import Journal
 from node_agent.runtime.loop_thread import LoopThread
@@ -43,10 +40,11 @@ from node_agent.runtime.service import Agent
 from node_agent.runtime.state_dir import HOST_KEY, StateDir
 from node_agent.runtime.status_file import Beacon
 from node_agent.telemetry import hardware as hw
-from node_agent.telemetry.network_probe import Prober
+from node_agent.telemetry.hardware import current_boot_id
+from node_agent.telemetry.network_probe import NetworkProber
+from node_agent.telemetry.ports import FoundDevice
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
-from node_agent.telemetry.source import Found
-from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
+from node_agent.telemetry.watch import FAULTS, DeviceMonitor
 from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
@@ -131,7 +129,7 @@ async def run_agent(settings: Settings) -> None:
             return
         images = ImageStore(
             DockerImages(settings.docker_host, RegistryClient(rules_of(settings))),
-            ImageBook(settings.state / "images.json"),
+            ImageInventory(settings.state / "images.json"),
             mirror=mirror_of(settings),
             quota_bytes=hardware.image_gib << 30,
             now_ms=unix_ms,
@@ -156,15 +154,19 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(lambda: link.run(transport.close()))
         pods = DockerAccess(settings.docker_host, key.address)
         stack.push_async_callback(lambda: link.run(pods.close()))
-        await end_orphans(settings.docker_host, key.address)
-        watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
+        await end_orphan_programs(settings.docker_host, key.address)
+        watch = DeviceMonitor(
+            hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=current_boot_id()
+        )
         journal = Journal(state.store)
-        gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
-        stack.push_async_callback(gauge.close)
+        usage_source, gpus = DockerUsageSource(settings.docker_host, key.address, now_ms=unix_ms), MachineGpuSource()
+        stack.push_async_callback(usage_source.close)
         stack.callback(gpus.close)
-        meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
+        meter = UsageMeter(
+            GantryChain(chain), state.store, key, genesis, usage_source, gpus, now_ms=unix_ms, moment=steady_time
+        )
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
-        prober = Prober(open_way, settings.gateways, now_ms=unix_ms)
+        prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = Agent(
             chain,
             driver,
@@ -224,10 +226,12 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
     return not stop.is_set()
 
 
-def _facts(agent: Agent, lock: MachineLock, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
+def _facts(
+    agent: Agent, lock: MachineLock, watch: DeviceMonitor, prober: NetworkProber, by_gateways: ByGateways
+) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
-        devices = {str(index): why for index, why in watch.troubles().items()}
+        devices = {str(index): why for index, why in watch.problems().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
@@ -284,13 +288,13 @@ def mirror_of(settings: Settings) -> Mirror | None:
         raise OurError(f"{error}.", "Correct --registry-mirror.") from None
 
 
-def rules_of(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> RegistryRules:
     """Where images may be pulled from: public registries, those that the operator allows, and the mirror."""
     allowed = set(settings.allow_registries)
     mirror = mirror_of(settings)
     if mirror is not None:
         allowed.add(parse_allowed(f"{'http' if mirror.plain else 'https'}://{mirror.host}"))
-    return Rules(frozenset(allowed))
+    return RegistryRules(frozenset(allowed))
 
 
 def key_of(settings: Settings) -> Ed25519Signer:
@@ -363,12 +367,12 @@ def probe_hardware(settings: Settings, *, sandboxed: bool | None = None) -> hw.H
     if sandboxed is None:
         sandboxed = is_sandboxed(settings.docker_host, settings.runtime)
     nvidia = [device.uuid for device in hardware.devices if device.uuid is not None and device.vendor == "Nvidia"]
-    cdi = offers_all(settings.docker_host, nvidia)
+    cdi = offers_cdi_devices(settings.docker_host, nvidia)
     capabilities = replace(hardware.capabilities, shares=settings.share_gpus, cdi=cdi, sandboxed=sandboxed)
     return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
 
-def find_devices(settings: Settings) -> tuple[Found, ...]:
+def find_devices(settings: Settings) -> tuple[FoundDevice, ...]:
     """All GPUs of this machine, or those of the profile that stands for them."""
     return found_devices() if settings.simulate is None else simulated(hw.load_profile(settings.simulate))
 

@@ -1,4 +1,4 @@
-"""What this machine has: values, and how they are kept in a file."""
+"""Hardware of a host: values, simulated profiles, and the stored copy of what was registered."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16
 MAX_MODEL_BYTES = 64
@@ -20,8 +21,8 @@ DOCKER_ONLY = Capabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """One GPU, or a slice of one. `uuid` is None exactly where it is simulated.
+class HostDevice:
+    """One GPU, or a slice of one. `uuid` is None exactly if it is simulated.
 
     `mig`: it is a slice; `parent`: the UUID of the GPU that it is a slice of.
     """
@@ -35,31 +36,29 @@ class Device:
 
     @property
     def simulated(self) -> bool:
-        """True for a device from a profile."""
         return self.uuid is None
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a host offers, what its owner keeps already taken off. The chain's `HardwareSpec`."""
+    """What a host offers, without what its owner reserves. The chain's `HardwareSpec`."""
 
     cpu_milli: int
     memory_mib: int
     disk_gib: int
-    devices: tuple[Device, ...]
+    devices: tuple[HostDevice, ...]
     tier: Tier = Tier.CONSUMER
     capabilities: Capabilities = DOCKER_ONLY
     image_gib: int = 200
-    """What of the disk is for images; not part of `disk_gib`, and not on the chain."""
+    """Disk space for images; not part of `disk_gib`, and not on the chain."""
 
 
 def profile_names() -> list[str]:
-    """The profiles that come with the agent."""
     return sorted(path.stem for path in PROFILES.glob("*.json"))
 
 
-def load_profile(name_or_path: str) -> tuple[Device, ...]:
-    """Simulated devices from a profile: one that comes with the agent by name, or a JSON file. Always simulated."""
+def load_profile(name_or_path: str) -> tuple[HostDevice, ...]:
+    """Load simulated devices from an included profile by name, or from a JSON file."""
     path = PROFILES / f"{name_or_path}.json"
     if "/" in name_or_path or name_or_path.endswith(".json") or not path.exists():
         path = Path(name_or_path)
@@ -85,7 +84,7 @@ def load_profile(name_or_path: str) -> tuple[Device, ...]:
     return devices
 
 
-def _simulated(entry: Any, index: int) -> Device:
+def _simulated(entry: Any, index: int) -> HostDevice:
     vendor, model, vram_mib = entry["vendor"], entry["model"], entry["vram_mib"]
     if vendor not in VENDORS:
         raise ValueError(f"device {index}: vendor {vendor!r} is none of {', '.join(VENDORS)}")
@@ -93,11 +92,11 @@ def _simulated(entry: Any, index: int) -> Device:
         raise ValueError(f"device {index}: model must be text of 1 to {MAX_MODEL_BYTES} bytes")
     if isinstance(vram_mib, bool) or not isinstance(vram_mib, int) or not 0 < vram_mib < 2**32:
         raise ValueError(f"device {index}: vram_mib must be a whole number above 0")
-    return Device(vendor, model, vram_mib, None)
+    return HostDevice(vendor, model, vram_mib, None)
 
 
 def save(path: Path, hardware: Hardware) -> None:
-    """Keep what was registered: the order of the devices is the chain's numbering."""
+    """Store what was registered: the order of the devices is the chain's numbering."""
     document = {
         "cpu_milli": hardware.cpu_milli,
         "memory_mib": hardware.memory_mib,
@@ -113,11 +112,10 @@ def save(path: Path, hardware: Hardware) -> None:
 
 
 def load(path: Path) -> Hardware | None:
-    """What was kept; None where nothing was."""
     try:
         document = json.loads(path.read_text())
         devices = tuple(
-            Device(
+            HostDevice(
                 entry["vendor"],
                 entry["model"],
                 entry["vram_mib"],
@@ -132,9 +130,9 @@ def load(path: Path) -> Hardware | None:
             document["memory_mib"],
             document["disk_gib"],
             devices,
-            # A folder of the first release has neither; its host is registered already.
+            # Files of the first release have neither.
             Tier(document.get("tier", Tier.CONSUMER)),
-            # Nor did earlier ones know of shares.
+            # Files of earlier releases lack `shares`.
             Capabilities.decode(DOCKER_ONLY.encode() | document.get("capabilities", {})),
             int(document.get("image_gib", 200)),
         )
@@ -142,3 +140,11 @@ def load(path: Path) -> Hardware | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OurError(f"{path} cannot be read: {error}.", "Register this host again, or restore the file.") from None
+
+
+def current_boot_id() -> str:
+    """Return an id of the time since the machine's start; empty if the kernel has none."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

@@ -16,9 +16,8 @@ from table import MIB, Figure
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 from offchain.devnet.processes import read_record
 from offchain.schema.manifest.types import ImageRef, ResultSpec, ServiceSpec
 
@@ -75,7 +74,7 @@ async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure
     name, _, digest = image.partition("@")
     store = ImageStore(
         DockerImages(url),
-        ImageBook(folder / "images.json"),
+        ImageInventory(folder / "images.json"),
         mirror=None,
         quota_bytes=1 << 40,
         now_ms=lambda: time.time_ns() // 1_000_000,

@@ -10,8 +10,7 @@ import driver_cases as case
 
 from node_agent.checkpoints.manager import Checkpoints
 from node_agent.core.values import PodSpec
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.drivers.fake.folders import packed
+from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, packed
 from node_agent.handlers.checkpoint_requests import CheckpointAnswers, check_asker
 from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir

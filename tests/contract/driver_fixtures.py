@@ -8,9 +8,8 @@ import driver_cases
 import pytest
 
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +33,9 @@ def shell_image(docker_api):
 async def image_store(folder, url=None):
     """The images of the engine under test."""
     engine = DockerImages(url or os.environ["GANTRY_DOCKER_HOST"])
-    store = ImageStore(engine, ImageBook(folder / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=lambda: 1)
+    store = ImageStore(
+        engine, ImageInventory(folder / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=lambda: 1
+    )
     try:
         yield store
     finally:

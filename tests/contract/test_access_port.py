@@ -1,4 +1,4 @@
-"""The way into pods: one suite for the fake and for containers of a real Docker engine."""
+"""Access to pods: one suite for the fake and for containers of a real Docker engine."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,7 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.drivers.access_port import AccessRefused, PathHidden
-from node_agent.drivers.docker.access import DockerAccess
-from node_agent.drivers.docker.orphan_programs import end_orphans, end_process
+from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs, end_process
 from node_agent.drivers.port import PodGone
 from offchain.schema.manifest.types import TmpfsMount, VolumeMount
 
@@ -243,8 +242,8 @@ async def test_a_lost_program_is_found_and_ended(real):
     assert (await program.read()).data == b"started\n"
     await program._stream.close()  # as when the agent is killed
     url = os.environ["GANTRY_DOCKER_HOST"]
-    assert await end_orphans(url, driver_cases.HOST) == 1
-    assert await end_orphans(url, driver_cases.HOST) == 0
+    assert await end_orphan_programs(url, driver_cases.HOST) == 1
+    assert await end_orphan_programs(url, driver_cases.HOST) == 0
 
 
 @pytest.mark.docker

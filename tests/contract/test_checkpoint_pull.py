@@ -10,7 +10,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import Lease, LeaseStatus, TaskKind
-from node_agent.drivers.fake.folders import packed
+from node_agent.drivers.fake.driver import packed
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import (
     EndReasonHostLost,

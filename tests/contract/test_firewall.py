@@ -1,4 +1,4 @@
-"""The rules that isolate pods, in a network namespace: restored whatever was changed, removed with the last pod."""
+"""The rules that isolate pods, in a network namespace: restored after any change, removed with the last pod."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.docker.spec import bridges_of
+from node_agent.drivers.docker.spec import bridge_prefix
 from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
 from node_agent.runtime.delivered_files import secrets_folder
 
@@ -184,11 +184,11 @@ def test_the_rules_come_before_dockers_own(machine):
 
 SWITCH = """
 import asyncio, sys
-from node_agent.drivers.docker.pod_network import DockerGround
+from node_agent.drivers.docker.pod_network import PodNetworks
 from node_agent.drivers.firewall import DriverError
-ground = DockerGround(None, "5Host", None, network=True)
+networks = PodNetworks(None, "5Host", None, network=True)
 try:
-    asyncio.run(ground.guard())
+    asyncio.run(networks.guard())
 except DriverError:
     print("refused")
 """
@@ -196,7 +196,7 @@ except DriverError:
 
 def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
     """Here `iptables-restore` fails; a bridge of another agent is not touched."""
-    mine = f"{bridges_of('5Host')}0001"
+    mine = f"{bridge_prefix('5Host')}0001"
     for name in (mine, OTHERS):
         machine.bridge(name)
         machine.run("ip", "link", "set", name, "up")

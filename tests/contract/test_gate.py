@@ -15,10 +15,10 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.drivers import kernel_mounts
 from node_agent.drivers.access_port import AccessRefused
-from node_agent.drivers.docker import start
+from node_agent.drivers.docker import container_start
 from node_agent.drivers.docker.access import DockerAccess
-from node_agent.drivers.docker.command_line import BEFORE
-from node_agent.drivers.docker.mount_checks import DockerChecks
+from node_agent.drivers.docker.container_paths import GATE_WORDS
+from node_agent.drivers.docker.mount_checks import MountChecker
 from node_agent.drivers.port import EngineUnreachable, ImageCannotRun, ImageInvalid
 from offchain.schema.manifest.types import HealthCheck, VolumeMount
 
@@ -63,8 +63,8 @@ def another_container(monkeypatch, docker_api):  # noqa: F811
             (fake / "null").symlink_to("/proc/keys")
             return found
 
-        checked = start.check_links
-        monkeypatch.setattr(start, "check_links", check)
+        checked = container_start.check_links
+        monkeypatch.setattr(container_start, "check_links", check)
 
     return will_link
 
@@ -151,7 +151,7 @@ async def waiting(driver, shell_image, monkeypatch):  # noqa: F811
         raise EngineUnreachable(f"the agent was ended after the start of {identity}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DockerChecks, "let_through", end)
+        patch.setattr(MountChecker, "let_through", end)
         with pytest.raises(EngineUnreachable):
             await driver.start(spec, "main", 1)
     return spec
@@ -190,7 +190,7 @@ async def test_a_container_that_waits_with_a_mount_gone_astray_is_removed(
         raise EngineUnreachable(f"the agent was ended after the start of {identity}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DockerChecks, "let_through", end)
+        patch.setattr(MountChecker, "let_through", end)
         with pytest.raises(EngineUnreachable):
             await driver.start(spec, "main", 1)
     assert len(containers(docker_api, spec)) == 1
@@ -225,7 +225,7 @@ async def test_a_program_that_is_restarted_waits_again(driver, docker_api, shell
     driver._checks.let_through = seen
     handle = await driver.start(spec, "main", 2, first.mark)
     assert (await case.ended(driver, handle)).exit_code == 7
-    assert [words[: len(BEFORE)] for words in checked] == [list(BEFORE)]
+    assert [words[: len(GATE_WORDS)] for words in checked] == [list(GATE_WORDS)]
 
 
 async def test_a_snapshot_holds_the_tenants_command_and_no_gate(driver, docker_api, shell_image):  # noqa: F811

@@ -1,4 +1,4 @@
-"""How the agent fetches images: what a hostile registry cannot make it do, and what the engine gets through it."""
+"""The registry client: hostile registries, and the images that the engine gets through the agent."""
 
 import asyncio
 import logging
@@ -15,16 +15,22 @@ import pytest
 from aiohttp import web
 from hostile_registry import ScriptedResolver, digest_of, internal_service, scripted_registry
 
-from node_agent.images.decide import Fault
 from node_agent.images.logins import Login
 from node_agent.images.manifests import MAX_MANIFEST_BYTES
+from node_agent.images.policy import PullFault
 from node_agent.images.ports import PullRefused
 from node_agent.images.pull_through import PullThrough
-from node_agent.images.registries import Endpoint, Repository, Rules
-from node_agent.images.registry_client import MAX_REDIRECTS, MAX_TOKEN_BYTES, Limits, RegistryClient, Source
+from node_agent.images.registries import Endpoint, RegistryRules, Repository
+from node_agent.images.registry_client import (
+    MAX_REDIRECTS,
+    MAX_TOKEN_BYTES,
+    ImageSource,
+    RegistryClient,
+    RegistryLimits,
+)
 
 LAYER = os.urandom(300_000)
-QUICK = Limits(connect_s=0.3, answer_s=0.3, stall_s=0.3)
+QUICK = RegistryLimits(connect_s=0.3, answer_s=0.3, stall_s=0.3)
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ async def internal():
 @asynccontextmanager
 async def client_for(*registries, limits=None, resolver=None):
     """A client whose operator allows these registries, and no others."""
-    rules = Rules(frozenset(registry.endpoint for registry in registries))
+    rules = RegistryRules(frozenset(registry.endpoint for registry in registries))
     made = RegistryClient(rules, limits=limits, resolver=None if resolver is None else lambda: resolver)
     try:
         yield made
@@ -99,7 +105,7 @@ async def test_a_registry_that_nobody_allowed_is_not_connected_to(registry):
     async with client_for() as client:
         with pytest.raises(PullRefused, match="is not a public address") as caught:
             client.source(registry.reference(digest))
-    assert caught.value.fault is Fault.FORBIDDEN
+    assert caught.value.fault is PullFault.FORBIDDEN
     assert registry.seen == []
 
 
@@ -112,7 +118,7 @@ async def test_a_registry_leads_to_no_private_address(registry, internal, attack
     registry.handlers[digest] = attack(f"{scheme}://{host}:{port}/latest/meta-data/")
     async with client_for(registry) as client:
         refused = await fault_of(client, registry.reference(digest))
-    assert refused.fault is Fault.FORBIDDEN, refused
+    assert refused.fault is PullFault.FORBIDDEN, refused
     assert visitors == []
 
 
@@ -131,14 +137,14 @@ async def test_a_name_with_a_private_address_is_not_connected_to(internal):
     port, visitors = internal
     async with client_for(resolver=ScriptedResolver(["127.0.0.1", "::1", "169.254.169.254"])) as client:
         refused = await fault_of(client, f"registry.example:{port}/x@{digest_of(b'')}")
-    assert (refused.fault, str(refused)) == (Fault.FORBIDDEN, "registry.example has no public address")
+    assert (refused.fault, str(refused)) == (PullFault.FORBIDDEN, "registry.example has no public address")
     assert visitors == []
 
 
 async def test_a_name_that_does_not_exist_looks_like_a_private_one(internal):
     async with client_for(resolver=ScriptedResolver([])) as client:
         refused = await fault_of(client, f"registry.example:{internal[0]}/x@{digest_of(b'')}")
-    assert (refused.fault, str(refused)) == (Fault.FORBIDDEN, "registry.example has no public address")
+    assert (refused.fault, str(refused)) == (PullFault.FORBIDDEN, "registry.example has no public address")
 
 
 async def test_a_name_that_turns_private_between_two_requests_is_not_connected_to(internal):
@@ -147,8 +153,8 @@ async def test_a_name_that_turns_private_between_two_requests_is_not_connected_t
     resolver = ScriptedResolver(["3000::1"], ["127.0.0.1"])
     async with client_for(limits=QUICK, resolver=resolver) as client:
         reference = f"registry.example:{port}/x@{digest_of(b'')}"
-        assert (await fault_of(client, reference)).fault is Fault.PASSING
-        assert (await fault_of(client, reference)).fault is Fault.FORBIDDEN
+        assert (await fault_of(client, reference)).fault is PullFault.PASSING
+        assert (await fault_of(client, reference)).fault is PullFault.FORBIDDEN
     assert visitors == []
 
 
@@ -157,7 +163,7 @@ async def test_a_public_address_of_this_machine_is_not_connected_to(monkeypatch)
     monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"eth0": [own]})
     async with client_for(limits=QUICK, resolver=ScriptedResolver(["8.8.8.8"])) as client:
         refused = await fault_of(client, f"registry.example/x@{digest_of(b'')}")
-    assert refused.fault is Fault.FORBIDDEN
+    assert refused.fault is PullFault.FORBIDDEN
 
 
 async def test_the_socket_is_refused_even_where_the_resolver_is_not_asked(internal):
@@ -171,14 +177,14 @@ async def test_the_socket_is_refused_even_where_the_resolver_is_not_asked(intern
 
 async def test_an_allowed_name_may_have_any_address_and_another_name_there_may_not(registry):
     digest, _ = registry.add_image(LAYER)
-    named = Rules().endpoint(f"registry.example:{registry.endpoint.port}")
+    named = RegistryRules().endpoint(f"registry.example:{registry.endpoint.port}")
     plain = type(named)(named.host, named.port, plain=True)
-    rules = Rules(frozenset({plain}))
+    rules = RegistryRules(frozenset({plain}))
     client = RegistryClient(rules, resolver=lambda: ScriptedResolver(["127.0.0.1"]))
     try:
         await client.source(f"{named.netloc}/lab/x@{digest}").manifest(digest)
         other = f"other.example:{named.port}/lab/x@{digest}"
-        assert (await fault_of(client, other)).fault is Fault.FORBIDDEN
+        assert (await fault_of(client, other)).fault is PullFault.FORBIDDEN
     finally:
         await client.close()
 
@@ -244,7 +250,7 @@ async def test_another_server_that_asks_for_a_token_gets_no_answer(registry):
         digest, _ = registry.add_image(LAYER)
         registry.handlers[digest] = moved(f"{other.endpoint.url}/{digest}")
         other.handlers[digest] = unauthorized(f"{other.endpoint.url}/token")
-        assert (await fault_of(client, registry.reference(digest))).fault is Fault.DENIED
+        assert (await fault_of(client, registry.reference(digest))).fault is PullFault.DENIED
         assert [path for path, _ in other.seen] == [f"/{digest}"]
 
 
@@ -292,7 +298,7 @@ async def test_a_registry_that_wants_a_password_gets_the_login_when_it_asks(regi
     closed(registry)
     digest, layer = registry.add_image(LAYER)
     async with client_for(registry) as client:
-        assert (await fault_of(client, registry.reference(digest))).fault is Fault.DENIED
+        assert (await fault_of(client, registry.reference(digest))).fault is PullFault.DENIED
         assert told(registry) == []
         source = client.source(registry.reference(digest), login_at(registry))
         await source.manifest(digest)
@@ -326,7 +332,7 @@ async def test_a_login_that_is_denied_is_no_fault_of_the_host(registry, status, 
         registry.denied = status
     async with client_for(registry) as client:
         refused = await refusal_of(client, registry.reference(digest), login_at(registry))
-    assert refused.fault is Fault.DENIED
+    assert refused.fault is PullFault.DENIED
     assert str(status) in str(refused)
     assert told(registry)
 
@@ -337,7 +343,7 @@ async def test_a_login_goes_to_no_other_registry(registry, registry_of_login):
     digest, _ = registry.add_image(LAYER)
     async with client_for(registry) as client:
         login = Login(registry_of_login, "anna", "secret")
-        assert (await refusal_of(client, registry.reference(digest), login)).fault is Fault.DENIED
+        assert (await refusal_of(client, registry.reference(digest), login)).fault is PullFault.DENIED
     assert told(registry) == []
 
 
@@ -353,7 +359,7 @@ async def test_a_login_does_not_follow_a_redirect(registry, challenge):
         source = client.source(registry.reference(digest), login_at(registry))
         await source.manifest(digest)
         _, refused = await fetched(source, layer, len(LAYER))
-        assert refused.fault is Fault.DENIED
+        assert refused.fault is PullFault.DENIED
         assert [(path, authorization) for path, authorization in other.seen] == [(f"/{layer}", None)]
         other.first = None
         other.handlers[layer] = moved(f"{registry.endpoint.url}/elsewhere")
@@ -373,7 +379,7 @@ async def test_a_token_server_does_not_pass_a_login_on(registry):
         closed(registry, challenge=f'Bearer realm="{server.endpoint.url}/token"')
         server.handlers["token"] = moved(f"{other.endpoint.url}/token")
         closed(other)
-        assert (await refusal_of(client, registry.reference(digest), login_at(registry))).fault is Fault.DENIED
+        assert (await refusal_of(client, registry.reference(digest), login_at(registry))).fault is PullFault.DENIED
         assert told(server) == ["/token"]
         assert other.seen == [("/token", None)]
 
@@ -382,15 +388,15 @@ async def test_a_login_is_not_sent_without_tls(registry):
     digest, _ = registry.add_image(LAYER)
     port = registry.endpoint.port
     plain = Endpoint("registry.example", port, plain=True)
-    rules = Rules(frozenset({plain, registry.endpoint}))
+    rules = RegistryRules(frozenset({plain, registry.endpoint}))
     client = RegistryClient(rules, resolver=lambda: ScriptedResolver(["127.0.0.1"]))
     try:
         reference = f"registry.example:{port}/lab/x@{digest}"
         refused = await refusal_of(client, reference, Login(f"registry.example:{port}", "anna", "secret"))
-        assert (refused.fault, registry.seen) == (Fault.FORBIDDEN, [])
+        assert (refused.fault, registry.seen) == (PullFault.FORBIDDEN, [])
         closed(registry, challenge=f'Bearer realm="{plain.url}/token"')
         refused = await refusal_of(client, registry.reference(digest), login_at(registry))
-        assert (refused.fault, told(registry)) == (Fault.FORBIDDEN, [])
+        assert (refused.fault, told(registry)) == (PullFault.FORBIDDEN, [])
         assert "has no TLS" in str(refused)
     finally:
         await client.close()
@@ -403,14 +409,17 @@ async def test_a_strangers_registry_leads_to_no_registry_that_the_operator_allow
         digest, _ = registry.add_image(LAYER)
         registry.handlers[digest] = attack(f"{private.endpoint.url}/token")
         gives_token(private)
-        client = RegistryClient(Rules(frozenset({private.endpoint})))
+        client = RegistryClient(RegistryRules(frozenset({private.endpoint})))
         try:
             # As if it were public: there is no public address here.
             rules = client.source(f"registry.example/lab/x@{digest}")._rules
-            where, reachable = Repository(registry.endpoint, "lab/x"), Rules(rules.allowed | {registry.endpoint})
+            where, reachable = (
+                Repository(registry.endpoint, "lab/x"),
+                RegistryRules(rules.allowed | {registry.endpoint}),
+            )
             with pytest.raises(PullRefused) as caught:
-                await Source(client, where, reachable, None).manifest(digest)
-            assert caught.value.fault is Fault.FORBIDDEN
+                await ImageSource(client, where, reachable, None).manifest(digest)
+            assert caught.value.fault is PullFault.FORBIDDEN
         finally:
             await client.close()
         assert registry.seen
@@ -426,7 +435,7 @@ async def test_the_end_of_a_blob_with_other_bytes_is_held_back(registry):
     registry.bodies[layer] = (wrong, "application/octet-stream")
     async with client_for(registry) as client:
         came, refused = await fetched(client.source(registry.reference(digest)), layer, len(LAYER))
-    assert refused.fault is Fault.CORRUPT
+    assert refused.fault is PullFault.CORRUPT
     assert len(came) < len(LAYER)
 
 
@@ -442,7 +451,7 @@ async def test_a_blob_without_an_end_is_cut_off(registry):
     registry.handlers[layer] = endless
     async with client_for(registry) as client:
         came, refused = await fetched(client.source(registry.reference(digest)), layer, 100_000)
-    assert refused.fault is Fault.CORRUPT
+    assert refused.fault is PullFault.CORRUPT
     assert "more than the 100000 bytes" in str(refused)
     assert len(came) <= 100_000
 
@@ -451,7 +460,7 @@ async def test_a_manifest_that_is_too_large_is_cut_off(registry):
     digest = registry.add(bytes(MAX_MANIFEST_BYTES + 1))
     async with client_for(registry) as client:
         refused = await fault_of(client, registry.reference(digest))
-    assert (refused.fault, str(refused)) == (Fault.UNFIT, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
+    assert (refused.fault, str(refused)) == (PullFault.UNFIT, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
 
 
 @pytest.mark.parametrize("body", [b"x" * (MAX_TOKEN_BYTES + 1), b"[]", b'{"token": "a\\r\\nHost: b"}', b"{" * 5000])
@@ -464,7 +473,7 @@ async def test_an_answer_that_is_no_token_is_refused(registry, body):
 
     registry.handlers["token"] = token
     async with client_for(registry) as client:
-        assert (await fault_of(client, registry.reference(digest))).fault in (Fault.DENIED, Fault.UNFIT)
+        assert (await fault_of(client, registry.reference(digest))).fault in (PullFault.DENIED, PullFault.UNFIT)
 
 
 async def never(_):
@@ -483,7 +492,7 @@ async def test_a_registry_that_does_not_answer_is_given_up(registry):
     registry.handlers[digest] = never
     async with client_for(registry, limits=QUICK) as client:
         refused = await fault_of(client, registry.reference(digest))
-    assert (refused.fault, str(refused)) == (Fault.PASSING, "the registry does not answer in time")
+    assert (refused.fault, str(refused)) == (PullFault.PASSING, "the registry does not answer in time")
 
 
 async def test_a_download_that_stands_still_is_given_up(registry):
@@ -491,15 +500,15 @@ async def test_a_download_that_stands_still_is_given_up(registry):
     registry.handlers[layer] = stalls
     async with client_for(registry, limits=QUICK) as client:
         came, refused = await fetched(client.source(registry.reference(digest)), layer, len(LAYER))
-    assert refused.fault is Fault.PASSING or "cannot continue" in str(refused)
+    assert refused.fault is PullFault.PASSING or "cannot continue" in str(refused)
     assert len(came) < len(LAYER)
 
 
 async def test_a_pull_has_an_end_however_it_comes(registry):
     digest, layer = registry.add_image(LAYER)
-    async with client_for(registry, limits=Limits(total_s=0)) as client:
+    async with client_for(registry, limits=RegistryLimits(total_s=0)) as client:
         _, refused = await fetched(client.source(registry.reference(digest)), layer, len(LAYER))
-    assert refused.fault is Fault.SLOW
+    assert refused.fault is PullFault.SLOW
 
 
 async def test_a_download_that_breaks_off_is_continued(registry):
@@ -559,7 +568,7 @@ async def test_an_image_that_does_not_fit_is_refused_before_its_layers_are_asked
         through = PullThrough(client)
         with pytest.raises(PullRefused, match="do not fit") as caught:
             await through.offer(registry.reference(digest), lambda size_bytes: size_bytes < 1 << 30)
-        assert caught.value.fault is Fault.FULL
+        assert caught.value.fault is PullFault.FULL
         assert not any(layer in path for path, _ in registry.seen)
         await through.close()
 
@@ -573,7 +582,7 @@ async def test_the_engine_never_has_all_bytes_of_a_wrong_blob(registry):
         with pytest.raises(aiohttp.ClientError):
             await get(f"http://{offer.repository.replace('/', '/v2/', 1)}/blobs/{layer}")
         assert offer.refused is not None
-        assert offer.refused.fault is Fault.CORRUPT
+        assert offer.refused.fault is PullFault.CORRUPT
         await through.close()
 
 

@@ -1,4 +1,4 @@
-"""What an agent's images do, with the fake engine and with Docker and two registries on this machine."""
+"""The agent's images, with the fake engine and with Docker and two registries on this machine."""
 
 import asyncio
 import ctypes
@@ -17,15 +17,14 @@ from hostile_registry import scripted_registry
 from registry import USERS, Registry
 
 from node_agent.drivers.port import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
-from node_agent.images.book import ImageBook
-from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mirror
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.fake import FakeImage, FakeImages
-from node_agent.images.logins import Access, Login
+from node_agent.images.logins import ImageAccess, Login
+from node_agent.images.policy import PAUSES_S, Disk, Mirror, Platform, parse_mirror
 from node_agent.images.ports import LocalImage, PullRefused
-from node_agent.images.registries import Rules, parse_allowed
+from node_agent.images.registries import RegistryRules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.runtime.loop_thread import LoopThread
 from offchain.schema.manifest.types import ImageRef
 
@@ -59,7 +58,7 @@ class FakeWorld:
         image = self.publish(architecture=architectures[0])
         if "amd64" not in architectures:
             said = "no matching manifest for linux/amd64 in the manifest list entries"
-            self.engine.registry[image.reference] = replace(self.engine.registry[image.reference], said=said)
+            self.engine.registry[image.reference] = replace(self.engine.registry[image.reference], refusal=said)
         return image
 
     def _mirrored(self, image: ImageRef) -> str:
@@ -78,12 +77,12 @@ class FakeWorld:
     def spoil(self, image: ImageRef, *, mirror: bool = False) -> None:
         reference = self._mirrored(image) if mirror else image.reference
         said = "filesystem layer verification failed for digest sha256:00"
-        self.engine.registry[reference] = replace(self.engine.registry[reference], said=said)
+        self.engine.registry[reference] = replace(self.engine.registry[reference], refusal=said)
 
     def stop_origin(self) -> None:
         for reference, found in self.engine.registry.items():
             if reference.startswith("origin"):
-                self.engine.registry[reference] = replace(found, said="dial tcp: connect: connection refused")
+                self.engine.registry[reference] = replace(found, refusal="dial tcp: connect: connection refused")
 
     def preload(self) -> ImageRef:
         """An image that the machine has by itself."""
@@ -117,7 +116,7 @@ class DockerWorld:
 
     def _engine(self, *registries: Registry) -> DockerImages:
         allowed = frozenset(parse_allowed(f"http://{registry.address}") for registry in registries)
-        return DockerImages(os.environ["GANTRY_DOCKER_HOST"], RegistryClient(Rules(allowed)))
+        return DockerImages(os.environ["GANTRY_DOCKER_HOST"], RegistryClient(RegistryRules(allowed)))
 
     def publish_private(self) -> ImageRef:
         self._closed = Registry(self._folder / "closed", closed=True)
@@ -192,7 +191,7 @@ async def make_store(world, tmp_path, clock, pauses):
         pauses.append(seconds)
 
     def make(*, mirror=None, quota_bytes=PLENTY):
-        book = ImageBook(tmp_path / "images.json")
+        book = ImageInventory(tmp_path / "images.json")
         store = ImageStore(world.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
         made.append(store)
         return store
@@ -331,7 +330,7 @@ async def test_a_prefetch_that_fails_is_told_to_whoever_asks(world, make_store):
 
 def access(account, image, user=None, password=None):
     """For a pod of this account, with a login at the image's registry."""
-    return Access(account, user and Login(image.registry, user, password or USERS[user]))
+    return ImageAccess(account, user and Login(image.registry, user, password or USERS[user]))
 
 
 async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_store, tmp_path):
@@ -345,7 +344,7 @@ async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_st
     assert not world.has(image)
     found = await store.ensure(image, access("A", image, "anna"))
     # It is here now, and nobody else's: the registry decides about each account.
-    for denied in (access("B", image), access("B", image, "ben", "wrong"), access("", image), Access()):
+    for denied in (access("B", image), access("B", image, "ben", "wrong"), access("", image), ImageAccess()):
         with pytest.raises(ImageUnavailable):
             await store.ensure(image, denied)
         with pytest.raises(ImageUnavailable):
@@ -376,7 +375,7 @@ async def test_a_login_is_not_used_at_another_registry(world, make_store):
     image = world.publish_private()
     elsewhere = Login("registry.example", "anna", USERS["anna"])
     with pytest.raises(ImageUnavailable, match="is not for everybody"):
-        await make_store().ensure(image, Access("A", elsewhere))
+        await make_store().ensure(image, ImageAccess("A", elsewhere))
 
 
 @pytest.mark.parametrize("world", ["fake"], indirect=True)
@@ -384,14 +383,14 @@ async def test_one_account_leaves_a_place_for_the_others(world, make_store):
     world.engine.gate = asyncio.Event()
     store = make_store()
     images = [world.publish() for _ in range(4)]
-    waiting = [asyncio.create_task(store.ensure(image, Access("A"))) for image in images]
+    waiting = [asyncio.create_task(store.ensure(image, ImageAccess("A"))) for image in images]
     for _ in range(200):
         await asyncio.sleep(0)
     assert world.engine.pulls == [image.reference for image in images[:2]]
     assert store.progress(images[3], "A").tries == 0
     assert store.progress(images[3], "B") is None
     # Also of an image that the first account waits for.
-    waiting.append(asyncio.create_task(store.ensure(images[3], Access("B"))))
+    waiting.append(asyncio.create_task(store.ensure(images[3], ImageAccess("B"))))
     for _ in range(200):
         await asyncio.sleep(0)
     assert world.engine.pulls[2:] == [images[3].reference]
@@ -419,7 +418,7 @@ async def test_a_full_disk_is_freed_of_idle_images_first(world, make_store, cloc
 async def test_only_so_many_are_pulled_at_a_time(world, make_store):
     world.engine.gate = asyncio.Event()
     store = make_store()
-    waiting = [asyncio.create_task(store.ensure(world.publish(), Access(str(number)))) for number in range(6)]
+    waiting = [asyncio.create_task(store.ensure(world.publish(), ImageAccess(str(number)))) for number in range(6)]
     for _ in range(200):  # as many turns as everybody could ever take
         await asyncio.sleep(0)
     assert len(world.engine.pulls) == 3
@@ -483,7 +482,7 @@ async def test_an_engine_in_another_network_namespace_is_one_clear_message():
     registry = await thread.run(_registry_in_another_namespace(stack))
     digest, _ = registry.add_image(b"layer")
     engine = DockerImages(
-        os.environ["GANTRY_DOCKER_HOST"], RegistryClient(Rules(frozenset({registry.endpoint}))), thread=thread
+        os.environ["GANTRY_DOCKER_HOST"], RegistryClient(RegistryRules(frozenset({registry.endpoint}))), thread=thread
     )
     with pytest.raises(EngineUnreachable, match="Run the agent on the engine's machine and in its network namespace"):
         await engine.pull(registry.reference(digest), lambda *_: True, lambda *_: None)

@@ -13,12 +13,11 @@ from registry import LIST, MANIFEST, USERS, Registry
 
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.drivers.port import ImageUnavailable
-from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.logins import Access, Login
-from node_agent.images.registries import Rules, parse_allowed
+from node_agent.images.logins import ImageAccess, Login
+from node_agent.images.registries import RegistryRules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import ImageRef, RegistryLogin
 
@@ -38,10 +37,14 @@ def registry(docker_api, tmp_path):  # noqa: F811
 
 @contextlib.asynccontextmanager
 async def a_store(folder, *allowed):
-    rules = Rules(frozenset(parse_allowed(f"http://{address}") for address in allowed))
+    rules = RegistryRules(frozenset(parse_allowed(f"http://{address}") for address in allowed))
     engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"], RegistryClient(rules))
     store = ImageStore(
-        engine, ImageBook(folder / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=lambda: 1_700_000_000_000
+        engine,
+        ImageInventory(folder / "images.json"),
+        mirror=None,
+        quota_bytes=1 << 30,
+        now_ms=lambda: 1_700_000_000_000,
     )
     try:
         yield store
@@ -56,7 +59,7 @@ def login_at(registry):
 async def test_who_knows_the_digests_of_private_layers_does_not_get_them(registry, tmp_path):
     image = registry.publish("lab/x")
     async with scripted_registry() as hostile, a_store(tmp_path, registry.address, hostile.endpoint.netloc) as store:
-        await store.ensure(image, Access("A", login_at(registry)))
+        await store.ensure(image, ImageAccess("A", login_at(registry)))
         manifest, config, layer = registry.parts(image)
         # An image of its own that lists the layer, and the very manifest from a registry that says yes to everybody.
         stolen = json.loads(manifest)
@@ -70,15 +73,15 @@ async def test_who_knows_the_digests_of_private_layers_does_not_get_them(registr
         index = json.dumps({"schemaVersion": 2, "mediaType": LIST, "manifests": [entry]}).encode()
         # A list that leads to the private image is no way around its registry either.
         for wanted in (mine, same, ImageRef(name, hostile.add(index, LIST))):
-            for access in (Access("B"), Access("B", Login(hostile.endpoint.netloc, "b", "b"))):
+            for access in (ImageAccess("B"), ImageAccess("B", Login(hostile.endpoint.netloc, "b", "b"))):
                 with pytest.raises(ImageUnavailable, match="does not have a blob"):
                     await store.ensure(wanted, access)
         # By another name, while the engine might still have it.
         with pytest.raises(ImageUnavailable):
-            await store.ensure(ImageRef(f"{hostile.endpoint.netloc}/other", mine.digest), Access("B"))
+            await store.ensure(ImageRef(f"{hostile.endpoint.netloc}/other", mine.digest), ImageAccess("B"))
         # Who has the layer gets it.
         hostile.add(layer)
-        await store.ensure(mine, Access("B"))
+        await store.ensure(mine, ImageAccess("B"))
 
 
 async def test_a_pod_gets_its_private_image_with_the_login_that_was_delivered(registry, tmp_path):

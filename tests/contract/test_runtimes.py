@@ -13,8 +13,7 @@ from driver_fixtures import image_store
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.docker.access import DockerAccess
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.docker.runtimes import Isolation
-from node_agent.drivers.docker.sandbox_trial import is_sandboxed
+from node_agent.drivers.docker.engine_features import Isolation, is_sandboxed
 from node_agent.drivers.port import DriverError
 from offchain.cli.provider.machine_survey import engine_facts
 from offchain.devnet import engine

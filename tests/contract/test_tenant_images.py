@@ -1,4 +1,4 @@
-"""What a hostile image or a hostile file system of a pod cannot do: lead the agent elsewhere, or hide from it."""
+"""Hostile images and file systems of pods: they can neither redirect the agent nor hide from it."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.drivers.access_port import AccessRefused
 from node_agent.drivers.docker.access import DockerAccess
-from node_agent.metering.docker import DockerGauge
+from node_agent.metering.docker import DockerUsageSource
 from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.tar_files import BadArchive, pack, plan, unpack
 from offchain.schema.manifest.types import DeliveredFile, ResultSpec, VolumeMount
@@ -135,11 +135,13 @@ async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_
         handle = await case.up(driver, spec)
         (found,) = await driver.recover(spec.lease)
         assert (found.handle, found.running) == (handle, True)
-        gauge = DockerGauge(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: time.time_ns() // 1_000_000)
-        (run,) = (await gauge.read([spec.lease]))[spec.lease]
+        source = DockerUsageSource(
+            os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: time.time_ns() // 1_000_000
+        )
+        (run,) = (await source.read([spec.lease]))[spec.lease]
         assert run.own
         assert run.memory_bytes > 0
-        await gauge.close()
+        await source.close()
         await driver.stop(spec.lease)
         assert not (await driver.inspect(handle)).running
         await driver.destroy(spec.lease, keep_data=False)

@@ -18,9 +18,8 @@ import pytest_asyncio
 
 from node_agent.chain.registration import registration_call
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.store import ImageStore
+from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.runtime.service import Agent
 from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir
@@ -151,7 +150,11 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
         )
         await chain.do(PROVIDER, call)
         images = ImageStore(
-            DockerImages(url), ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=unix_ms
+            DockerImages(url),
+            ImageInventory(tmp_path / "images.json"),
+            mirror=None,
+            quota_bytes=1 << 30,
+            now_ms=unix_ms,
         )
         stack.push_async_callback(images.close)
         gates = agent_state.path / "gates"

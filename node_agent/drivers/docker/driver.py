@@ -12,35 +12,41 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
-from node_agent.drivers.disk_usage import layers_bytes
-from node_agent.drivers.docker import spec as make
 from node_agent.drivers.docker.container_end import (
-    Sample,
+    ResourceSample,
     event_window,
+    events_of_run,
     is_full,
     parse_ending,
     parse_health,
     parse_sample,
     parse_time_ms,
-    told_of_run,
 )
-from node_agent.drivers.docker.data_volumes import DockerData
+from node_agent.drivers.docker.container_files import ContainerFolders, read_file, read_output
+from node_agent.drivers.docker.container_start import HANDLE_VERSION, NAME, ContainerStarter
+from node_agent.drivers.docker.data_volumes import DockerVolumes
+from node_agent.drivers.docker.disk_usage import layers_bytes
 from node_agent.drivers.docker.disks import DockerDisks
-from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.events import EndWatch
-from node_agent.drivers.docker.folders import DockerFolders
-from node_agent.drivers.docker.logs import DockerLogs
-from node_agent.drivers.docker.mount_checks import DockerChecks
-from node_agent.drivers.docker.orphan_processes import Overlooked
-from node_agent.drivers.docker.pod_network import DockerGround
-from node_agent.drivers.docker.result import read_file, read_output
-from node_agent.drivers.docker.runtimes import OPTION, Isolation
-from node_agent.drivers.docker.sandbox_trial import usable
+from node_agent.drivers.docker.engine import ContainerEventWatcher, Engine
+from node_agent.drivers.docker.engine_features import RUNTIME_OPTION, Isolation, checked_runtime
+from node_agent.drivers.docker.logs import ContainerLogs
+from node_agent.drivers.docker.mount_checks import MountChecker
+from node_agent.drivers.docker.orphan_processes import DeadContainerDetector
+from node_agent.drivers.docker.pod_network import PodNetworks
 from node_agent.drivers.docker.snapshots import DockerSnapshots
-from node_agent.drivers.docker.start import HANDLE_VERSION, NAME, DockerStarts
-from node_agent.drivers.docker.start_gate import Gates
+from node_agent.drivers.docker.spec import (
+    LABEL_HOST,
+    LABEL_INDEX,
+    LABEL_LEASE,
+    LABEL_SERVICE,
+    LABEL_START,
+    MIB,
+    is_pod_sandbox,
+    pod_name,
+)
+from node_agent.drivers.docker.start_gate import StartGates
 from node_agent.drivers.port import (
-    Collected,
+    CollectedResult,
     DriverError,
     EngineBusy,
     EngineUnreachable,
@@ -53,8 +59,8 @@ from node_agent.drivers.port import (
     SnapshotRefused,
     Volume,
 )
-from node_agent.images import late
-from node_agent.images.logins import Access
+from node_agent.images.logins import ImageAccess
+from node_agent.images.policy import delay_cause
 from node_agent.images.ports import Images
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import Snapshot
@@ -65,12 +71,12 @@ FIRST_POLL_S = 0.1
 POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
-"""The label of a pod's main container; containers of older agents have none, and are alone."""
+"""Label of a pod's main container; containers of older agents have none, and are alone."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
 class DockerDriver:
-    """Pods as containers of one Docker engine. Make one with :meth:`connect`."""
+    """Pods as containers of one Docker engine. Create one with :meth:`connect`."""
 
     name = NAME
 
@@ -88,35 +94,31 @@ class DockerDriver:
         self._host = host
         self._runtime = runtime
         self.sandboxed = False
-        """Whether pods run in a sandbox; known once connected."""
+        """Whether pods run in a sandbox; known after the connection."""
         self._files = files
         self._engine = Engine(url)
-        self._gates = Gates(gates)
+        self._gates = StartGates(gates)
         self._images = images
         self._disks = DockerDisks(self._engine, host)
-        self._data = DockerData(self._engine, host, self._disks)
-        self._ground = DockerGround(self._engine, host, self._data, network=network)
-        self._logs = DockerLogs(self._engine)
-        self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
-        self._samples: dict[str, Sample] = {}
-        self._overlooked = Overlooked()
+        self._data = DockerVolumes(self._engine, host, self._disks)
+        self._networks = PodNetworks(self._engine, host, self._data, network=network)
+        self._logs = ContainerLogs(self._engine)
+        self._events = ContainerEventWatcher(lambda: self._engine.client(None), f"{LABEL_HOST}={host}")
+        self._samples: dict[str, ResourceSample] = {}
+        self._dead_containers = DeadContainerDetector()
         self._root = ""
-        """Where the engine keeps its data."""
+        """The engine's data folder."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
-        self._folders = DockerFolders(self._engine)
-        self._checks = DockerChecks(self._engine, self._data, self._gates)
-        self._starts = DockerStarts(
-            self._engine, images, self._ground, self._data, self._snapshots, self._folders, files, self._checks
+        self._folders = ContainerFolders(self._engine)
+        self._checks = MountChecker(self._engine, self._data, self._gates)
+        self._starts = ContainerStarter(
+            self._engine, images, self._networks, self._data, self._snapshots, self._folders, files, self._checks
         )
 
     @property
     def disk_trouble(self) -> str:
-        """Why leases have no file systems of their own here; empty where they have."""
+        """Why leases have no file systems of their own here; empty if they have."""
         return self._disks.trouble
-
-    async def data_is_full(self, spec: PodSpec) -> bool:
-        """Whether the pod has used up its lease's file system; False where leases have none."""
-        return await self._data.is_full(spec)
 
     @classmethod
     async def connect(
@@ -130,13 +132,13 @@ class DockerDriver:
         runtime: str | None = None,
         gates: Path | None = None,
     ) -> DockerDriver:
-        """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
+        """Connect to the engine at `url` (None: at DOCKER_HOST or the default socket).
 
-        `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
-        pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
-        `runtime`: the engine's runtime for tenants' containers; None: runc. `gates`: a folder for what holds containers
-        back until their mounts were checked; None: the check comes just afterwards. Raises :class:`DriverError` where
-        the runtime cannot be used.
+        `host`: the host key's address; `network` False: pods have no network. If pods cannot be isolated from this
+        machine, they have none either, and the log says so. `files`: delivered files. `runtime`: the engine's runtime
+        for tenants' containers; None: runc. `gates`: folder for the gates that hold containers until their mounts were
+        checked; None: mounts are checked just after the start. Raises :class:`DriverError` if the runtime cannot be
+        used.
         """
         driver = cls(url, host, images, network=network, files=files, runtime=runtime, gates=gates)
         try:
@@ -147,82 +149,77 @@ class DockerDriver:
         return driver
 
     async def fingerprint(self) -> Fingerprint:
-        """See :class:`node_agent.drivers.port.Driver`."""
         info = await self._engine.info()
-        able = self._starts.able
-        able.cdi = bool(info.get("CDISpecDirs"))
+        features = self._starts.features
+        features.cdi = bool(info.get("CDISpecDirs"))
         runtimes = info.get("Runtimes") or {}
-        able.runc = "runc" in runtimes
+        features.runc = "runc" in runtimes
         if self._runtime is not None:
             try:
-                able.runtime = await self._engine.call(functools.partial(usable, self._engine.api, info, self._runtime))
+                features.runtime = await self._engine.call(
+                    functools.partial(checked_runtime, self._engine.api, info, self._runtime)
+                )
             except ValueError as error:
-                raise DriverError(f"{error}. Change {OPTION}, or the runtimes of the engine.") from None
-        self._ground.architecture = str(info.get("Architecture"))
+                raise DriverError(f"{error}. Change {RUNTIME_OPTION}, or the runtimes of the engine.") from None
+        self._networks.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
-        await self._gates.connect(self._engine.url, self._ground.architecture)
+        await self._gates.connect(self._engine.url, self._networks.architecture)
         if self._gates.trouble:
             log.warning("programs of pods start before their mounts were checked: %s", self._gates.trouble)
         await self._disks.connect(info)
         if self._disks.trouble:
             log.warning("disk limits of pods are checked now and then, not enforced: %s", self._disks.trouble)
-        # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
+        # On other file systems the engine supports no size limit; there, upkeep measures the disk usage.
         quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
-        able.quota = quota and not self._disks.holds_layers
-        if self._ground.network:
+        features.quota = quota and not self._disks.holds_layers
+        if self._networks.network:
             try:
-                await self._ground.guard()
+                await self._networks.guard()
             except DriverError as error:
-                self._ground.network = False
+                self._networks.network = False
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
         cgroup = int(info.get("CgroupVersion") or 1)
-        isolation = able.runtime.isolation if able.runtime else Isolation.KERNEL
-        self.sandboxed = able.runtime is not None and able.runtime.sandboxed
+        isolation = features.runtime.isolation if features.runtime else Isolation.KERNEL
+        self.sandboxed = features.runtime is not None and features.runtime.sandboxed
         return Fingerprint(
             self.name,
             str(info.get("ServerVersion")),
             cgroup,
-            able.cdi,
-            self._ground.network,
+            features.cdi,
+            self._networks.network,
             isolation.value,
             self.sandboxed,
         )
 
-    # --- a pod comes up -----------------------------------------------------------------------------------------------
-
     def prefetch(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = (one.service.image for one in spec.containers)
         login = spec.registry_login
-        # Those that need a login wait for it, as the pod does.
+        # Images that need a login are pulled when the pod is prepared, after the login was delivered.
         open_to_all = (image for image in images if login is None or image.registry != login.registry)
-        self._images.prefetch(open_to_all, Access(spec.account))
+        self._images.prefetch(open_to_all, ImageAccess(spec.account))
 
     async def prepare(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
         access = await self._starts.access(spec)
         await asyncio.gather(*(self._images.ensure(image, access) for image in images), self._disk(spec))
         for one in spec.containers:
             await self._starts.image(spec, one.service.name)
         await self._data.ensure(spec)
-        await self._ground.ensure(spec)
-        # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
-        await self._ground.guard()
+        await self._networks.ensure(spec)
+        # Only after the pod's bridge exists: before, another agent that leaves may remove the rules.
+        await self._networks.guard()
         await self._starts.own_files(spec)
 
-    def why_late(self, spec: PodSpec) -> DriverError:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        return late.cause(self.progress(spec))
+    def explain_delay(self, spec: PodSpec) -> DriverError:
+        return delay_cause(self.progress(spec))
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = dict.fromkeys(one.service.image for one in spec.containers)
         return tuple(pull for image in images if (pull := self._images.progress(image, spec.account)) is not None)
 
     async def _disk(self, spec: PodSpec) -> None:
-        """Have the lease's own file system mounted, where there are such; its snapshots count against it."""
+        """Mount the lease's own file system, if leases have any; its snapshots count against it."""
         kept_mib = 0
         if await self._data.number(spec) in self._disks.numbers():
             kept_mib = (await self._snapshots.used_mib()).get(spec.lease, 0)
@@ -231,58 +228,53 @@ class DockerDriver:
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
     ) -> Handle:
-        """See :class:`node_agent.drivers.port.Driver`."""
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
-            goes_on = await self._starts.goes_on(found, follows)
-            if goes_on:
-                self._samples.pop(found["Id"], None)  # they were of the run before
-            handle = await self._starts.adopt(spec, service, found, start, seed, goes_on=goes_on)
+            continues = await self._starts.continues(found, follows)
+            if continues:
+                self._samples.pop(found["Id"], None)  # of the earlier run
+            handle = await self._starts.adopt(spec, service, found, start, seed, continues=continues)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
         return await self._starts.make(spec, service, start, seed)
 
-    # --- while it runs ------------------------------------------------------------------------------------------------
-
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        seen: Inspection | None = None
-        with self._watch.subscribe(handle.reference) as changed:
+        last: Inspection | None = None
+        with self._events.subscribe(handle.reference) as changed:
             while True:
                 changed.clear()
                 with contextlib.suppress(EngineUnreachable, EngineBusy):
-                    # The engine may be restarting; what it says afterwards counts.
+                    # The engine may be restarting; its later answers count.
                     now = await self.inspect(handle)
-                    if now != seen:
-                        seen = now
+                    if now != last:
+                        last = now
                         yield now
                     if now.ending is not None:
                         return
                     await self.stats(handle)
-                # What is used after the last reading is not seen: a quarter of the time at most.
+                # Usage after the last reading is not measured: at most a quarter of the time.
                 pause_s = (loop.time() - began_s) * POLL_SHARE
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
 
     async def inspect(self, handle: Handle) -> Inspection:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._engine.call(lambda: self._inspect(handle.reference))
 
     async def stats(self, handle: Handle) -> Usage:
-        """See :class:`node_agent.drivers.port.Driver`."""
         one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
-        sample = parse_sample(await self._engine.call(one)).joined(self._samples.get(handle.reference, Sample()))
+        sample = parse_sample(await self._engine.call(one)).joined(
+            self._samples.get(handle.reference, ResourceSample())
+        )
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
     async def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         found = await self._containers(lease)
         several = service is None and len(found) > 1
         chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
@@ -294,67 +286,56 @@ class DockerDriver:
                 yield piece
 
     async def upkeep(self) -> Mapping[int, int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        await self._ground.guard()
-        await self._ground.sweep()
+        await self._networks.guard()
+        await self._networks.sweep()
         await self._disks.restore()
-        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"], "status": ["running"]}
+        wanted = {"label": [f"{LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
-        await asyncio.to_thread(self._overlooked.look, [str(one["Id"]) for one in running])
-        return await self._used(layers=not (self._starts.able.quota or self._disks.holds_layers))
+        await asyncio.to_thread(self._dead_containers.end_shims, [str(one["Id"]) for one in running])
+        return await self._used(layers=not (self._starts.features.quota or self._disks.holds_layers))
 
     async def _used(self, *, layers: bool) -> Mapping[int, int]:
-        """The disk that each lease takes, MiB; with `layers`, its containers' own too."""
+        """Return the disk usage of each lease in MiB; with `layers` including its containers' own layers."""
         used = dict(await self._data.used_mib())
         for lease, mib in (await self._snapshots.used_mib()).items():
             used[lease] = used.get(lease, 0) + mib
         if layers:
             for lease, size in (await self._engine.call(lambda: layers_bytes(self._engine.api, self._host))).items():
-                used[lease] = used.get(lease, 0) + -(-size // make.MIB)
+                used[lease] = used.get(lease, 0) + -(-size // MIB)
         return used
 
     async def tidy(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._images.tidy()
 
     def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return self._folders.save(handle.reference, path)
 
-    # --- its end ------------------------------------------------------------------------------------------------------
-
     async def stop(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
         await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
 
-    async def tell(self, lease: int, notice: bytes | None) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    async def set_notice(self, lease: int, notice: bytes | None) -> None:
         if self._files is not None:
-            await asyncio.to_thread(self._files.tell, lease, notice)
+            await asyncio.to_thread(self._files.set_notice, lease, notice)
 
     async def signal(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
         await asyncio.gather(*(self._signal(identity, name) for identity in running))
 
     async def stop_container(self, handle: Handle) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._stop(handle.reference)
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         for found in await self._containers(lease, everything=True):
             await self._remove(str(found["Id"]))
-        await asyncio.to_thread(self._gates.forget, make.pod_name(self._host, lease))
-        await self._ground.remove_networks(lease)
+        await asyncio.to_thread(self._gates.forget, pod_name(self._host, lease))
+        await self._networks.remove_networks(lease)
         if keep_data:
             await self._data.tidy(lease)
         else:
             await self.purge(lease)
 
-    async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         await self._disks.restore()
         path, api = result.path, self._engine.api
         if path is None:
@@ -364,27 +345,22 @@ class DockerDriver:
         full_mib = await self._data.full_mib(handle.lease)
         if full_mib is None:
             return collected
-        # A program that finds no room may end in any way, and say nothing of it.
+        # A program without disk space may end in any way, without an error message.
         return replace(collected, note="; ".join(filter(None, (f"its disk of {full_mib} MiB is full", collected.note))))
 
-    # --- data ---------------------------------------------------------------------------------------------------------
-
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._data.list(lease)
 
     async def purge(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._snapshots.purge(lease)
         await self._data.purge(lease)
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._disks.restore()
         room_mib = most_mib - (await self._used(layers=not self._disks.holds_layers)).get(lease, 0)
         for found in await self._containers(lease):
-            if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                taken = await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
+            if found["Labels"].get(LABEL_INDEX, MAIN) == MAIN:
+                taken = await self._snapshots.take(lease, str(found["Id"]), name, room_mib * MIB)
                 if not await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0)):
                     await self.remove_snapshot(lease, name)
                     raise SnapshotRefused(
@@ -395,25 +371,19 @@ class DockerDriver:
         raise PodGone(f"there is no container for lease {lease}")
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._snapshots.list(lease)
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._snapshots.remove(lease, name)
         await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0))
 
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return self._snapshots.archive(lease, name)
 
-    # --- after a restart ----------------------------------------------------------------------------------------------
-
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         found = []
         for one in await self._containers(lease):
-            if make.LABEL_LEASE in one["Labels"]:
+            if LABEL_LEASE in one["Labels"]:
                 runs = one.get("State") == "running"
                 with contextlib.suppress(PodGone):
                     if runs and not await self._checks.is_let_through(one):
@@ -423,33 +393,31 @@ class DockerDriver:
         return tuple(found)
 
     async def leases(self) -> frozenset[int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         containers = await self._containers(None, everything=True)
-        own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
-        return frozenset(own) | await self._ground.leases() | await self._data.leases() | await self._snapshots.leases()
+        own = {int(one["Labels"][LABEL_LEASE]) for one in containers if LABEL_LEASE in one["Labels"]}
+        return (
+            frozenset(own) | await self._networks.leases() | await self._data.leases() | await self._snapshots.leases()
+        )
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        await self._watch.close()
+        await self._events.close()
         self._logs.close()
         self._snapshots.close()
         self._folders.close()
         self._engine.close()
 
-    # --- the engine ---------------------------------------------------------------------------------------------------
-
     async def _containers(self, lease: int | None, *, everything: bool = False) -> list[dict[str, Any]]:
-        """The pods' containers in the order of their services; with `everything` also those that hold networks."""
-        wanted = [f"{make.LABEL_HOST}={self._host}"]
+        """Return the pods' containers in the order of their services; with `everything` also pod sandboxes."""
+        wanted = [f"{LABEL_HOST}={self._host}"]
         if lease is not None:
-            wanted.append(f"{make.LABEL_LEASE}={lease}")
+            wanted.append(f"{LABEL_LEASE}={lease}")
         found: list[dict[str, Any]] = await self._engine.call(
             lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        holders = [one for one in found if make.is_holder(one["Labels"])]
-        own = [one for one in found if not make.is_holder(one["Labels"])]
-        own.sort(key=lambda one: int(one["Labels"].get(make.LABEL_INDEX, MAIN)))
-        return own + holders if everything else own
+        sandboxes = [one for one in found if is_pod_sandbox(one["Labels"])]
+        own = [one for one in found if not is_pod_sandbox(one["Labels"])]
+        own.sort(key=lambda one: int(one["Labels"].get(LABEL_INDEX, MAIN)))
+        return own + sandboxes if everything else own
 
     async def _stop(self, identity: str) -> None:
         with contextlib.suppress(PodGone):
@@ -468,32 +436,32 @@ class DockerDriver:
         state = inspection["State"]
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None, healthy=parse_health(state))
-        sample = self._samples.get(identity, Sample())
+        sample = self._samples.get(identity, ResourceSample())
         ending = parse_ending(inspection, sample, self._last_events(identity, state))
         return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
         info = self._engine.api.info()
-        # Not by this process's clock: where the two differ, the engine would wait for a time that is far off.
+        # Not by this process's clock: the engine waits until the given time by its own clock.
         window = event_window(state, parse_time_ms(info.get("SystemTime")) / 1000)
         events = self._engine.api.events(since="1", until=f"{window[1]:.3f}", decode=True)
         outlives = bool(info.get("LiveRestoreEnabled"))
-        return told_of_run(events, identity, state, window, outlives_engine=outlives)
+        return events_of_run(events, identity, state, window, outlives_engine=outlives)
 
 
 def _service(found: dict[str, Any]) -> str:
-    """The service of a container; those of older agents were all called main."""
-    return str(found["Labels"].get(make.LABEL_SERVICE, "main"))
+    """Return the service of a container; those of older agents were all called main."""
+    return str(found["Labels"].get(LABEL_SERVICE, "main"))
 
 
 def _is_of(found: dict[str, Any], spec: PodSpec, service: str) -> bool:
     labels = found["Labels"]
-    if make.LABEL_SERVICE not in labels:
+    if LABEL_SERVICE not in labels:
         return service == spec.main.service.name
-    return bool(labels[make.LABEL_SERVICE] == service)
+    return bool(labels[LABEL_SERVICE] == service)
 
 
 def _handle(found: dict[str, Any]) -> Handle:
     labels = found["Labels"]
-    start = int(labels.get(make.LABEL_START, 1))
-    return Handle(NAME, HANDLE_VERSION, int(labels[make.LABEL_LEASE]), _service(found), start, str(found["Id"]))
+    start = int(labels.get(LABEL_START, 1))
+    return Handle(NAME, HANDLE_VERSION, int(labels[LABEL_LEASE]), _service(found), start, str(found["Id"]))

@@ -1,7 +1,7 @@
-"""The Docker engine's HTTP interface, as far as the way into pods needs it, without a thread for each session.
+"""HTTP client for a Docker engine's API, for access to pods without a thread for each session.
 
-The Docker SDK holds a thread for every stream, and loses what its reader had buffered when it hands over the socket of
-a program; both are too dear for sessions that last for hours.
+The Docker SDK holds a thread for every stream, and loses buffered data when it hands over the socket of a program;
+sessions may last for hours.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ CALL_S: Final = 60.0
 DEFAULT_URL: Final = "unix:///var/run/docker.sock"
 
 
-class Hijacked:
-    """The raw stream of a program that was started."""
-
+class HijackedStream:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def close(self) -> None:
-        """Drop it. Never raises."""
+        """Close the connection. Never raises."""
         self.writer.close()
         with contextlib.suppress(OSError):
             await self.writer.wait_closed()
@@ -49,30 +47,30 @@ class DockerHttp:
     async def json(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: dict[str, Any] | None = None
     ) -> Any:
-        """Ask; gives the JSON of the answer. Raises PodGone (404), DriverError."""
+        """Send a request and return the JSON of the response. Raises PodGone (404), DriverError."""
         async with self._asked(method, path, query, json=body) as response:
             return await response.json() if response.content_type == "application/json" else None
 
     async def path_stat(self, path: str, inside: str) -> dict[str, Any] | None:
-        """What the engine says of a path in a container; None where it is not there or no way leads to it.
+        """Return the engine's description of a path in a container; None if it does not exist or cannot be reached.
 
         Raises EngineUnreachable, EngineBusy.
         """
         try:
             async with self._asked("HEAD", path, {"path": inside}) as response:
-                said = response.headers.get("X-Docker-Container-Path-Stat", "")
+                header = response.headers.get("X-Docker-Container-Path-Stat", "")
         except EngineUnreachable:
             raise
         except DriverError:
-            return None  # an answer to HEAD does not say why; the engine says it when the copy is made
+            return None  # a response to HEAD has no text; the copy itself fails with the reason
         try:
-            found = json.loads(base64.b64decode(said))
+            found = json.loads(base64.b64decode(header))
         except ValueError:
             raise EngineBusy("the Docker engine's answer about a path is not understood") from None
         return found if isinstance(found, dict) else None
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The body of an answer in pieces."""
+        """Yield the body of a response in pieces."""
         async with self._asked("GET", path, query) as response:
             async for piece in response.content.iter_chunked(PIECE):
                 yield piece
@@ -82,8 +80,8 @@ class DockerHttp:
         async with self._asked("PUT", path, query, data=body, headers={"Content-Type": "application/x-tar"}):
             pass
 
-    async def hijack(self, path: str, body: dict[str, Any]) -> Hijacked:
-        """POST, and take over the connection."""
+    async def hijack(self, path: str, body: dict[str, Any]) -> HijackedStream:
+        """Send a POST request and take over the connection."""
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
@@ -96,15 +94,15 @@ class DockerHttp:
                 reader, writer = await asyncio.open_connection(self._host, self._port, limit=PIECE)
         except OSError as error:
             raise self._unreachable(error) from None
-        stream = Hijacked(reader, writer)
+        stream = HijackedStream(reader, writer)
         try:
             writer.write(head.encode() + content)
             async with asyncio.timeout(CALL_S):
                 answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 status = int(answer.split(" ", 2)[1])
                 if status not in (101, 200):
-                    said = await reader.read(HEAD_BYTES)
-                    raise _fault(status, _message(said))  # noqa: TRY301
+                    body = await reader.read(HEAD_BYTES)
+                    raise _fault(status, _message(body))  # noqa: TRY301
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError) as error:
             await stream.close()
             raise self._unreachable(error) from None
@@ -114,7 +112,6 @@ class DockerHttp:
         return stream
 
     async def close(self) -> None:
-        """Let go of the engine."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

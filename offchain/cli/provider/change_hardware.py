@@ -198,6 +198,6 @@ def differences(kept: hw.Hardware, now: hw.Hardware) -> Iterator[str]:
         yield "GPUs: in another order"
 
 
-def _device(device: hw.Device) -> str:
+def _device(device: hw.HostDevice) -> str:
     identity = "simulated" if device.uuid is None else device.uuid
     return f"{device.model}, {device.vram_mib} MiB ({identity})"

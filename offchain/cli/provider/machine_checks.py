@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from node_agent.drivers.docker.runtimes import OPTION
-from node_agent.telemetry.hardware import Device
+from node_agent.drivers.docker.engine_features import RUNTIME_OPTION
+from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.probe import Reserve
 from offchain.cli.provider.advisories import Component, known, remedies, standing
 from offchain.schema.manifest.values import format_amount
@@ -92,7 +92,7 @@ class Facts:
     """What was found. A string stands for what could not be found out, and says why."""
 
     engine: EngineFacts | str
-    devices: tuple[Device, ...] | str
+    devices: tuple[HostDevice, ...] | str
     driver: str = ""
     """The GPU driver's version."""
     kept_gpus: int = 0
@@ -174,14 +174,14 @@ def _isolation(engine: EngineFacts) -> Finding:
     if engine.runtime_trouble:
         return Finding(
             "isolation", Verdict.FAIL, engine.runtime_trouble,
-            f"Correct the runtimes in /etc/docker/daemon.json and restart the engine, or change {OPTION}. "
+            f"Correct the runtimes in /etc/docker/daemon.json and restart the engine, or change {RUNTIME_OPTION}. "
             "See docs/providers.md.",
         )  # fmt: skip
     if engine.runtime is not None:
         kernel = ", in a sandbox with a kernel of its own" if engine.sandboxed else ", on the machine's kernel"
         found = f"tenants' containers run under the runtime {engine.runtime}{kernel}"
         return Finding("isolation", Verdict.PASS, found)
-    more = f"; {OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
+    more = f"; {RUNTIME_OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
     return Finding("isolation", Verdict.PASS, f"tenants' containers share the machine's kernel{more}")
 
 
@@ -233,7 +233,7 @@ def _gpus(facts: Facts) -> Iterator[Finding]:
         yield from _access(facts.engine, [device for device in real if device.vendor == "Nvidia"])
 
 
-def _access(engine: EngineFacts, devices: list[Device]) -> Iterator[Finding]:
+def _access(engine: EngineFacts, devices: list[HostDevice]) -> Iterator[Finding]:
     """How containers get NVIDIA's GPUs. AMD's are plain device files, which every engine can give."""
     if not devices:
         return
@@ -375,7 +375,7 @@ def version_of(text: str) -> tuple[int, int]:
     return int(major or 0), int(minor or 0)
 
 
-def named(devices: Sequence[Device]) -> str:
+def named(devices: Sequence[HostDevice]) -> str:
     """The models with how many there are of each, in their order."""
     counts: dict[str, int] = {}
     for device in devices:

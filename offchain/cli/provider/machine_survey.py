@@ -14,17 +14,20 @@ import psutil
 import requests.exceptions
 from docker.utils import kwargs_from_env
 
-from node_agent.drivers.docker.cdi import named_devices
 from node_agent.drivers.docker.disks import disks_of
-from node_agent.drivers.docker.runtimes import choose, offers
-from node_agent.drivers.docker.sandbox_trial import TRIAL_S, usable
-from node_agent.drivers.docker.start_gate import Gates
+from node_agent.drivers.docker.engine_features import (
+    TRIAL_S,
+    cdi_devices,
+    checked_runtime,
+    choose_runtime,
+    sandboxing_runtimes,
+)
+from node_agent.drivers.docker.start_gate import StartGates
 from node_agent.install.systemd import has_systemd
 from node_agent.runtime.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import driver_version
-from node_agent.telemetry.probe import GIB, MIB, offered
-from node_agent.telemetry.tier import tier_of
+from node_agent.telemetry.probe import GIB, MIB, offered, tier_of
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
@@ -45,7 +48,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
-    gates = Gates(settings.state / "gates")
+    gates = StartGates(settings.state / "gates")
     await gates.connect(settings.docker_host, platform.machine())
     chain, funds = await _chain(settings, key.address, provider, devices)
     components = () if isinstance(engine, str) else engine.components
@@ -91,14 +94,14 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         version=str(info.get("ServerVersion")),
         cgroup_version=int(info.get("CgroupVersion") or 1),
         cdi=bool(folders),
-        cdi_devices=named_devices(folders),
+        cdi_devices=cdi_devices(folders),
         runtimes=frozenset(info.get("Runtimes") or ()),
         seccomp=any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()),
         storage=str(info.get("Driver") or ""),
         runtime=runtime,
         runtime_trouble=runtime_trouble,
-        sandboxed=runtime is not None and not runtime_trouble and choose(runtime, info["Runtimes"]).sandboxed,
-        sandboxes=offers(info.get("Runtimes") or {}),
+        sandboxed=runtime is not None and not runtime_trouble and choose_runtime(runtime, info["Runtimes"]).sandboxed,
+        sandboxes=sandboxing_runtimes(info.get("Runtimes") or {}),
         components=components,
     )
     return facts, root_dir if root_dir.is_dir() else None
@@ -114,7 +117,7 @@ def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
     try:
         if name is not None:
             api.timeout = TRIAL_S
-            usable(api, info, name)
+            checked_runtime(api, info, name)
     except ValueError as error:
         return str(error)
     return ""
@@ -145,7 +148,7 @@ def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
     return by_tier[tier] * max(1, devices)
 
 
-def _devices(settings: Settings) -> tuple[tuple[Device, ...] | str, int]:
+def _devices(settings: Settings) -> tuple[tuple[HostDevice, ...] | str, int]:
     try:
         found = find_devices(settings)
         return offered(found, settings.keep_gpus), len({one.gpu for one in found} & set(settings.keep_gpus))
@@ -177,7 +180,7 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
 
 
 async def _chain(
-    settings: Settings, host: str, provider: str | None, devices: tuple[Device, ...] | str
+    settings: Settings, host: str, provider: str | None, devices: tuple[HostDevice, ...] | str
 ) -> tuple[ChainFacts | str, FundsFacts | None]:
     port = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:

@@ -1,18 +1,27 @@
-"""Sums of usage: whatever is sampled, in whatever order, none of them falls and nothing is counted twice."""
+"""Usage sums: for all samples in any order, no sum falls and nothing is counted twice."""
 
 from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from node_agent.metering.core import FIRST_MS, LONGEST_GAP_MS, Counted, Gpu, Metered, Run, Sample, fold
+from node_agent.metering.usage import (
+    FIRST_MS,
+    LONGEST_GAP_MS,
+    ContainerRun,
+    CountedRun,
+    GpuReading,
+    MeteredUsage,
+    PodSample,
+    fold,
+)
 from node_agent.runtime.codec import dumps, loads
 from offchain.core.receipt import falls
 
 AMOUNTS = st.integers(0, 1 << 50)
-NAMES = st.sampled_from(["a@1", "a@2", "b@1", "holder@1"])
+NAMES = st.sampled_from(["a@1", "a@2", "b@1", "sandbox@1"])
 RUNS = st.builds(
-    Run,
+    ContainerRun,
     name=NAMES,
     age_ms=st.integers(-10_000, 10**9),
     cpu_us=AMOUNTS,
@@ -21,9 +30,11 @@ RUNS = st.builds(
     sent_bytes=AMOUNTS,
     own=st.booleans(),
 )
-GPUS = st.builds(Gpu, busy_ppm=st.none() | st.integers(-5, 2_000_000), memory_bytes=st.none() | st.integers(0, 1 << 40))
+GPUS = st.builds(
+    GpuReading, busy_ppm=st.none() | st.integers(-5, 2_000_000), memory_bytes=st.none() | st.integers(0, 1 << 40)
+)
 SAMPLES = st.builds(
-    Sample,
+    PodSample,
     boot=st.sampled_from(["one", "two"]),
     steady_ms=st.integers(0, 10**7),
     runs=st.lists(RUNS, max_size=4, unique_by=lambda run: run.name).map(tuple),
@@ -34,13 +45,13 @@ SAMPLES = st.builds(
 
 def folded(samples, metered=None):
     for sample in samples:
-        metered = fold(metered or Metered(), sample)
-    return metered or Metered()
+        metered = fold(metered or MeteredUsage(), sample)
+    return metered or MeteredUsage()
 
 
 @given(st.lists(SAMPLES, max_size=12))
 def test_no_total_ever_falls(samples):
-    metered = Metered()
+    metered = MeteredUsage()
     for sample in samples:
         after = fold(metered, sample)
         assert falls(metered.totals, after.totals) == ()
@@ -70,8 +81,13 @@ def test_time_is_never_more_than_has_passed(samples):
 
 @given(st.lists(SAMPLES, max_size=8), SAMPLES)
 @example(
-    [Sample(boot="one", steady_ms=0, runs=(Run(name="a@1"),))],
-    Sample(boot="one", steady_ms=60_001, runs=(Run(name="a@1"),), gpus=(Gpu(busy_ppm=None, memory_bytes=0),)),
+    [PodSample(boot="one", steady_ms=0, runs=(ContainerRun(name="a@1"),))],
+    PodSample(
+        boot="one",
+        steady_ms=60_001,
+        runs=(ContainerRun(name="a@1"),),
+        gpus=(GpuReading(busy_ppm=None, memory_bytes=0),),
+    ),
 )
 def test_a_sample_that_comes_twice_counts_once(samples, sample):
     once = folded([*samples, sample])
@@ -81,16 +97,16 @@ def test_a_sample_that_comes_twice_counts_once(samples, sample):
 @given(st.lists(SAMPLES, max_size=12), st.integers(0, 12))
 def test_a_restart_of_the_agent_changes_nothing(samples, cut):
     before = folded(samples[:cut])
-    assert folded(samples[cut:], loads(Metered, dumps(before))) == folded(samples)
+    assert folded(samples[cut:], loads(MeteredUsage, dumps(before))) == folded(samples)
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=20), st.integers(0, 1 << 34))
 def test_a_pod_that_runs_on_is_metered_exactly(pauses, memory):
-    now_ms, metered = 5_000, Metered()
+    now_ms, metered = 5_000, MeteredUsage()
     for pause_ms in [0, *pauses]:
         now_ms += pause_ms
-        run = Run(name="a@1", age_ms=now_ms - 5_000, cpu_us=now_ms * 500, memory_bytes=memory)
-        metered = fold(metered, Sample(boot="b", steady_ms=now_ms, runs=(run,)))
+        run = ContainerRun(name="a@1", age_ms=now_ms - 5_000, cpu_us=now_ms * 500, memory_bytes=memory)
+        metered = fold(metered, PodSample(boot="b", steady_ms=now_ms, runs=(run,)))
     assert metered.wall_ms == sum(pauses)
     assert metered.memory_byte_ms == memory * sum(pauses)
     assert metered.cpu_us == now_ms * 500
@@ -98,10 +114,10 @@ def test_a_pod_that_runs_on_is_metered_exactly(pauses, memory):
 
 
 @given(st.integers(LONGEST_GAP_MS + 1, 10**9), AMOUNTS)
-def test_a_gap_counts_as_time_and_by_counters_but_not_by_guesses(gap_ms, memory):
+def test_a_gap_adds_time_and_counters_but_no_estimates(gap_ms, memory):
     """The agent was away; its container ran on."""
-    first = Sample(boot="b", steady_ms=0, runs=(Run(name="a@1", cpu_us=100, memory_bytes=memory),))
-    later = Sample(boot="b", steady_ms=gap_ms, runs=(Run(name="a@1", cpu_us=900, memory_bytes=memory),))
+    first = PodSample(boot="b", steady_ms=0, runs=(ContainerRun(name="a@1", cpu_us=100, memory_bytes=memory),))
+    later = PodSample(boot="b", steady_ms=gap_ms, runs=(ContainerRun(name="a@1", cpu_us=900, memory_bytes=memory),))
     metered = folded([first, later])
     assert (metered.wall_ms, metered.unmetered_ms, metered.cpu_us) == (gap_ms, gap_ms, 900)
     assert metered.memory_byte_ms == 0
@@ -110,38 +126,42 @@ def test_a_gap_counts_as_time_and_by_counters_but_not_by_guesses(gap_ms, memory)
 
 @given(st.lists(AMOUNTS, min_size=1, max_size=100))
 def test_runs_add_up_however_many_there_are(counts):
-    metered = Metered()
+    metered = MeteredUsage()
     for number, cpu_us in enumerate(counts):
-        metered = fold(metered, Sample(boot="b", steady_ms=number, runs=(Run(name=f"a@{number}", cpu_us=cpu_us),)))
+        metered = fold(
+            metered, PodSample(boot="b", steady_ms=number, runs=(ContainerRun(name=f"a@{number}", cpu_us=cpu_us),))
+        )
     assert metered.cpu_us == sum(counts)
     assert len(metered.runs) <= 64
 
 
-def test_a_run_that_is_missing_for_a_moment_is_not_counted_anew():
-    run = Run(name="a@1", cpu_us=700)
-    there, gone = (Sample(boot="b", steady_ms=moment, runs=runs) for moment, runs in ((1, (run,)), (2, ())))
+def test_a_run_that_is_missing_in_one_sample_is_not_counted_twice():
+    run = ContainerRun(name="a@1", cpu_us=700)
+    there, gone = (PodSample(boot="b", steady_ms=moment, runs=runs) for moment, runs in ((1, (run,)), (2, ())))
     back = replace(there, steady_ms=3)
     metered = folded([there, gone, back])
     assert metered.cpu_us == 700
-    assert metered.runs == (Counted(name="a@1", cpu_us=700, received_bytes=0, sent_bytes=0, seen=True),)
+    assert metered.runs == (CountedRun(name="a@1", cpu_us=700, received_bytes=0, sent_bytes=0, seen=True),)
 
 
-def test_what_holds_the_network_is_no_sign_of_a_pod_that_runs():
-    holder = Run(name="holder@1", received_bytes=5, own=False)
-    samples = [Sample(boot="b", steady_ms=moment, runs=(holder,)) for moment in (0, 1_000)]
+def test_a_pod_sandbox_does_not_show_that_the_pod_runs():
+    sandbox = ContainerRun(name="sandbox@1", received_bytes=5, own=False)
+    samples = [PodSample(boot="b", steady_ms=moment, runs=(sandbox,)) for moment in (0, 1_000)]
     assert (folded(samples).wall_ms, folded(samples).received_bytes) == (0, 5)
 
 
 def test_gpus_without_a_reading_have_no_sum():
-    blind = Sample(boot="b", steady_ms=0, runs=(Run(name="a@1"),), gpus=(Gpu(busy_ppm=None, memory_bytes=None),))
+    blind = PodSample(
+        boot="b", steady_ms=0, runs=(ContainerRun(name="a@1"),), gpus=(GpuReading(busy_ppm=None, memory_bytes=None),)
+    )
     totals = folded([blind, replace(blind, steady_ms=9_000)]).totals
     assert (totals.gpu_ms, totals.gpu_memory_mib_s, totals.gpu_memory_peak_mib) == (None, None, None)
-    half = replace(blind, gpus=(Gpu(busy_ppm=500_000, memory_bytes=3 << 20),))
+    half = replace(blind, gpus=(GpuReading(busy_ppm=500_000, memory_bytes=3 << 20),))
     totals = folded([half, replace(half, steady_ms=9_000)]).totals
     assert (totals.gpu_ms, totals.gpu_memory_mib_s, totals.gpu_memory_peak_mib) == (4_500, 27, 3)
 
 
 def test_the_disk_of_a_stopped_pod_counts_on():
-    stopped = Sample(boot="b", steady_ms=0, runs=(), disk_bytes=2 << 20)
+    stopped = PodSample(boot="b", steady_ms=0, runs=(), disk_bytes=2 << 20)
     totals = folded([stopped, replace(stopped, steady_ms=10_000)]).totals
     assert (totals.wall_ms, totals.disk_mib_s, totals.disk_peak_mib) == (0, 20, 2)

@@ -1,4 +1,4 @@
-"""An agent in a world of twins: fake chain with the rules for hosts and leases, fake engine, memory network."""
+"""An agent with test doubles: a fake chain with the rules for hosts and leases, a fake engine, an in-memory network."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
 from node_agent.runtime.service import Agent
 from node_agent.runtime.state_dir import StateDir
-from node_agent.telemetry.hardware import Device, Hardware
+from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.host_client import HostClient
 from offchain.ports import DispatchFailure
@@ -32,7 +32,7 @@ from tests.support.inline import Inline
 from tests.support.memory_transport import MemoryNetwork
 
 TENANT = from_uri("//Alice")
-HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
+HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "Simulated", 1024, None),))
 RESOURCES = Resources(500, 64, 1, GpuRequest(0, 1000, 0, ()))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from node_agent.checkpoints.store import CheckpointStore, TooLarge
 from node_agent.core.checkpoints import Known
-from node_agent.drivers.fake.folders import packed
+from node_agent.drivers.fake.driver import packed
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.tar_files import BadArchive
 

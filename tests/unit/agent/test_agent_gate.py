@@ -1,4 +1,4 @@
-"""The program that holds a container back, and the command lines with it."""
+"""The start gate, and the command lines of containers with it."""
 
 import os
 import platform
@@ -9,18 +9,18 @@ import pytest
 from agent_builders import a_service, a_spec
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.docker.command_line import (
-    BEFORE,
-    CHECK,
+from node_agent.drivers.docker.container_paths import (
+    GATE_WORDS,
+    HEALTH_CHECK_WORDS,
     command_line,
-    tenants_command,
-    tenants_config,
-    why_refused,
+    command_refusal,
+    tenant_command,
+    tenant_config,
 )
-from node_agent.drivers.docker.mount_checks import DockerChecks
-from node_agent.drivers.docker.spec import Ground, container_arguments
-from node_agent.drivers.docker.start_gate import Gates, is_open, open_gate, program, put_before
-from node_agent.drivers.docker.static_program import elf, is_static
+from node_agent.drivers.docker.mount_checks import MountChecker
+from node_agent.drivers.docker.spec import PodContext, container_arguments
+from node_agent.drivers.docker.start_gate import StartGates, add_gate, gate_program, is_open, open_gate
+from node_agent.drivers.docker.static_programs import elf, is_static
 from offchain.schema.manifest.types import HealthCheck
 
 
@@ -29,7 +29,7 @@ def gate(tmp_path):
     if platform.machine() != "x86_64":
         pytest.skip("machine code of another architecture")
     path = tmp_path / "gate"
-    path.write_bytes(program("x86_64"))
+    path.write_bytes(gate_program("x86_64"))
     path.chmod(0o555)
     return path
 
@@ -51,7 +51,7 @@ def _status(pid):
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def test_a_gate_that_is_open_holds_nobody_back_and_a_program_that_is_missing_is_an_error(gate):
+def test_an_open_gate_starts_the_program_at_once_and_a_missing_program_is_an_error(gate):
     open_gate(gate)
     assert subprocess.run([gate, "/bin/true"], check=False).returncode == 0
     assert subprocess.run([gate, "/no/such/program"], check=False).returncode == 125
@@ -64,7 +64,7 @@ def test_a_gate_without_its_file_ends(gate):
 
 
 def test_gates_are_made_closed_and_closed_again(tmp_path):
-    gates = Gates(tmp_path)
+    gates = StartGates(tmp_path)
     gates._program = elf("x86_64", b"code")
     gates.init.write_bytes(b"init")
     path = gates.make("one")
@@ -82,17 +82,17 @@ def test_gates_are_made_closed_and_closed_again(tmp_path):
 
 
 def test_an_init_that_needs_a_loader_is_not_used():
-    assert is_static(program("x86_64"))
+    assert is_static(gate_program("x86_64"))
     assert not is_static(Path("/bin/sh").read_bytes())
     assert not is_static(b"")
     assert not is_static(b"#!/bin/sh\n" * 20)
-    assert not is_static(program("x86_64")[:100])
-    assert not is_static(program("x86_64")[:54] + b"\xff" * 4 + program("x86_64")[58:])
+    assert not is_static(gate_program("x86_64")[:100])
+    assert not is_static(gate_program("x86_64")[:54] + b"\xff" * 4 + gate_program("x86_64")[58:])
 
 
 def test_the_programs_of_both_architectures_are_elf_files():
     for architecture, machine in (("x86_64", 62), ("aarch64", 183)):
-        data = program(architecture)
+        data = gate_program(architecture)
         assert data[:4] == b"\x7fELF"
         assert int.from_bytes(data[18:20], "little") == machine
         assert len(data) < 512
@@ -119,16 +119,16 @@ def test_a_command_line_is_put_together_as_the_engine_does(entrypoint, command, 
 
 
 def test_a_snapshot_has_the_tenants_command_line():
-    assert tenants_command({"Entrypoint": [*BEFORE, "e", "a"], "Cmd": ["c"]}) == (["e", "a"], ["c"])
-    assert tenants_command({"Entrypoint": [*BEFORE], "Cmd": ["c"]}) == ([], ["c"])
-    assert tenants_command({"Entrypoint": ["e"], "Cmd": None}) == (["e"], [])
-    check = {"Test": [*CHECK, "curl", "x"], "Interval": 7}
-    assert tenants_config({"Entrypoint": [*BEFORE, "e"], "Cmd": ["c"], "Healthcheck": check}) == {
+    assert tenant_command({"Entrypoint": [*GATE_WORDS, "e", "a"], "Cmd": ["c"]}) == (["e", "a"], ["c"])
+    assert tenant_command({"Entrypoint": [*GATE_WORDS], "Cmd": ["c"]}) == ([], ["c"])
+    assert tenant_command({"Entrypoint": ["e"], "Cmd": None}) == (["e"], [])
+    check = {"Test": [*HEALTH_CHECK_WORDS, "curl", "x"], "Interval": 7}
+    assert tenant_config({"Entrypoint": [*GATE_WORDS, "e"], "Cmd": ["c"], "Healthcheck": check}) == {
         "Entrypoint": ["e"],
         "Cmd": ["c"],
         "Healthcheck": {"Test": ["CMD", "curl", "x"], "Interval": 7},
     }
-    assert "Healthcheck" not in tenants_config({"Cmd": ["c"], "Healthcheck": {"Test": ["NONE"]}})
+    assert "Healthcheck" not in tenant_config({"Cmd": ["c"], "Healthcheck": {"Test": ["NONE"]}})
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,16 @@ def test_a_snapshot_has_the_tenants_command_line():
     ],
 )
 def test_the_manifests_program_is_not_in_a_protected_folder(entrypoint, command, folder, trouble):
-    found = why_refused(entrypoint, command, folder, IMAGE)
+    found = command_refusal(entrypoint, command, folder, IMAGE)
     assert (found is None) if trouble is None else (trouble in (found or ""))
 
 
-def test_a_container_with_a_gate_starts_it_first_and_its_check_waits_as_well(tmp_path):
+def test_a_container_starts_its_gate_first_and_its_health_check_waits_too(tmp_path):
     check = HealthCheck(("curl", "x"), 1_000, 1_000, retries=1, start_period_ms=0)
     spec = a_spec(containers=(ContainerSpec(a_service(healthcheck=check, entrypoint=None, command=("c", "d"))),))
-    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=True)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
-    put_before(arguments, tmp_path / "gate", tmp_path / "init", IMAGE)
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
+    add_gate(arguments, tmp_path / "gate", tmp_path / "init", IMAGE)
     assert arguments["entrypoint"] == ["/.gantry-gate", "/.gantry-init", "--", "/entry", "a"]
     assert arguments["command"] == ["c", "d"]
     assert arguments["healthcheck"]["Test"] == ["CMD", "/.gantry-gate", "/.gantry-init", "-s", "--", "curl", "x"]
@@ -168,20 +168,20 @@ def test_a_container_with_a_gate_starts_it_first_and_its_check_waits_as_well(tmp
 
 @pytest.mark.parametrize(("runtime", "has_gate"), [("runc", True), ("nvidia", True), ("runsc", False), (None, False)])
 async def test_containers_under_runtimes_with_a_kernel_of_their_own_have_no_gate(tmp_path, runtime, has_gate):
-    gates = Gates(tmp_path)
+    gates = StartGates(tmp_path)
     gates.trouble = ""
     spec = a_spec(containers=(ContainerSpec(a_service()),))
-    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=False)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=False)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
     arguments["host_config"]["runtime"] = runtime
-    await DockerChecks(None, None, gates).put_gate(arguments, IMAGE)
+    await MountChecker(None, None, gates).put_gate(arguments, IMAGE)
     assert arguments["host_config"]["init"] is not has_gate
     assert ((arguments["entrypoint"] or [])[:1] == ["/.gantry-gate"]) is has_gate
 
 
-def test_a_command_line_of_nothing_is_left_to_the_engine(tmp_path):
+def test_an_empty_command_line_is_left_to_the_engine(tmp_path):
     spec = a_spec(containers=(ContainerSpec(a_service(entrypoint=None, command=None)),))
-    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=True)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
-    put_before(arguments, tmp_path / "gate", tmp_path / "init", {})
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
+    add_gate(arguments, tmp_path / "gate", tmp_path / "init", {})
     assert (arguments["entrypoint"], arguments["command"], arguments["host_config"]["init"]) == (None, None, True)

@@ -1,4 +1,4 @@
-"""Which mount tables of containers are refused, as pure decisions."""
+"""Mount tables of containers that are refused, as pure decisions."""
 
 import dataclasses
 
@@ -7,8 +7,8 @@ import pytest
 from node_agent.drivers.kernel_mounts import (
     MASKED,
     READ_ONLY,
-    Deviations,
-    Wanted,
+    ExpectedMounts,
+    MountDeviations,
     deviations_of,
     parse_mounts,
     why_unsafe,
@@ -37,7 +37,7 @@ TABLE = r"""
 """.strip()
 THERE = {"/proc/acpi", "/proc/keys", "/sys/firmware", "/proc/bus", "/proc/sys"}
 OWN = (("/.gantry-gate", "/gates/one"), ("/.gantry-init", "/gates/init"), ("/run/gantry", "/7/notices"))
-WANTED = Wanted(own=OWN)
+WANTED = ExpectedMounts(own=OWN)
 
 
 def judge(text=TABLE, wanted=WANTED):
@@ -98,12 +98,12 @@ def test_one_more_mount_in_a_protected_folder_is_refused(more):
         ("7/notices", "8/notices"),
     ],
 )
-def test_a_mount_that_is_not_as_the_engine_makes_it_is_refused(line, found):
+def test_a_mount_that_differs_from_the_engines_is_refused(line, found):
     assert TABLE.count(line) == 1
     assert judge(TABLE.replace(line, found)) is not None
 
 
-def test_what_the_kernel_does_not_have_needs_no_mask():
+def test_paths_that_the_kernel_lacks_need_no_mask():
     without = "\n".join(line for line in TABLE.splitlines() if "/proc/acpi" not in line)
     assert judge(without) == "nothing is mounted at /proc/acpi"
     assert why_unsafe(parse_mounts(without), WANTED, (THERE - {"/proc/acpi"}).__contains__) is None
@@ -133,7 +133,7 @@ def test_a_folder_of_the_agent_that_was_replaced_since_is_still_its_own():
 
 
 @pytest.mark.parametrize("text", ["x", "1 2 3", "a b 0:1 / / rw - ext4 x rw x"])
-def test_another_form_is_refused(text):
+def test_an_invalid_mount_table_is_refused(text):
     with pytest.raises(ValueError, match=r"mount table|invalid literal"):
         parse_mounts(text)
 
@@ -144,7 +144,7 @@ MORE = "120 82 0:60 / /dev/hugepages rw,relatime - hugetlbfs nodev rw"
 def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_others():
     assert "hugetlbfs" in judge(f"{TABLE}\n{MORE}")
     found = deviations_of(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__)
-    assert found == Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+    assert found == MountDeviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
     assert why_unsafe(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__, found) is None
 
 
@@ -156,13 +156,13 @@ def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_o
         "121 82 254:0 /volumes/x /dev/data rw,relatime - hugetlbfs nodev rw",
     ],
 )
-def test_a_tenants_mount_at_such_a_place_is_not(more):
-    found = Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+def test_a_tenants_mount_at_an_accepted_path_is_refused(more):
+    found = MountDeviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
     assert why_unsafe(parse_mounts(f"{TABLE}\n{more}"), WANTED, THERE.__contains__, found) is not None
 
 
-def test_what_an_engine_does_not_hide_is_found_out():
+def test_paths_that_an_engine_does_not_hide_are_found():
     text = "\n".join(line for line in TABLE.splitlines() if " /proc/keys " not in line)
     found = deviations_of(parse_mounts(text), WANTED, THERE.__contains__)
-    assert found == Deviations(missing=frozenset({"/proc/keys"}))
+    assert found == MountDeviations(missing=frozenset({"/proc/keys"}))
     assert "/proc/keys" in why_unsafe(parse_mounts(text), WANTED, THERE.__contains__, found)

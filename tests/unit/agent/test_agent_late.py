@@ -15,11 +15,10 @@ from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeProgram
 from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
-from node_agent.images.book import ImageBook
 from node_agent.images.fake import FakeImages
-from node_agent.images.late import STALLED_MS, cause, progress_text
-from node_agent.images.logins import Access
-from node_agent.images.store import MAX_PULLS, ImageStore
+from node_agent.images.logins import ImageAccess
+from node_agent.images.policy import STALLED_MS, delay_cause, progress_text
+from node_agent.images.store import MAX_PULLS, ImageInventory, ImageStore
 from node_agent.logs.start_notes import StartNotes
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
@@ -120,41 +119,42 @@ def a_pull(**changes):
         ([], DriverError),
     ],
 )
-def test_the_reason_follows_from_how_the_pulls_stand(pulls, kind):
-    assert type(cause(pulls)) is kind
+def test_the_cause_of_a_delay_follows_from_the_pulls(pulls, kind):
+    assert type(delay_cause(pulls)) is kind
 
 
 def test_the_reason_says_what_the_registry_did():
-    said = str(cause([a_pull(tries=3, trouble="connection refused")]))
+    said = str(delay_cause([a_pull(tries=3, trouble="connection refused")]))
     assert said == (
         f"the image {IMAGE} could not be pulled before the start timeout: "
         "its registry sent nothing in 3 tries (connection refused)"
     )
 
 
-def test_progress_is_told_in_sizes():
+def test_progress_names_sizes():
     assert progress_text(a_pull(done_bytes=1_288_490_189, total_bytes=3_650_722_202, idle_ms=0)) == (
         f"the image {IMAGE} is being pulled: 1.2 GiB of 3.4 GiB"
     )
     assert progress_text(a_pull()) == f"the image {IMAGE} is being pulled: no data yet"
 
 
-async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_still(tmp_path):
+async def test_the_store_reports_queued_and_stalled_pulls(tmp_path):
     now_ms = [1_000]
     engine = FakeImages(gate=asyncio.Event())
     store = ImageStore(
-        engine, ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
+        engine, ImageInventory(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
     )
     images = [ImageRef("lab/demo", f"sha256:{number:064}") for number in range(MAX_PULLS + 1)]
     waiting = [
-        asyncio.create_task(store.ensure(image, Access(f"account {number}"))) for number, image in enumerate(images)
+        asyncio.create_task(store.ensure(image, ImageAccess(f"account {number}")))
+        for number, image in enumerate(images)
     ]
     for _ in range(100):
         await asyncio.sleep(0)
     assert len(engine.pulls) == MAX_PULLS
     assert store.progress(images[0]) == PullProgress(images[0].reference, 0, 0, None, 1)
     assert store.progress(images[-1], f"account {MAX_PULLS}") == PullProgress(images[-1].reference, 0, 0, None, 0)
-    engine.came[images[0].reference](5, 9)
+    engine.on_progress[images[0].reference](5, 9)
     now_ms[0] += 700
     assert store.progress(images[0]) == PullProgress(images[0].reference, 5, 9, 700, 1)
     for task in waiting:

@@ -1,4 +1,4 @@
-"""Which runtimes of an engine a provider may choose for tenants' containers. No engine needed."""
+"""OCI runtimes that a provider may choose for tenants' containers. No engine needed."""
 
 import platform
 import subprocess
@@ -11,9 +11,17 @@ from agent_builders import HOST, MANIFEST, a_lease
 
 from node_agent.core.admission import Unfit, admit, read_manifest
 from node_agent.core.values import HostFailure, PodSpec
-from node_agent.drivers.docker.runtimes import Isolation, Runtime, choose, isolation_of, offers
-from node_agent.drivers.docker.sandbox_trial import program, try_out, usable
-from node_agent.drivers.docker.spec import Ground, container_arguments, holder_arguments
+from node_agent.drivers.docker.engine_features import (
+    Isolation,
+    OciRuntime,
+    checked_runtime,
+    choose_runtime,
+    isolation_of,
+    sandboxing_runtimes,
+    trial_program,
+    why_not_sandboxed,
+)
+from node_agent.drivers.docker.spec import PodContext, container_arguments, pod_sandbox_arguments
 
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=host"]}
 RUNTIMES = {
@@ -36,15 +44,15 @@ RUNTIMES = {
         ("kata", Isolation.KATA),
     ],
 )
-def test_what_isolates_containers_follows_from_the_program(name, isolation):
+def test_the_isolation_follows_from_the_runtimes_program(name, isolation):
     assert isolation_of(RUNTIMES[name]) is isolation
 
 
 def test_a_runtime_is_chosen_by_its_name():
-    assert choose("crun", RUNTIMES) == Runtime("crun", Isolation.KERNEL)
-    assert choose("runsc", RUNTIMES) == Runtime("runsc", Isolation.GVISOR, gpus=False, more_pids=256)
-    assert choose("runsc-gpu", RUNTIMES).gpus
-    assert (choose("runsc", RUNTIMES).sandboxed, choose("crun", RUNTIMES).sandboxed) == (True, False)
+    assert choose_runtime("crun", RUNTIMES) == OciRuntime("crun", Isolation.KERNEL)
+    assert choose_runtime("runsc", RUNTIMES) == OciRuntime("runsc", Isolation.GVISOR, gpus=False, more_pids=256)
+    assert choose_runtime("runsc-gpu", RUNTIMES).gpus
+    assert (choose_runtime("runsc", RUNTIMES).sandboxed, choose_runtime("crun", RUNTIMES).sandboxed) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -57,21 +65,21 @@ def test_a_runtime_is_chosen_by_its_name():
 )
 def test_a_runtime_under_which_pods_cannot_run_is_refused_with_the_reason(name, says):
     with pytest.raises(ValueError, match=says):
-        choose(name, RUNTIMES)
+        choose_runtime(name, RUNTIMES)
 
 
-def test_a_provider_is_told_what_there_is_to_choose():
-    assert offers(RUNTIMES) == ("runsc", "runsc-gpu")
-    assert offers({"runc": {"path": "runc"}}) == ()
+def test_sandboxing_runtimes_are_listed():
+    assert sandboxing_runtimes(RUNTIMES) == ("runsc", "runsc-gpu")
+    assert sandboxing_runtimes({"runc": {"path": "runc"}}) == ()
 
 
-def test_tenants_containers_run_under_the_runtime_and_the_holder_does_not():
+def test_tenants_containers_use_the_runtime_and_the_pod_sandbox_does_not():
     spec = admit(HOST, a_lease(), read_manifest(MANIFEST))
-    ground = Ground("net", {}, {}, cdi=False, runc=True, runtime=choose("runsc", RUNTIMES))
-    made = container_arguments(spec, "main", 1, image="i", ground=ground)["host_config"]
+    context = PodContext("net", {}, {}, cdi=False, runc=True, runtime=choose_runtime("runsc", RUNTIMES))
+    made = container_arguments(spec, "main", 1, image="i", context=context)["host_config"]
     assert (made["runtime"], made["pids_limit"]) == ("runsc", 32 + 256)
-    # The holder is a program of the agent.
-    assert holder_arguments(spec, image="i", ground=ground)["host_config"]["runtime"] == "runc"
+    # The pod sandbox runs a program of the agent.
+    assert pod_sandbox_arguments(spec, image="i", context=context)["host_config"]["runtime"] == "runc"
 
 
 INFO = {"Runtimes": RUNTIMES, "Architecture": "x86_64", "KernelVersion": "6.1.0"}
@@ -119,12 +127,12 @@ class Engine:
 
 def test_a_sandbox_is_usable_where_a_container_has_another_kernel():
     engine = Engine(b"4.4.0" + bytes(60))
-    assert usable(engine, INFO, "runsc").sandboxed
+    assert checked_runtime(engine, INFO, "runsc").sandboxed
     assert (engine.runtimes, engine.containers) == (["runsc"], set())
 
 
 def test_a_runtime_on_the_machines_kernel_is_not_tried_out():
-    assert not usable(None, INFO, "crun").sandboxed
+    assert not checked_runtime(None, INFO, "crun").sandboxed
 
 
 @pytest.mark.parametrize(
@@ -139,21 +147,21 @@ def test_a_runtime_on_the_machines_kernel_is_not_tried_out():
 def test_a_sandbox_that_does_not_isolate_is_refused_with_the_reason(outcome, says):
     engine = Engine(outcome)
     with pytest.raises(ValueError, match=says):
-        usable(engine, INFO, "runsc")
+        checked_runtime(engine, INFO, "runsc")
     assert not engine.containers
 
 
 def test_no_trial_on_an_architecture_without_a_program():
-    assert "riscv64" in try_out(Engine(b"4.4.0"), "runsc", "riscv64", "6.1.0")
+    assert "riscv64" in why_not_sandboxed(Engine(b"4.4.0"), "runsc", "riscv64", "6.1.0")
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_the_program_of_the_trial_prints_the_kernels_release(tmp_path, architecture):
-    assert program(architecture).startswith(b"\x7fELF")
+    assert trial_program(architecture).startswith(b"\x7fELF")
     if architecture != platform.machine():
         return
     path = tmp_path / "trial"
-    path.write_bytes(program(architecture))
+    path.write_bytes(trial_program(architecture))
     path.chmod(0o700)
     printed = subprocess.run([path], check=True, capture_output=True, timeout=10).stdout
     assert printed.partition(b"\0")[0].decode() == platform.release()

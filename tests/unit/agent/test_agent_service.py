@@ -15,7 +15,7 @@ from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
-from node_agent.drivers.port import Collected, ImageUnavailable
+from node_agent.drivers.port import CollectedResult, ImageUnavailable
 from node_agent.logs.store import LogKey
 from node_agent.runtime import runner
 from node_agent.runtime.service import check_devices
@@ -354,7 +354,7 @@ async def test_a_disk_that_the_pod_itself_filled_is_its_own_fault(world):
 
 async def test_a_result_that_is_too_large_fails_a_job_that_else_ended_well(world, monkeypatch):
     async def collect(_self, _handle, _result):
-        return Collected(b"", "the result is too large", too_large=True)
+        return CollectedResult(b"", "the result is too large", too_large=True)
 
     monkeypatch.setattr(FakeDriver, "collect", collect)
     for exit_code, reported in ((0, 153), (4, 4)):

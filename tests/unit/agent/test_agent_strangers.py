@@ -13,9 +13,9 @@ from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
 from node_agent.handlers.receipt_requests import ReceiptAnswers
-from node_agent.metering.fake import FakeGauge
-from node_agent.metering.meter import Meter
-from node_agent.metering.ports import Moment
+from node_agent.metering.fake import FakeUsageSource
+from node_agent.metering.meter import UsageMeter
+from node_agent.metering.ports import SteadyTime
 from node_agent.runtime.service import Agent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
@@ -105,8 +105,8 @@ class Host(World):
     async def serving(self):
         state = StateDir(self.folder)
         parts = (GantryChain(self.chain), state.store, self.key, self.chain.genesis)
-        clocks = {"now_ms": lambda: self.now_ms, "moment": lambda: Moment("boot", 0)}
-        meter = Meter(*parts, FakeGauge(self.engine, self.host), NoGpus(), **clocks)
+        clocks = {"now_ms": lambda: self.now_ms, "moment": lambda: SteadyTime("boot", 0)}
+        meter = UsageMeter(*parts, FakeUsageSource(self.engine, self.host), NoGpus(), **clocks)
         agent = Agent(
             self.chain,
             FakeDriver(self.engine, self.host),

@@ -1,4 +1,4 @@
-"""A tenant's login at a registry: how it is written, whom it is for, and what it hides."""
+"""A tenant's login at a registry: format, scope and secrecy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agent_builders import a_service, a_spec
 
 from node_agent.core.values import PodSpec
 from node_agent.images import logins
-from node_agent.images.decide import MAX_ACCOUNTS, Held, accounts_after, may_use
-from node_agent.images.logins import MAX_LOGIN_BYTES, Access, Claims, Login, parse_login, unproven
+from node_agent.images.logins import MAX_LOGIN_BYTES, BlobClaims, ImageAccess, Login, parse_login, unproven
+from node_agent.images.policy import MAX_ACCOUNTS, PulledImage, accounts_after, may_use
 from node_agent.runtime.codec import dumps, loads
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, ImageRef, RegistryLogin
@@ -37,23 +37,23 @@ def test_a_login_is_one_line(end: bytes) -> None:
     [b"", b"secret", b":secret", b"secret:", b"secret:a\nb", b"secret:a\n\n", b"secret:\x00", b"secret:\xff",
      b"secret:" + b"a" * MAX_LOGIN_BYTES],
 )  # fmt: skip
-def test_what_is_no_login_is_refused_without_its_content(data: bytes) -> None:
+def test_an_invalid_login_is_refused_without_its_content(data: bytes) -> None:
     with pytest.raises(ValueError, match="it is not USER:PASSWORD in one line of at most 4096 bytes") as caught:
         parse_login(data, "ghcr.io")
     assert "secret" not in str(caught.value)
 
 
 def test_a_login_is_not_in_the_text_of_anything_that_has_it() -> None:
-    for text in (repr(LOGIN), str(LOGIN), repr(Access("A", LOGIN)), f"{LOGIN!s}"):
+    for text in (repr(LOGIN), str(LOGIN), repr(ImageAccess("A", LOGIN)), f"{LOGIN!s}"):
         assert "anna" not in text
         assert "pass" not in text
 
 
 def test_a_login_is_for_the_images_at_its_registry() -> None:
-    access = Access("A", LOGIN)
+    access = ImageAccess("A", LOGIN)
     assert access.to(ImageRef("ghcr.io/lab/x", DIGEST)) == access
     for name in ("lab/x", "ghcr.io:443/lab/x", "ghcr.io.example/lab/x", "a.ghcr.io/lab/x", "ghcr/io/x"):
-        assert access.to(ImageRef(name, DIGEST)) == Access("A")
+        assert access.to(ImageRef(name, DIGEST)) == ImageAccess("A")
 
 
 def test_the_login_of_a_pod_is_delivered_and_read_by_nobody_else(tmp_path) -> None:
@@ -78,8 +78,10 @@ def test_a_pod_with_a_login_is_kept_and_read_again() -> None:
 # --- whose images they are ------------------------------------------------------------------------------------------
 
 
-def held(reference: str = "ghcr.io/lab/x@1", accounts: tuple[str, ...] = ("A",), blobs: tuple[str, ...] = ()) -> Held:
-    return Held(reference, "id", 1, 0, "name", accounts, blobs)
+def held(
+    reference: str = "ghcr.io/lab/x@1", accounts: tuple[str, ...] = ("A",), blobs: tuple[str, ...] = ()
+) -> PulledImage:
+    return PulledImage(reference, "id", 1, 0, "name", accounts, blobs)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +95,11 @@ def held(reference: str = "ghcr.io/lab/x@1", accounts: tuple[str, ...] = ("A",),
         ([dataclasses.replace(held(), id="other")], set()),
     ],
 )
-def test_a_pulled_image_is_for_those_who_may_have_it(images: list[Held], may: set[str]) -> None:
+def test_a_pulled_image_is_available_to_its_accounts(images: list[PulledImage], may: set[str]) -> None:
     assert {account for account in ("A", "B", "") if may_use(images, "id", account, by_agent=True)} == may
 
 
-def test_an_image_of_the_machine_itself_is_for_everybody() -> None:
+def test_the_machines_own_images_are_available_to_everybody() -> None:
     assert may_use([], "id", "A", by_agent=False)
     assert not may_use([held()], "id", "B", by_agent=False)
 
@@ -122,15 +124,15 @@ def test_accounts_come_together_and_the_earliest_are_forgotten() -> None:
         ([held(blobs=("4",))], "B", "evil.example/x", ()),
     ],
 )
-def test_blobs_of_other_accounts_logins_have_to_be_shown(
-    images: list[Held], account: str, name: str, found: tuple[str, ...]
+def test_blobs_from_other_accounts_logins_must_be_proven(
+    images: list[PulledImage], account: str, name: str, found: tuple[str, ...]
 ) -> None:
-    assert unproven(("1", "2", "3"), images, Claims(), account, name) == found
+    assert unproven(("1", "2", "3"), images, BlobClaims(), account, name) == found
 
 
-def test_blobs_of_pulls_under_way_have_to_be_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blobs_of_pulls_in_progress_must_be_proven_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logins, "MAX_CLAIMS", 2)
-    claims = Claims()
+    claims = BlobClaims()
     claims.add(["1", "2"], "A", "ghcr.io/lab/x")
     assert unproven(("1", "2", "3"), (), claims, "B", "evil.example/x") == ("1", "2")
     assert unproven(("1", "2", "3"), (), claims, "A", "evil.example/x") == ()

@@ -1,4 +1,4 @@
-"""Which addresses an image may be fetched from, and which manifests are refused."""
+"""Addresses that images may be fetched from, and manifests that are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from node_agent.images.manifests import parse_manifest
 from node_agent.images.registries import (
     Endpoint,
     RegistryRefusedError,
-    Rules,
+    RegistryRules,
     check_login,
     is_public,
     parse_allowed,
@@ -43,11 +43,11 @@ def test_public_addresses_are_not_refused(address: str) -> None:
 @pytest.mark.parametrize("name", ["127.0.0.1:5999/x/y", "localhost/x", "10.0.0.1/x", "169.254.169.254:80/x"])
 def test_a_reference_to_a_private_address_is_refused(name: str) -> None:
     with pytest.raises(RegistryRefusedError, match="is not a public address"):
-        repository(f"{name}@{DIGEST}", Rules())
+        repository(f"{name}@{DIGEST}", RegistryRules())
 
 
 def test_an_operator_allows_one_registry_and_no_other_port_of_it() -> None:
-    rules = Rules(frozenset({parse_allowed("http://127.0.0.1:5000")}))
+    rules = RegistryRules(frozenset({parse_allowed("http://127.0.0.1:5000")}))
     assert repository(f"127.0.0.1:5000/lab/x@{DIGEST}", rules).registry == Endpoint("127.0.0.1", 5000, plain=True)
     with pytest.raises(RegistryRefusedError, match="is not a public address"):
         repository(f"127.0.0.1:5001/lab/x@{DIGEST}", rules)
@@ -59,11 +59,11 @@ def test_an_operator_allows_one_registry_and_no_other_port_of_it() -> None:
 )  # fmt: skip
 def test_an_address_that_a_registry_names_follows_the_same_rules(url: str) -> None:
     with pytest.raises(RegistryRefusedError):
-        Rules().follow(url)
+        RegistryRules().follow(url)
 
 
 def test_an_image_without_a_registry_is_asked_for_at_docker_hub() -> None:
-    found = repository(f"nginx@{DIGEST}", Rules())
+    found = repository(f"nginx@{DIGEST}", RegistryRules())
     assert (found.registry, found.path) == (Endpoint("registry-1.docker.io", 443), "library/nginx")
 
 
@@ -84,7 +84,7 @@ def test_a_manifest_names_its_blobs_and_their_sizes() -> None:
 
 def test_only_a_registry_that_the_operator_allowed_leads_to_another_one() -> None:
     allowed = parse_allowed("http://10.0.0.1:5000"), parse_allowed("http://10.0.0.2:5000")
-    rules = Rules(frozenset(allowed))
+    rules = RegistryRules(frozenset(allowed))
     url = f"{allowed[1].url}/token"
     assert rules.led_by(allowed[0]).follow(url).endpoint == allowed[1]
     with pytest.raises(RegistryRefusedError, match="is not a public address"):

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from node_agent.core.devices import Gone, Well
-from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_of
+from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_gpus
 from node_agent.telemetry.amd import AmdSysfs
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 from tests.gpu_stub.amd import add_gpu, add_processor, unplug
 
 
@@ -22,31 +22,31 @@ def machine(tmp_path):
 
 def test_gpus_are_found_and_what_draws_the_screen_is_not(machine):
     assert [(one.gpu, one.device) for one in AmdSysfs(machine).devices()] == [
-        (0, Device("Amd", "AMD Instinct MI300X OAM", 196_592, "AMD-a1b2")),
-        (1, Device("Amd", "AMD GPU 74a1", 24_560, "AMD-pci-0000-0200")),
+        (0, HostDevice("Amd", "AMD Instinct MI300X OAM", 196_592, "AMD-a1b2")),
+        (1, HostDevice("Amd", "AMD GPU 74a1", 24_560, "AMD-pci-0000-0200")),
     ]
 
 
 def test_a_machine_without_the_driver(tmp_path):
     assert AmdSysfs(tmp_path).devices() == ()
-    assert AmdSysfs(tmp_path).look(["AMD-a1b2"]) == [Gone(0, "the driver does not find it any more")]
+    assert AmdSysfs(tmp_path).observe(["AMD-a1b2"]) == [Gone(0, "the driver does not find it any more")]
 
 
 def test_health(machine):
     driver = AmdSysfs(machine)
     uuids = ["GPU-1", "AMD-a1b2", "AMD-pci-0000-0200"]
-    assert driver.look(uuids) == [Well(1, 0), Well(2, 0)]
+    assert driver.observe(uuids) == [Well(1, 0), Well(2, 0)]
     (machine / "sys/class/drm/renderD128/device/ras/umc_err_count").write_text("ue: 2\nce: 3\n")
-    assert driver.look(uuids)[0] == Well(1, 2)
+    assert driver.observe(uuids)[0] == Well(1, 2)
     unplug(machine, 1)
-    assert driver.look(uuids) == [Gone(1, "the driver does not find it any more"), Well(2, 0)]
+    assert driver.observe(uuids) == [Gone(1, "the driver does not find it any more"), Well(2, 0)]
     add_gpu(machine, 1, unique_id="a1b2")
-    assert driver.look(uuids)[0] == Well(1, 0)
+    assert driver.observe(uuids)[0] == Well(1, 0)
 
 
 def test_a_card_that_does_not_answer_is_gone(machine):
     (machine / "sys/class/drm/renderD128/device/mem_info_vram_used").unlink()
-    (seen,) = AmdSysfs(machine).look(["AMD-a1b2"])
+    (seen,) = AmdSysfs(machine).observe(["AMD-a1b2"])
     assert isinstance(seen, Gone)
 
 
@@ -59,6 +59,6 @@ def test_the_files_that_a_container_needs(machine):
     arguments = amd_devices(DeviceFiles(files, groups))
     assert arguments == {"devices": [f"{file}:{file}:rw" for file in files], "group_add": list(groups)}
     assert amd_devices(DeviceFiles()) == {}
-    assert amd_of(("GPU-1", "AMD-a1b2")) == ("AMD-a1b2",)
+    assert amd_gpus(("GPU-1", "AMD-a1b2")) == ("AMD-a1b2",)
     with pytest.raises(LookupError, match="AMD-gone"):
         driver.files(("AMD-gone",))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from node_agent.chain.registration import hardware_spec
 from node_agent.runtime.service import check_answers
-from node_agent.telemetry.hardware import Device, Hardware
+from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.chain.registration import change_hardware
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri, verify
@@ -13,7 +13,7 @@ from offchain.cli.provider.change_hardware import answers_changed, differences
 from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 from tests.support.chain_records import host_record
 
-A100 = Device("Nvidia", "NVIDIA A100", 81920, "GPU-1")
+A100 = HostDevice("Nvidia", "NVIDIA A100", 81920, "GPU-1")
 BEFORE = Hardware(4000, 8192, 100, (A100, replace(A100, uuid="GPU-2")), Tier.DATACENTER)
 
 
@@ -22,7 +22,7 @@ def test_nothing_is_different_from_itself():
 
 
 def test_each_difference_is_a_line():
-    cut = tuple(Device("Nvidia", "NVIDIA A100 MIG 3g.40gb", 40_960, f"MIG-{n}", mig=True) for n in (1, 2))
+    cut = tuple(HostDevice("Nvidia", "NVIDIA A100 MIG 3g.40gb", 40_960, f"MIG-{n}", mig=True) for n in (1, 2))
     capabilities = Capabilities(
         docker=True, kvm=False, kubernetes=False, cdi=False, mig=True, shares=False, sandboxed=True
     )

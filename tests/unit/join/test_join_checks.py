@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.probe import Reserve
 from offchain.cli.provider.machine_checks import (
     ChainFacts,
@@ -18,9 +18,9 @@ from offchain.cli.provider.machine_checks import (
 )
 
 GTY = 10**12
-GPU = Device("Nvidia", "NVIDIA H100", 81_559, "GPU-1")
-SIMULATED = Device("Nvidia", "Simulated H100", 81_559, None)
-AMD = Device("Amd", "AMD Instinct MI300X", 196_592, "AMD-7")
+GPU = HostDevice("Nvidia", "NVIDIA H100", 81_559, "GPU-1")
+SIMULATED = HostDevice("Nvidia", "Simulated H100", 81_559, None)
+AMD = HostDevice("Amd", "AMD Instinct MI300X", 196_592, "AMD-7")
 ENGINE = EngineFacts(
     "28.1.0", 2, cdi=True, cdi_devices=frozenset({"nvidia.com/gpu=GPU-1"}), runtimes=frozenset({"runc"})
 )

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from node_agent.telemetry.nvml import Nvml
-from node_agent.telemetry.watch import DeviceWatch, load_faults
+from node_agent.telemetry.watch import DeviceMonitor, load_faults
 from offchain.adapters.chain.typed import GantryChain
 from offchain.schema.chain_types._generated_chain import HostStatusOnline, HostStatusRetired
 from tests.gpu_stub.build import eight
@@ -61,14 +61,14 @@ class Carrier:
 
 @pytest.fixture
 async def watched(nvidia, tmp_path, monkeypatch):
-    monkeypatch.setattr("node_agent.telemetry.watch.TELL_EVERY_S", 0.01)
+    monkeypatch.setattr("node_agent.telemetry.watch.REPORT_EVERY_S", 0.01)
     machine = nvidia(eight())
     driver = Nvml()
     devices = [found.device for found in driver.devices()]
     carrier = Carrier(len(devices))
     driver.wait([device.uuid for device in devices], 0.001)  # from here on faults are heard
-    watch = DeviceWatch(
-        devices, [driver], tmp_path / "faults", now_ms=lambda: 0, boot_id="this", look_every_s=0.0, listen_s=0.02
+    watch = DeviceMonitor(
+        devices, [driver], tmp_path / "faults", now_ms=lambda: 0, boot_id="this", observe_every_s=0.0, listen_s=0.02
     )
     running = asyncio.create_task(watch.run(carrier))
     yield machine, carrier, watch
@@ -85,7 +85,7 @@ async def test_a_fault_moves_the_pods_and_reaches_the_chain(watched):
     assert "fallen off the bus" in carrier.moved[5]
     assert "NVIDIA H100" in carrier.moved[5]
     assert carrier.sent == [b"\x05"]
-    assert watch.troubles().keys() == {5}
+    assert watch.problems().keys() == {5}
 
 
 async def test_an_unplugged_gpu_is_told_and_what_is_there_is_not(watched):
@@ -105,7 +105,7 @@ async def test_more_than_one_change_a_period_waits(watched):
     machine.gpus[2].state = "lost"
     machine.write()
     await carrier.until(lambda: 2 in carrier.moved)
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     assert carrier.sent == [b"\x01"]
     carrier.pass_time(60_000)
     await carrier.until(lambda: len(carrier.sent) > 1)
@@ -118,9 +118,9 @@ async def test_a_retired_or_unknown_host_is_told_nothing(watched):
     machine.gpus[1].state = "lost"
     machine.write()
     await carrier.until(lambda: 1 in carrier.moved)
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     del carrier.port.storage["Hosts", "Hosts"][(HOST,)]
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     assert carrier.sent == []
 
 
@@ -132,7 +132,7 @@ async def test_faults_are_remembered_until_the_machine_is_started_anew(watched, 
     assert load_faults(tmp_path / "faults", uuids, "this").keys() == {3}
     assert load_faults(tmp_path / "faults", list(reversed(uuids)), "this").keys() == {4}
     assert load_faults(tmp_path / "faults", uuids, "another boot") == {}
-    again = DeviceWatch(
+    again = DeviceMonitor(
         [found.device for found in Nvml().devices()], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="this"
     )
     assert again.state.unhealthy == {3}
@@ -147,6 +147,6 @@ def test_a_damaged_memory_is_none(tmp_path, text):
 
 async def test_simulated_devices_are_not_watched(tmp_path):
     carrier = Carrier(1)
-    device_watch = DeviceWatch([], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="")
+    device_watch = DeviceMonitor([], [], tmp_path / "faults", now_ms=lambda: 0, boot_id="")
     await device_watch.run(carrier)
     assert carrier.sent == []

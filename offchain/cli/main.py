@@ -27,7 +27,7 @@ _COMMANDS = {
     ),
     "logs": ("tenant.logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
     "exec": ("tenant.exec", "exec_", "Run a program in a pod."),
-    "shell": ("tenant.shell", "shell", "Open a terminal in a pod."),
+    "shell": ("tenant.exec", "shell", "Open a terminal in a pod."),
     "forward": ("tenant.forward", "forward", "Reach TCP ports of a pod on this machine."),
     "cp": ("tenant.cp", "cp", "Copy files into a pod or out of it."),
     "deliver": ("tenant.deliver", "deliver", "Give pods a secret or an input, sealed to their host."),

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from offchain.devnet import engine, node, node_rpc, ports
-from offchain.devnet.command import Command
 from offchain.devnet.paths import ROOT, LocalError, Places
 from offchain.devnet.processes import Child, command_line, end, marked, read_record
 from offchain.devnet.release import Binaries
-from offchain.devnet.supervisor import Keeper
+from offchain.devnet.supervisor import Command, Keeper
 
 PROVIDER = "//Bob"
 TENANT = "//Charlie"

@@ -67,7 +67,7 @@ class Places:
 
     @property
     def index(self) -> Path:
-        """The chain's history; where gantry history looks for it (offchain.cli.kit.index_address)."""
+        """The chain's history; where gantry history looks for it (offchain.cli.kit.network)."""
         return self.state / "index"
 
     @property

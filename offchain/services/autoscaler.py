@@ -1,9 +1,4 @@
-"""The autoscaler's shell: gives a tenant's services the number of pods that their load asks for.
-
-Only the tenant, or its proxy, may change that number and ask hosts for receipts; so it runs with one of their
-accounts. What pods use is taken from the receipts that their hosts sign; a number of their own, from the page that
-they serve, over the same way as `gantry forward`.
-"""
+"""A number that a pod tells, asked for over the tenant's way into the pod: nobody else reaches that port."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import LinkError
 from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
-from offchain.core.pod_metric import NoNumberError, Told, load_milli
+from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
 from offchain.ports import Block, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
@@ -36,11 +31,56 @@ from offchain.schema.manifest.version import place_of
 from offchain.schema.protocol.receipt import Totals
 from offchain.services.host_connections import Ways
 from offchain.services.log import EventLog
-from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
 from offchain.services.record_mapping import host_of, task_of
 from offchain.services.service_versions import LIVE
 from offchain.services.submitter import Perform, Performer
+
+PAGE_S: Final = 5.0
+"""A slow page is given up by itself: its host's connection serves other pods."""
+
+
+class Connection(Protocol):
+    """A connection to a port inside a pod."""
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the pod."""
+        ...
+
+    async def read_main(self) -> bytes | None:
+        """The next bytes from the pod; None at the end."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class PodSource(Protocol):
+    """The way into a host's pods."""
+
+    async def dial(self, lease: int, port: int) -> Connection:
+        """A connection to a TCP port inside the pod of this lease."""
+        ...
+
+
+async def number_of(host: PodSource, lease: int, metric: PodMetric) -> Told:
+    """The number now. Raises :class:`NoNumberError` where the pod does not tell it, and as the way does."""
+    connection = await host.dial(lease, metric.port)
+    try:
+        async with asyncio.timeout(PAGE_S):
+            await connection.write(question(metric))
+            answer = bytearray()
+            while (piece := await connection.read_main()) is not None:
+                answer += piece
+                if len(answer) > MAX_ANSWER:
+                    raise NoNumberError(f"the page on port {metric.port} is longer than {MAX_ANSWER} bytes")
+    except TimeoutError:
+        raise NoNumberError(f"the page on port {metric.port} did not end within {PAGE_S:g} s") from None
+    finally:
+        connection.drop()
+    return read(metric, bytes(answer))
+
 
 STEP_S: Final = 15.0
 WINDOW_MS: Final = 60_000

@@ -1,11 +1,13 @@
-"""The settler's shell: does what is due on the chain and anybody may do.
+"""Finds tasks that are over for long enough to leave the chain's storage.
 
-It shares the work with everybody else who does the same: a call that comes too late is refused, and that is normal.
+No list of the chain's names them. They are nearly in the order of their numbers, so a walk from the oldest kept task on
+soon comes to one that was submitted too lately to be due, and ends there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from offchain.core.backoff import Backoff
 from offchain.core.settle import (
@@ -20,13 +22,52 @@ from offchain.core.settle import (
     due,
 )
 from offchain.core.snapshot import Touched
-from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord, calls
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.values import Call
 from offchain.services.log import EventLog
-from offchain.services.pruner import Pruner
+from offchain.services.snapshot_reader import Reads
 from offchain.services.submitter import Perform, Running
 from offchain.services.view import View
+
+FINAL_STATES: Final = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
+PAGE: Final = 1000
+"""So many records are looked at in one step; as many tasks fit into one call."""
+PAUSE_MS: Final = 600_000
+"""So long after a walk, in chain time, the next begins."""
+
+
+class Pruner:
+    """The walk, one page a step. It keeps nothing but its place."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._after: int | None = None
+        self._not_before = 0
+        self._period = 0
+
+    async def due(self, at: bytes, now: int, archive_after_ms: int) -> list[int]:
+        """The tasks of the next page that may be pruned at chain time `now`; none while there is nothing to do."""
+        if now < self._not_before and archive_after_ms == self._period:
+            return []
+        self._period = archive_after_ms
+        page = await self._reads.tasks_after(self._after, PAGE, at)
+        found = [task for task, record in page if may_be_pruned(record, now, archive_after_ms)]
+        if len(page) < PAGE or page[-1][1].submitted_at + archive_after_ms > now:
+            self._after, self._not_before = None, now + min(PAUSE_MS, archive_after_ms)
+        else:
+            self._after = page[-1][0]
+        return found
+
+
+def may_be_pruned(record: TaskRecord, now: int, archive_after_ms: int) -> bool:
+    """Whether the chain would let this task go: final for long enough, and no data of it is kept."""
+    return (
+        record.state.tag in FINAL_STATES
+        and record.changed_at + archive_after_ms <= now
+        and not any(isinstance(lease.state, LeaseStateRetained) for lease in record.leases)
+    )
+
 
 CRANK_ENTRIES = 256
 """So many entries of the agenda one call looks at."""

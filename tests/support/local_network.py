@@ -18,7 +18,7 @@ from docker import DockerClient
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
-from offchain.cli.operator.inspect import Story, task_story
+from offchain.cli.operator.chain import Story, task_story
 from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
 from offchain.devnet.processes import read_record
 from offchain.ports import ChainPort

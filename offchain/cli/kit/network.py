@@ -138,3 +138,23 @@ def _genesis(text: object, source: str) -> bytes:
             f'"{text}" (from {source}) is not a genesis hash.', "Write 0x and 64 hex digits.", code="bad_genesis"
         )
     return value
+
+
+def choose_index(given: str | None) -> str:
+    """The address to use. Raises CliError where it holds a password that others could see."""
+    if given:
+        if urlsplit(given).password is not None:
+            raise CliError(
+                "a password in --index is seen by every user of this machine.",
+                "Put the whole address into GANTRY_INDEX, or the password into ~/.pgpass.",
+                code="usage",
+            )
+        return given
+    named = os.environ.get("GANTRY_INDEX")
+    if named:
+        return named
+    local = state_dir()
+    if (local / "network.json").is_file():
+        return str(local / "index" / "index.db")
+    base = os.environ.get("XDG_STATE_HOME")
+    return str((Path(base) if base else Path.home() / ".local" / "state") / "gantry" / "index.db")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit import index_address, options
+from offchain.cli.kit import network, options
 from offchain.cli.kit.event_text import event_text, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
@@ -258,7 +258,7 @@ _MOVED_COLUMNS = ("block", "place", "time_ms", "kind", "sender", "receiver", "am
 def _asked(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
-    with contextlib.closing(queries.open_for_reading(index_address.choose(index))) as db, db.moment():
+    with contextlib.closing(queries.open_for_reading(network.choose_index(index))) as db, db.moment():
         yield db
 
 

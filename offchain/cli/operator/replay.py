@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
-from offchain.cli.operator import plots, trace_files
-from offchain.cli.operator.policy_preparation import rehearsed
+from offchain.cli.operator import simulation_inputs
+from offchain.cli.operator.simulation_inputs import need, rehearsed
 
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
     from offchain.core.placing.rehearsal import Prepared
     from offchain.core.queues.tree import Tree
     from offchain.core.replay.arrival import Arrival, Trace
+    from offchain.core.replay.series import Sample
     from offchain.core.replay.simulate import Outcome
 
 LOAD_PERCENT = 100.0
@@ -87,7 +88,7 @@ class _Waiting:
 def run(wishes: Wishes) -> None:
     """All replays, each policy with each order and seed."""
     if wishes.plot is not None:
-        plots.ready(wishes.plot)
+        ready(wishes.plot)
     specs, tasks, source = _files(wishes)
     queues = None if wishes.queues is None else _queues(wishes.queues)
     total_milli = 1000 * sum(spec.gpus for spec in specs)
@@ -117,7 +118,7 @@ def run(wishes: Wishes) -> None:
         _write(Path(wishes.csv), done, specs)
     if wishes.plot is not None:
         shown = [one for one in done if one.seed == wishes.seeds[0]]
-        plots.draw(wishes.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
+        draw(wishes.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
     if wishes.as_json:
         facts = {"nodes": len(specs), "tasks": len(first.arrivals), "source": source, "notes": list(first.notes)}
         emit(facts | {"load_percent": load, "runs": [_plain(one) for one in done]})
@@ -129,7 +130,7 @@ def _queues(name: str) -> Tree:
     from offchain.core.queues.text import QueuesError, parse_queues  # noqa: PLC0415
 
     try:
-        return parse_queues(trace_files.read(name), source=name)
+        return parse_queues(simulation_inputs.read(name), source=name)
     except QueuesError as error:
         raise CliError(f"--queues: {error}", "Mend the file; examples/queues.yaml is a whole one.") from None
 
@@ -139,14 +140,14 @@ def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]
     from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
     from offchain.core.replay.trace import made_up, recorded  # noqa: PLC0415
 
-    files = trace_files.both_or_none(wishes.nodes, wishes.pods)
+    files = simulation_inputs.both_or_none(wishes.nodes, wishes.pods)
     if files is None:
         seed = wishes.seeds[0]
         shapes = generated.pods(seed)
-        return generated.hosts(seed), partial(made_up, shapes), trace_files.made_up_from(seed)
+        return generated.hosts(seed), partial(made_up, shapes), simulation_inputs.made_up_from(seed)
     nodes, pods = files
-    text = trace_files.read(pods)
-    return traces.nodes(trace_files.read(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
+    text = simulation_inputs.read(pods)
+    return traces.nodes(simulation_inputs.read(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
 
 
 def _paced(trace: Trace, wishes: Wishes, total_milli: int, seed: int) -> Trace:
@@ -301,3 +302,61 @@ def _csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) ->
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+_FORMATS = (".svg", ".png")
+_HOUR_MS = 3_600_000
+
+
+def ready(name: str) -> None:
+    """CliError where this file cannot be drawn: told before anything is computed."""
+    path = Path(name)
+    if path.suffix.lower() not in _FORMATS:
+        raise CliError(f"--plot: {name} does not end with {' or '.join(_FORMATS)}.", "Name it so.", code="usage")
+    if not path.parent.is_dir():
+        raise CliError(f"--plot: there is no folder {path.parent}.", f"Make it: mkdir -p {path.parent}", code="usage")
+    need("matplotlib", command="--plot")
+
+
+def draw(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
+    """GPUs in use, tasks that wait and fragmentation over time, the spread of waits, fairness and cost."""
+    from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    over_time: tuple[tuple[str, Callable[[Sample], float]], ...] = (
+        ("GPUs in use, %", lambda sample: sample.state.gpu_percent),
+        ("tasks that wait", lambda sample: sample.waiting),
+        ("free GPUs that are of no use, %", lambda sample: sample.state.fragmentation_percent),
+    )
+    # The same outcomes give the same file: no date, no random names.
+    with rc_context({"svg.hashsalt": "gantry"}):
+        figure = Figure(figsize=(16, 7), layout="constrained")
+        axes = list(figure.subplots(2, 3).flat)
+        for place, (label, outcome) in enumerate(outcomes):
+            hours = [sample.at_ms / _HOUR_MS for sample in outcome.samples]
+            for axis, (_, value) in zip(axes, over_time, strict=False):
+                axis.plot(hours, [value(sample) for sample in outcome.samples], label=label, linewidth=1)
+            waits = sorted((run.start_ms - run.arrival.arrival_ms) / 1000 for run in outcome.replayed.runs)
+            # Some hundred points show as much as all.
+            shown = sorted({*range(0, len(waits), 1 + len(waits) // 500), *range(len(waits) - 1, len(waits))})
+            parts = [100 * (at + 1) / len(waits) for at in shown]
+            axes[3].step([max(1.0, waits[at]) for at in shown], parts, where="post", label=label, linewidth=1)
+            axes[4].barh(place, outcome.measures.jain_index)
+            axes[5].barh(place, outcome.measures.cost)
+        for axis, (title, _) in zip(axes, over_time, strict=False):
+            axis.set(title=title, xlabel="hours", ylim=(0, None))
+        axes[3].set(
+            title="tasks that waited no longer, %", xlabel="seconds (1 or less: at once)", xscale="log", ylim=(0, 101)
+        )
+        axes[4].set(title="fairness between accounts (Jain's index)", xlim=(0, 1))
+        axes[5].set(title="cost of the GPUs", xlim=(0, None))
+        for axis in axes[4:]:
+            axis.set_yticks(range(len(outcomes)), [label for label, _ in outcomes])
+            axis.invert_yaxis()
+        axes[0].legend()
+        path = Path(name)
+        kind = path.suffix.lower().removeprefix(".")
+        try:
+            figure.savefig(path, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+        except OSError as error:
+            raise CliError(f"--plot: {name} cannot be written: {error.strerror}.", "Name another file.") from None

@@ -12,11 +12,10 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.optional_dependencies import need
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
-from offchain.cli.operator import trace_files
-from offchain.cli.operator.policy_preparation import rehearsed
+from offchain.cli.operator import simulation_inputs
+from offchain.cli.operator.simulation_inputs import need, rehearsed
 from offchain.core.placing.names import POLICIES
 from offchain.core.replay.names import ORDERS
 
@@ -177,7 +176,7 @@ def simulate(
     need("numpy", "numba", command="gantry simulate")
     policies = _names("--policy", "policy", policy, POLICIES)
     if trace is not None:
-        nodes, pods = trace_files.of_trace(trace, nodes, pods)
+        nodes, pods = simulation_inputs.of_trace(trace, nodes, pods)
         replay = True
     if replay:
         if queues is not None and "queues" not in (order or "").split(",") and order != "all":
@@ -264,13 +263,13 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
 def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
     from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
 
-    files = trace_files.both_or_none(nodes, pods)
+    files = simulation_inputs.both_or_none(nodes, pods)
     if files is None:
-        return _Trace(generated.hosts(seed), generated.pods(seed), trace_files.made_up_from(seed))
+        return _Trace(generated.hosts(seed), generated.pods(seed), simulation_inputs.made_up_from(seed))
     node_file, pod_file = files
     return _Trace(
-        traces.nodes(trace_files.read(node_file), node_file),
-        traces.pods(trace_files.read(pod_file), pod_file),
+        traces.nodes(simulation_inputs.read(node_file), node_file),
+        traces.pods(simulation_inputs.read(pod_file), pod_file),
         f"{node_file}, {pod_file}",
     )
 

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit import accounts, index_address, network, options
+from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import connected, run
-from offchain.cli.operator import policy_files
 from offchain.core.planning.definitions import Definitions
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
@@ -165,7 +164,7 @@ def indexer(url: str | None, index: str | None) -> None:
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
     chosen = network.choose(url)
-    address = index_address.choose(index)
+    address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash))
 
 

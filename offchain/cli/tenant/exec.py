@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from offchain.cli.kit.output import emit, progress
 from offchain.cli.kit.session import run
 from offchain.schema.protocol.mux import ERR
 from offchain.schema.protocol.operations import ExecArgs
+from offchain.schema.terminal_escaping import line
 
 if TYPE_CHECKING:
     from offchain.adapters.transport.remote_program import RemoteProgram
@@ -106,3 +108,109 @@ async def _feed(program: RemoteProgram) -> None:
         async for data in pieces:
             await program.write(data)
     await program.end_input()
+
+
+_DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi")
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
+@pod_option
+@service_option
+@options.gateway
+@options.account
+@options.url
+def shell(
+    number: int,
+    command: tuple[str, ...],
+    pod: int,
+    service: str | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+) -> None:
+    """Open a terminal in a pod: bash where it is there, else sh, or the program you name.
+
+    Ctrl-C and every other key go to the pod. A shell that hangs is left with Enter, then ~ and a dot. When your
+    connection is lost, it is made anew and the shell is still there (within a minute). A shell does not outlive a
+    restart of the host's agent; the pod does.
+
+    \b
+    Examples:
+      gantry shell 7 --account //Charlie
+      gantry shell 7 --service db
+      gantry shell 7 -- python3
+    """
+    if not terminal.is_terminal():
+        raise CliError(
+            "standard input or output is not a terminal.",
+            f"Run a program instead: gantry exec {number} -- CMD.",
+            code="no_terminal",
+        )
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> int:
+        async with pod_of(url, number, pod, signer) as found:
+            rows, columns = terminal.size()
+            args = ExecArgs(command or _DEFAULT, tty=True, service=service, rows=rows, columns=columns)
+            program = await found.client.exec(found.lease.id, args)
+            program.on_break = _tell_break
+            try:
+                return await _attached(program)
+            except BaseException:
+                await program.kill()
+                raise
+
+    leave(run(work()))
+
+
+def _tell_break(reason: str) -> None:
+    # The terminal is in raw mode: a line begins where one says so.
+    sys.stderr.write(f"\r\n[{line(reason)} Connecting again; ~. leaves]\r\n")
+    sys.stderr.flush()
+
+
+async def _attached(program: RemoteProgram) -> int:
+    """Pass keys and the screen until the shell ends; gives its exit code."""
+    resizes: set[asyncio.Task[None]] = set()
+
+    def resize() -> None:
+        task = asyncio.create_task(program.resize(*terminal.size()))
+        resizes.add(task)
+        task.add_done_callback(resizes.discard)
+
+    with terminal.raw(), terminal.resized(resize):
+        showing = asyncio.create_task(_show(program))
+        typing = asyncio.create_task(_type(program))
+        try:
+            await asyncio.wait({showing, typing}, return_when=asyncio.FIRST_COMPLETED)
+            if typing.done() and not showing.done() and typing.result():
+                await program.kill()
+                return 0
+            await showing
+        finally:
+            for task in (showing, typing, *resizes):
+                task.cancel()
+            await asyncio.gather(showing, typing, *resizes, return_exceptions=True)
+    return program.exit_code or 0
+
+
+async def _show(program: RemoteProgram) -> None:
+    while (piece := await program.read()) is not None:
+        await terminal.show(piece[1])
+
+
+async def _type(program: RemoteProgram) -> bool:
+    """Whether the user asked to leave."""
+    escape = terminal.Escape()
+    source: Any = terminal.typed()
+    async with aclosing(source) as pieces:
+        async for keys in pieces:
+            send, left = escape.feed(keys)
+            if left:
+                return True
+            if send:
+                await program.write(send)
+    await program.end_input()
+    return False

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from offchain.adapters.transport.port import LinkError
 from offchain.cli.kit.event_text import event_text, state_after
-from offchain.cli.kit.host_connection import fetch_result
+from offchain.cli.kit.host_connection import fetch_result, host_of
 from offchain.cli.kit.session import blocks, send
-from offchain.cli.kit.views import FINAL_STATES, TaskView, read_host, read_task
-from offchain.cli.tenant.start_notes import tell_notes
+from offchain.cli.kit.views import FINAL_STATES, LeaseView, TaskView, read_host, read_task
 from offchain.errors import GantryError
 from offchain.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.chain_types.ids import tasks_of_event
@@ -131,3 +132,53 @@ async def _accept(chain: ChainPort, number: int, signer: Signer, tell: Callable[
         view = await read_task(chain, number)
         if view.state not in ("Verified", "Settled"):
             tell(f"The result could not be accepted: {error.message} It is settled when the dispute window has passed.")
+
+
+ASK_AGAIN_S: Final = 3.0
+ANSWER_S: Final = 5.0
+"""A host that has not answered for so long is asked again later."""
+LARGEST_LOG: Final = 1 << 16
+"""Bytes that are read of a log: before a pod starts it has the host's own lines alone."""
+_WAITS: Final = ("Queued", "Assigned")
+_NOTE: Final = re.compile(r"\S+ \[(.*)\]")
+
+
+async def tell_notes(chain: ChainPort, number: int, signer: Signer, tell: Callable[[str], None]) -> None:
+    """Tell each note once, until every pod of the task has started or the task has ended."""
+    said: set[tuple[int, str]] = set()
+    loop = asyncio.get_running_loop()
+    due_s = loop.time()
+    async for _ in chain.best():
+        if loop.time() < due_s:
+            continue
+        due_s = loop.time() + ASK_AGAIN_S
+        view = await read_task(chain, number)
+        if view.state.partition("(")[0] not in _WAITS:
+            return
+        for lease in view.leases:
+            if lease.state != "Pending":
+                continue
+            for note in await _notes_of(chain, lease, signer):
+                if (lease.id, note) not in said:
+                    said.add((lease.id, note))
+                    tell(f"Pod {lease.pod}: {note}.")
+
+
+async def _notes_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> list[str]:
+    log = bytearray()
+    try:
+        async with asyncio.timeout(ANSWER_S), host_of(chain, lease, signer) as client:
+            async for piece in client.logs(lease.id):
+                log += piece
+                if len(log) > LARGEST_LOG:
+                    break
+    except (LinkError, GantryError, TimeoutError):
+        return []  # no log yet, or no way to the host now; what matters comes from the chain
+    return list(notes_in(log.decode("utf-8", errors="replace").splitlines()))
+
+
+def notes_in(lines: Iterable[str]) -> Iterable[str]:
+    """The host's own lines in a log, without time and brackets."""
+    for line in lines:
+        if (found := _NOTE.fullmatch(line)) is not None:
+            yield "".join(letter for letter in found[1] if letter.isprintable())

@@ -16,9 +16,9 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import connected, run
 from offchain.cli.tenant.forward import Ports, listening
+from offchain.cli.tenant.manifest import load
 from offchain.cli.tenant.service_text import plain_service, service_lines
 from offchain.cli.tenant.service_update import Asked, update_to
-from offchain.cli.tenant.submit import load
 from offchain.cli.tenant.task_lifecycle import DURATION
 from offchain.schema.manifest.version import plain
 from offchain.services.health_probe import Checks

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import accounts, options, policy_files
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.network import environment
 from offchain.cli.kit.output import details, emit, progress, say
 from offchain.cli.kit.session import connected, run, send
 from offchain.cli.kit.views import TaskView, score_text
-from offchain.cli.operator import policy_files
-from offchain.cli.tenant import outlook_text
+from offchain.cli.tenant import feasibility
+from offchain.cli.tenant.feasibility import Asked, outlook_of
 from offchain.cli.tenant.follow import Outcome, follow, until_running
-from offchain.cli.tenant.manifest_text import deposit_text, next_steps
-from offchain.cli.tenant.outlooks import Asked, outlook_of
+from offchain.cli.tenant.manifest import deposit_text, load, next_steps
 from offchain.cli.tenant.submit_checks import Chances, chances, check_duration, check_funds, check_hosts, check_replicas
 from offchain.core.queues.tree import Tree, tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.parse import Manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.values import format_amount
-from offchain.schema.manifest.variables import resolve
 
 EXIT_PROGRAM_FAILED = 3
-_LARGEST_FILE = 1 << 20
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
@@ -133,22 +127,6 @@ def submit(
     _finish(outcome, as_json=as_json)
 
 
-def load(file: str) -> tuple[bytes, Manifest]:
-    """The manifest's exact bytes as they go on the chain, variables put in, and what they say."""
-    try:
-        data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise CliError(
-            f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
-        ) from None
-    source = "standard input" if file == "-" else os.path.relpath(file)
-    try:
-        resolved = resolve(data.decode("utf-8"), environment(), source=source).encode()
-    except UnicodeDecodeError:
-        resolved = data
-    return resolved, parse_manifest(resolved, source=source)
-
-
 def _warn_of_secrets(manifest: Manifest) -> None:
     for service in manifest.services:
         for name, value in service.environment:
@@ -196,7 +174,7 @@ def _tell_chances(spec: TaskSpec, found: Chances) -> None:
     if found.pods >= spec.pods_min or not found.hosts:
         return
     room = f"{found.pods} of the {spec.pods_min} pods have room now" if found.pods else "no host takes it now"
-    reasons = outlook_text.reasons_text(found.excluded)
+    reasons = feasibility.reasons_text(found.excluded)
     progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why tells more while it does.")
 
 
@@ -218,9 +196,9 @@ def _dry_run(
 
     found = run(work())
     if as_json:
-        emit(outlook_text.fields(found) | {"leaving": outlook_text.leaving_fields(found)})
+        emit(feasibility.fields(found) | {"leaving": feasibility.leaving_fields(found)})
         return
-    details(outlook_text.pairs(found) + outlook_text.leaving_pairs(found))
+    details(feasibility.pairs(found) + feasibility.leaving_pairs(found))
     say()
     say("Nothing was sent.")
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from offchain.cli.kit.failures import CliError
-from offchain.cli.tenant.manifest_text import duration_text
+from offchain.cli.tenant.manifest import duration_text
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.rate import deposit
 from offchain.core.vacancy import emptied

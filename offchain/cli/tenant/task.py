@@ -1,9 +1,11 @@
-"""gantry task."""
+"""What a task's pods wait for before they start, as the chain tells it: files of the tenant, and the start timeout."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,16 +21,52 @@ from offchain.cli.kit.session import connected, run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle
 from offchain.cli.tenant.logs import logs
-from offchain.cli.tenant.manifest_text import SURVIVALS
-from offchain.cli.tenant.start_conditions import Waited, waited_for, waiting_text
-from offchain.cli.tenant.task_actions import act
+from offchain.cli.tenant.manifest import SURVIVALS
+from offchain.cli.tenant.task_lifecycle import act
 from offchain.cli.tenant.task_move import move
 from offchain.cli.tenant.task_why import why
 from offchain.cli.tenant.usage import usage
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import IndexTag, Survival
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.types import Survival as Word
 from offchain.schema.manifest.values import format_amount
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """`files`: names that each pod needs from the tenant. `start_by`: chain time in ms of the first start timeout."""
+
+    files: tuple[str, ...] = ()
+    start_by: int | None = None
+    now: int = 0
+
+
+async def waited_for(chain: ChainPort, view: TaskView) -> Waited:
+    """What the pods that have not started wait for; nothing where all have."""
+    pending = [lease for lease in view.leases if lease.state == "Pending"]
+    if not pending:
+        return Waited()
+    typed = GantryChain(chain)
+    data, params, now = await asyncio.gather(typed.manifest(view.id), typed.params("Tasks"), typed.now_ms())
+    try:
+        files = () if data is None else tuple(sorted(parse_manifest(data).deliveries))
+    except ManifestError:
+        files = ()
+    return Waited(files, min(lease.created_at for lease in pending) + params.start_timeout_ms, now)
+
+
+def waiting_text(waited: Waited, view: TaskView, lease: LeaseView) -> str | None:
+    """One line about a pod that has not started; None for others."""
+    if lease.state != "Pending" or waited.start_by is None:
+        return None
+    left_s = max(0, waited.start_by - waited.now) // 1000
+    files = "".join(
+        f"{name}, unless it was delivered (gantry deliver {view.id} {name} FILE); " for name in waited.files
+    )
+    return f"{files}its image, as gantry logs {view.id} tells; it is given up in {left_s} s"
+
 
 _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.RESTART: "restart",

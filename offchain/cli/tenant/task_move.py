@@ -11,7 +11,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.task_actions import act, told
+from offchain.cli.tenant.task_lifecycle import act, told
 from offchain.core.fit import Fit, fit
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls

@@ -1,23 +1,114 @@
-"""gantry task why."""
+"""What the chain did about a task's placements, from the index: every assignment, and every way back to the queue."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import Any, Final
 
 import click
 
-from offchain.cli.kit import options
+from offchain.cli.kit import network, options
+from offchain.cli.kit.event_text import event_text, plain_fields, time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say
+from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import connected, run
-from offchain.cli.tenant import decision_text, outlook_text, schedulers_client
-from offchain.cli.tenant.assignment_history import Answers, answers_of, show_answers
-from offchain.cli.tenant.outlooks import Asked, outlook_at
-from offchain.cli.tenant.schedulers_client import Heard
+from offchain.cli.tenant import feasibility, scheduler_decisions
+from offchain.cli.tenant.feasibility import Asked, outlook_at
+from offchain.cli.tenant.scheduler_decisions import Heard
 from offchain.core.values import TaskState
-from offchain.ports import ChainPort
+from offchain.indexer import queries
+from offchain.indexer.database import IndexFault
+from offchain.indexer.index import read_meta
+from offchain.indexer.plain import unpack, with_bytes
+from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
+
+_MOST: Final = 1000
+_NAMES: Final = frozenset(
+    {
+        "Submitted",
+        "Assigned",
+        "PodStarted",
+        "Requeued",
+        "PodLost",
+        "StandbyNamed",
+        "LeaseMoved",
+        "LeaseEnded",
+        "Expired",
+        "Cancelled",
+        "Settled",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event of the task."""
+
+    block: int
+    time_ms: int
+    name: str
+    text: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The task's state in the index, and its steps, the oldest first; `up_to_block`: how far the index has come."""
+
+    state: str
+    steps: tuple[Step, ...]
+    up_to_block: int | None
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        steps = [
+            {"block": one.block, "time_ms": one.time_ms, "event": one.name, "text": one.text, "fields": one.fields}
+            for one in self.steps
+        ]
+        return {"state": self.state, "steps": steps, "up_to_block": self.up_to_block}
+
+
+def answers_of(index: str | None, task: int, genesis: bytes) -> Answers | None:
+    """What the index says; None where there is none of this chain, or it does not know the task.
+
+    Raises where an index that was named cannot be asked.
+    """
+    named = index is not None or bool(os.environ.get("GANTRY_INDEX"))
+    address = network.choose_index(index)
+    try:
+        with contextlib.closing(queries.open_for_reading(address)) as db, db.moment():
+            other = read_meta(db).get("genesis") != genesis.hex()
+            found = None if other else queries.task(db, task)
+            if found is None:
+                return None
+            last = queries.reached(db)
+            happened = queries.mentions(db, str(task), _MOST)
+    except IndexFault:
+        if named:
+            raise
+        return None
+    steps = []
+    for one in happened:
+        row = one.event
+        if row.pallet == "Tasks" and row.name in _NAMES:
+            fields = with_bytes(unpack(row.fields))
+            text = event_text(ChainEvent(row.pallet, row.name, fields, row.extrinsic), None)
+            steps.append(Step(row.block, one.time_ms, f"Tasks.{row.name}", text, plain_fields(fields)))
+    return Answers(found.state, tuple(steps), None if last is None else last.number)
+
+
+def show_answers(answers: Answers) -> None:
+    """As a table."""
+    say()
+    table(
+        ("BLOCK", "TIME", "ON THE CHAIN", ""),
+        [(one.block, time_text(one.time_ms), one.name, one.text) for one in answers.steps],
+    )
+
 
 _HOW = (
     "Ask a scheduler that answers (--scheduler URL; its operator starts it with --answers), or keep an index "
@@ -52,11 +143,11 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
       gantry task why 7 --scheduler http://10.0.0.5:4437
       gantry task why 7 --scheduler ~/.local/state/gantry/scheduler --json
     """
-    sources = schedulers_client.choose(schedulers, url)
+    sources = scheduler_decisions.choose(schedulers, url)
 
     async def work() -> tuple[Asked | CliError, tuple[Heard, ...], bytes]:
         async with connected(url) as chain:
-            heard, asked = await asyncio.gather(schedulers_client.ask(sources, number), _asked(chain, number))
+            heard, asked = await asyncio.gather(scheduler_decisions.ask(sources, number), _asked(chain, number))
             return asked, heard, await chain.genesis_hash()
 
     asked, heard, genesis = run(work())
@@ -72,7 +163,7 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
         emit(_fields(number, asked, heard, history))
         return
     _show(number, asked, heard, history)
-    decision_text.show(heard)
+    scheduler_decisions.show(heard)
     if history is not None:
         show_answers(history)
     if not known:
@@ -94,10 +185,10 @@ def _show(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], histor
     task = asked.task
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
-    pairs += [("At risk", outlook_text.risk_text(asked.at_risk))]
+    pairs += [("At risk", feasibility.risk_text(asked.at_risk))]
     if task.open_pods:
         pairs += [("Waits for", f"{len(task.open_pods)} pod{'s' if len(task.open_pods) > 1 else ''}")]
-        pairs += outlook_text.pairs(asked, _reserved(heard))
+        pairs += feasibility.pairs(asked, _reserved(heard))
     details(pairs)
     if not task.open_pods:
         waits = task.state is TaskState.QUEUED
@@ -123,8 +214,8 @@ def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], hist
         task = asked.task
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
-        facts["at_risk"] = outlook_text.risk_fields(asked.at_risk)
-        facts |= outlook_text.fields(asked, _reserved(heard)) if task.open_pods else {}
+        facts["at_risk"] = feasibility.risk_fields(asked.at_risk)
+        facts |= feasibility.fields(asked, _reserved(heard)) if task.open_pods else {}
     facts["schedulers"] = [
         {"source": one.source, "reason": one.reason, **(one.told.plain() if one.told is not None else {})}
         for one in heard

@@ -12,7 +12,7 @@ from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit.event_text import Bill, event_text, state_after
 from offchain.cli.kit.failures import CliError
-from offchain.cli.operator.inspect import Story, host_story, lease_story, task_story
+from offchain.cli.operator.chain import Story, host_story, lease_story, task_story
 from offchain.errors import BadReply
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen

@@ -6,8 +6,8 @@ import pytest
 
 from offchain.cli.kit.event_text import event_text
 from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.start_conditions import Waited, waiting_text
-from offchain.cli.tenant.start_notes import notes_in
+from offchain.cli.tenant.follow import notes_in
+from offchain.cli.tenant.task import Waited, waiting_text
 from offchain.ports import ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id

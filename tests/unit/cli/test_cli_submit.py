@@ -12,7 +12,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
-from offchain.cli.tenant import follow, outlooks
+from offchain.cli.tenant import feasibility, follow
 from offchain.core.leaving import Leaving
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
@@ -187,7 +187,7 @@ def test_a_dry_run_tells_whose_spot_tasks_would_leave_and_when(
             "Nobody leaves it holds its share",
         ),
     ):
-        monkeypatch.setattr(outlooks, "leaving", lambda *_, found=found: found)
+        monkeypatch.setattr(feasibility, "leaving", lambda *_, found=found: found)
         assert world.json(*arguments)["leaving"] == told
         assert said in " ".join(world.run(*arguments)[1].split())
 

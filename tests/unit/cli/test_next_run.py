@@ -10,7 +10,7 @@ import pytest
 from cli_world import CHARLIE, HOST, make_chain, producing
 
 from offchain.cli.kit.views import LeaseView, read_task
-from offchain.cli.tenant.follow_pod import next_run
+from offchain.cli.tenant.logs import next_run
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import Tasks, lease, task_spec

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offchain.cli.tenant.outlook_text import start_text, starts_of
-from offchain.cli.tenant.outlooks import Asked
+from offchain.cli.tenant.feasibility import Asked, start_text, starts_of
 from offchain.core.leaving import Leaving
 from offchain.core.outlook import Outlook
 from offchain.core.starts import Starts

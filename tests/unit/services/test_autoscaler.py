@@ -384,7 +384,7 @@ async def test_less_of_the_number_takes_pods_away_after_the_window(own):
 
 @pytest.mark.parametrize("page", [None, b"jobs NaN", b"", b"other 1\n", b"jobs 1\n" + b" " * (1 << 20)])
 async def test_a_page_without_the_number_takes_nothing_away(own, page, monkeypatch):
-    monkeypatch.setattr("offchain.services.pod_numbers.PAGE_S", 0.0)
+    monkeypatch.setattr("offchain.services.autoscaler.PAGE_S", 0.0)
     own.pods(3)
     for _ in range(10):
         await own.look(page, page, page)

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
-from offchain.cli.tenant import schedulers_client
+from offchain.cli.tenant import scheduler_decisions
 from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
@@ -234,7 +234,7 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
         "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
     )
     async with answering(tmp_path, lambda _: (now, 7)) as url:
-        (heard,) = await schedulers_client.ask([url], 8)
+        (heard,) = await scheduler_decisions.ask([url], 8)
     assert heard.told is not None
     assert heard.told.now == now
     assert [wait.like for wait in heard.told.waits] == [7]
@@ -246,7 +246,7 @@ async def test_a_task_that_a_scheduler_does_not_know_is_said_to_be(record, tmp_p
         async with client.get(f"{url}/v1/tasks/9/decisions") as answer:
             assert answer.status == 404
             assert parse(await answer.read()).empty
-        (heard,) = await schedulers_client.ask([url], 9)
+        (heard,) = await scheduler_decisions.ask([url], 9)
     assert heard.told is not None
     assert heard.told.empty
 
@@ -275,13 +275,13 @@ async def test_a_file_that_cannot_be_read_is_not_named_to_strangers(tmp_path):
         async with client.get(f"{url}/v1/tasks/7/decisions") as answer:
             assert answer.status == 503
             assert str(tmp_path) not in await answer.text()
-        (heard,) = await schedulers_client.ask([url], 7)
+        (heard,) = await scheduler_decisions.ask([url], 7)
     assert heard.told is None
     assert "503" in (heard.reason or "")
 
 
 async def test_who_does_not_answer_is_said_with_the_reason():
-    gone, nothing = await schedulers_client.ask(["http://127.0.0.1:1", "/nowhere"], 7)
+    gone, nothing = await scheduler_decisions.ask(["http://127.0.0.1:1", "/nowhere"], 7)
     assert gone.told is None
     assert "cannot be reached" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
@@ -320,7 +320,7 @@ async def test_an_answer_without_end_is_cut_off():
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        (heard,) = await schedulers_client.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
+        (heard,) = await scheduler_decisions.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
     finally:
         await runner.cleanup()
     assert heard.told is None

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import progress
+
+if TYPE_CHECKING:
+    from offchain.core.placing.cluster import HostSpec
+    from offchain.core.placing.rehearsal import Prepared
+    from offchain.core.placing.shapes import Mix
 
 _NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
 _PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
@@ -96,3 +104,27 @@ def read(name: str) -> str:
 def made_up_from(seed: int) -> str:
     """What is said where there are no files."""
     return f"made up from seed {seed}, like no particular cluster"
+
+
+def need(*packages: str, command: str) -> None:
+    """CliError, with what to run, where one of them is not installed."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise CliError(
+            f"{command} needs {' and '.join(missing)}, which this Python does not have.",
+            f"In a clone use scripts/gantry, which installs it (scripts/setup --scheduling does so ahead of time); "
+            f"elsewhere run: python3 -m pip install {' '.join(missing)}",
+            code="not_installed",
+        )
+
+
+def rehearsed(policy: str, specs: Sequence[HostSpec], mix: Mix) -> tuple[Prepared, float]:
+    """The policy of this name for the pods that are expected, and how many seconds that took."""
+    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
+
+    began_s = time.perf_counter()
+    prepared = prepare(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
+    took_s = time.perf_counter() - began_s
+    if prepared.note:
+        progress(f"{policy}: rehearsed in {took_s:.1f} s, {prepared.note}")
+    return prepared, took_s

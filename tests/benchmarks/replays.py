@@ -98,5 +98,5 @@ def measure(
     if plot is not None:
         from offchain.cli.operator import replay  # noqa: PLC0415 - loaded when it is used
 
-        replay.draw(str(plot), drawn_there)
+        replay.draw_plots(str(plot), drawn_there)
     return figures, lines

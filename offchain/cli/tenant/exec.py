@@ -1,4 +1,4 @@
-"""gantry exec."""
+"""gantry exec and gantry shell: programs in pods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from offchain.cli.kit import accounts, options, terminal
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import pod_of, pod_option, service_option
+from offchain.cli.kit.host_connection import connected_pod, pod_option, service_option
 from offchain.cli.kit.output import emit, progress
 from offchain.cli.kit.session import run
 from offchain.schema.protocol.mux import ERR
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from offchain.adapters.transport.remote_program import RemoteProgram
 
 _MOST_JSON = 16 << 20
+_DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi")
 
 
 @click.command("exec")
@@ -43,10 +44,10 @@ def exec_(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Run a program in a pod, with your input and its output; ends with its exit code.
+    """Run a program in a pod, with your input and its output, and exit with its exit code.
 
-    CMD is passed on as it is, by no shell: for pipes and variables run a shell. Ctrl-C ends the program. When the
-    connection is lost, it is made anew, and nothing is lost. For a terminal: gantry shell.
+    CMD is not interpreted by a shell: for pipes and variables run a shell. Ctrl-C ends the program. A lost connection
+    is restored without loss. For a terminal: gantry shell.
 
     \b
     Examples:
@@ -57,12 +58,12 @@ def exec_(
     signer = accounts.open_account(account, password_file)
 
     async def work() -> tuple[int, list[bytes]]:
-        async with pod_of(url, number, pod, signer) as found:
+        async with connected_pod(url, number, pod, signer) as found:
             program = await found.client.exec(found.lease.id, ExecArgs(command, service=service))
             program.on_break = lambda reason: progress(f"{reason} Connecting again.")
             outputs = [bytearray(), bytearray()] if as_json else None
             try:
-                code = await attached(program, outputs)
+                code = await attach(program, outputs)
             except BaseException:
                 await program.kill()
                 raise
@@ -72,22 +73,22 @@ def exec_(
     if as_json:
         stdout, stderr = (output.decode(errors="replace") for output in outputs)
         emit({"task": number, "pod": pod, "exit_code": code, "stdout": stdout, "stderr": stderr})
-    leave(code)
+    exit_with(code)
 
 
-async def attached(program: RemoteProgram, outputs: list[bytearray] | None) -> int:
-    """Pass input and outputs until the program ends; gives its exit code."""
+async def attach(program: RemoteProgram, outputs: list[bytearray] | None) -> int:
+    """Pass input and outputs until the program ends, and return its exit code."""
     feeding = asyncio.create_task(_feed(program))
     try:
         while (piece := await program.read()) is not None:
             channel, data = piece
             if outputs is None:
-                await terminal.show(data, error=channel == ERR)
+                await terminal.write_output(data, error=channel == ERR)
                 continue
             outputs[channel == ERR].extend(data)
             if sum(map(len, outputs)) > _MOST_JSON:
                 raise CliError(
-                    f"the program wrote more than the {_MOST_JSON} bytes that --json holds.", "Leave out --json."
+                    f"the program wrote more than {_MOST_JSON} bytes, the limit of --json.", "Leave out --json."
                 )
     finally:
         feeding.cancel()
@@ -96,21 +97,18 @@ async def attached(program: RemoteProgram, outputs: list[bytearray] | None) -> i
     return program.exit_code
 
 
-def leave(code: int) -> None:
-    """End this command with a program's exit code."""
+def exit_with(code: int) -> None:
+    """End this command with the exit code of a program."""
     if code:
         raise click.exceptions.Exit(code & 0xFF or 1)
 
 
 async def _feed(program: RemoteProgram) -> None:
-    source: Any = terminal.typed()
+    source: Any = terminal.read_input()
     async with aclosing(source) as pieces:
         async for data in pieces:
             await program.write(data)
     await program.end_input()
-
-
-_DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi")
 
 
 @click.command()
@@ -130,11 +128,11 @@ def shell(
     password_file: str | None,
     url: str | None,
 ) -> None:
-    """Open a terminal in a pod: bash where it is there, else sh, or the program you name.
+    """Open a terminal in a pod: bash if it is there, else sh, or the program you name.
 
-    Ctrl-C and every other key go to the pod. A shell that hangs is left with Enter, then ~ and a dot. When your
-    connection is lost, it is made anew and the shell is still there (within a minute). A shell does not outlive a
-    restart of the host's agent; the pod does.
+    Ctrl-C and every other key go to the pod. To leave a shell that does not respond, press Enter, ~ and a dot. If your
+    connection is lost, it is restored within a minute, with the same shell. A shell does not survive a restart of the
+    host's agent; the pod does.
 
     \b
     Examples:
@@ -151,7 +149,7 @@ def shell(
     signer = accounts.open_account(account, password_file)
 
     async def work() -> int:
-        async with pod_of(url, number, pod, signer) as found:
+        async with connected_pod(url, number, pod, signer) as found:
             rows, columns = terminal.size()
             args = ExecArgs(command or _DEFAULT, tty=True, service=service, rows=rows, columns=columns)
             program = await found.client.exec(found.lease.id, args)
@@ -162,17 +160,17 @@ def shell(
                 await program.kill()
                 raise
 
-    leave(run(work()))
+    exit_with(run(work()))
 
 
 def _tell_break(reason: str) -> None:
-    # The terminal is in raw mode: a line begins where one says so.
+    # The terminal is in raw mode, so each line needs a carriage return.
     sys.stderr.write(f"\r\n[{line(reason)} Connecting again; ~. leaves]\r\n")
     sys.stderr.flush()
 
 
 async def _attached(program: RemoteProgram) -> int:
-    """Pass keys and the screen until the shell ends; gives its exit code."""
+    """Pass keys and screen output until the shell ends, and return its exit code."""
     resizes: set[asyncio.Task[None]] = set()
 
     def resize() -> None:
@@ -180,7 +178,7 @@ async def _attached(program: RemoteProgram) -> int:
         resizes.add(task)
         task.add_done_callback(resizes.discard)
 
-    with terminal.raw(), terminal.resized(resize):
+    with terminal.raw(), terminal.on_resize(resize):
         showing = asyncio.create_task(_show(program))
         typing = asyncio.create_task(_type(program))
         try:
@@ -198,13 +196,13 @@ async def _attached(program: RemoteProgram) -> int:
 
 async def _show(program: RemoteProgram) -> None:
     while (piece := await program.read()) is not None:
-        await terminal.show(piece[1])
+        await terminal.write_output(piece[1])
 
 
 async def _type(program: RemoteProgram) -> bool:
-    """Whether the user asked to leave."""
-    escape = terminal.Escape()
-    source: Any = terminal.typed()
+    """Send what is typed; return whether the user asked to leave."""
+    escape = terminal.DisconnectKeys()
+    source: Any = terminal.read_input()
     async with aclosing(source) as pieces:
         async for keys in pieces:
             send, left = escape.feed(keys)

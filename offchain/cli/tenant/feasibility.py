@@ -1,4 +1,4 @@
-"""Asks the chain what a task has to expect: one that is kept there, or one that was not sent yet."""
+"""Feasibility of a task, submitted or not: hosts, price, start and preemption, by the chain's final records."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
 from offchain.cli.tenant.submit_checks import layout_of
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
@@ -22,18 +23,19 @@ from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
-from offchain.services.snapshot_reader import Reads
+from offchain.services.snapshot_reader import SnapshotReader
 
 _NOT_SENT = 1 << 62
-"""Greater than any task's number: whoever waits is before it."""
+"""Greater than any task's number: every waiting task is ahead of it."""
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A task, what it has to expect, and the chain time at which that was so.
+class FeasibilityReport:
+    """The feasibility of a task at a chain time.
 
-    `at_risk`: its pods that run on hosts that deteriorate. `leaving`: who would leave for it, `notice_ms` after being
-    told, where it has no room; None: nobody could, or it was not looked for.
+    `at_risk`: its pods on deteriorating hosts. `leaving`: the tasks that it would preempt, `notice_ms` after a notice,
+    where no host has free resources for it; None: there are none, or they were not looked for.
     """
 
     task: Task
@@ -44,9 +46,9 @@ class Asked:
     notice_ms: int = 0
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> Asked:
-    """The outlook of a task that was not sent, with these queues."""
-    snapshot = await Reads(chain).snapshot(await chain.finalized_head())
+async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> FeasibilityReport:
+    """Return the feasibility of a task that was not submitted, with these queues."""
+    snapshot = await SnapshotReader(chain).snapshot(await chain.finalized_head())
     data = None
     if spec.data_from is not None:
         lease = await GantryChain(chain).lease(spec.data_from)
@@ -78,43 +80,40 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree
     found = outlook(snapshot, task)
     leaves = None if found.pods_now >= found.pods_needed else leaving(snapshot, task, queues)
     notice_ms = 0 if leaves is None else (await GantryChain(chain).params("Tasks")).preemption_notice_ms
-    return Asked(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
+    return FeasibilityReport(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
 
 
-async def outlook_at(chain: ChainPort, number: int) -> Asked:
-    """The outlook of a task that is not final. CliError where it is, or there is none."""
+async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
+    """Return the feasibility of a task that is not final. Raises CliError for other tasks."""
     head = await chain.finalized_head()
-    snapshot = await Reads(chain).snapshot(head)
+    snapshot = await SnapshotReader(chain).snapshot(head)
     task = snapshot.tasks.get(number)
     if task is None:
         raise await _why_not_there(chain, number, head)
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+    return FeasibilityReport(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
 
 
 async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
     typed = GantryChain(chain)
     if number < await typed.next_task(head.hash):
         return CliError(
-            f"task {number} is final: nothing is decided about it any more.",
-            f"gantry chain inspect task {number} tells its story.",
+            f"task {number} is final, so it is no longer scheduled.",
+            f"gantry chain inspect task {number} shows its history.",
             code="no_task",
         )
     if number < await typed.next_task():
         return CliError(
-            f"task {number} is in no final block yet.", "Ask again in a few seconds.", code="not_in_a_final_block"
+            f"task {number} is not in a final block yet.", "Try again in a few seconds.", code="not_in_a_final_block"
         )
-    return CliError(f"there is no task {number}.", "gantry task list shows those there are.", code="no_such_task")
+    return CliError(f"there is no task {number}.", "gantry task list shows the existing ones.", code="no_such_task")
 
 
-_NAMED = 3
+def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None) -> dict[str, Any]:
+    """Return the fields for --json. Rates are base units per hour and pod, times ms of chain time.
 
-
-def fields(asked: Asked, reserved_ms: int | None = None) -> dict[str, Any]:
-    """For --json. Rates are base units per hour and pod; moments are ms of chain time.
-
-    `reserved_ms`: when a scheduler has room reserved for it.
+    `reserved_ms`: the start that a scheduler has reserved.
     """
-    outlook, task, starts = asked.outlook, asked.task, starts_of(asked, reserved_ms)
+    outlook, task, starts = report.outlook, report.task, start_window(report, reserved_ms)
     rates = [offer.rate_per_hour for offer in outlook.offers]
     return {
         "hosts": outlook.hosts,
@@ -138,94 +137,93 @@ def fields(asked: Asked, reserved_ms: int | None = None) -> dict[str, Any]:
     }
 
 
-def pairs(asked: Asked, reserved_ms: int | None = None) -> list[tuple[str, object]]:
-    """For people."""
-    outlook, task = asked.outlook, asked.task
+def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None) -> list[tuple[str, object]]:
+    """Return the lines for people."""
+    outlook, task = report.outlook, report.task
     offers = outlook.offers
     named = ", ".join(offer.host for offer in offers[:_NAMED])
     more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
     return [
-        ("Hosts", f"{len(offers)} of {outlook.hosts} take it now" + (f": {named}{more}" if offers else "")),
-        ("Later", f"{outlook.later} more when what runs there has ended" if outlook.later else None),
+        ("Hosts", f"{len(offers)} of {outlook.hosts} can run it now" + (f": {named}{more}" if offers else "")),
+        ("Later", f"{outlook.later} more when running pods have ended" if outlook.later else None),
         ("Price", _price(outlook, task)),
-        ("Start", start_text(asked, reserved_ms)),
+        ("Start", start_text(report, reserved_ms)),
         ("Standby", _standby_text(outlook, task)),
-        ("Not now", reasons_text(outlook.now) or None),
-        ("Even empty", reasons_text(outlook.never) or None),
+        ("Excluded now", reasons_text(outlook.now) or None),
+        ("Excluded always", reasons_text(outlook.never) or None),
     ]
 
 
-def leaving_fields(asked: Asked) -> dict[str, Any] | None:
-    """For --json: which spot tasks would leave for it, of whom, and how long after they are told; or why none would."""
-    found = asked.leaving
+def preemption_fields(report: FeasibilityReport) -> dict[str, Any] | None:
+    """Return the preempted spot tasks, their queues and the notice for --json; or why there is no preemption."""
+    found = report.leaving
     if found is None:
         return None
     return {
         "tasks": sorted(found.victims),
         "of": dict(found.parts),
-        "notice_ms": asked.notice_ms if found.victims else None,
+        "notice_ms": report.notice_ms if found.victims else None,
         "nobody_leaves": found.why,
     }
 
 
-def leaving_pairs(asked: Asked) -> list[tuple[str, object]]:
-    """For people."""
-    found = asked.leaving
+def preemption_lines(report: FeasibilityReport) -> list[tuple[str, object]]:
+    """Return the lines about preemption for people."""
+    found = report.leaving
     if found is None:
         return []
-    whose = ", ".join(f"{many} of {name}" for name, many in found.parts.items())
-    told = f"{whose}, {duration_text(asked.notice_ms)} after being told"
-    return [("Spot tasks leave", told if found.victims else None), ("Nobody leaves", found.why)]
+    parts = ", ".join(f"{many} of {name}" for name, many in found.parts.items())
+    victims = f"{parts}, {duration_text(report.notice_ms)} after the notice"
+    return [("Preempts", victims if found.victims else None), ("No preemption", found.why)]
 
 
 def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:
-    """For --json: pods on hosts that deteriorate."""
+    """Return the pods on deteriorating hosts for --json."""
     return [{"pod": lease_parts(one.lease)[1], "host": one.host, "reason": one.risk} for one in risks]
 
 
 def risk_text(risks: Sequence[AtRisk]) -> str | None:
-    """For people."""
     return "; ".join(f"pod {lease_parts(one.lease)[1]}: {one.risk}" for one in risks) or None
 
 
 def reasons_text(counts: Mapping[Misfit, int]) -> str:
-    """How many hosts each rule excludes."""
+    """Return how many hosts each rule excludes."""
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def starts_of(asked: Asked, reserved_ms: int | None = None) -> Starts:
-    """Between which moments it starts. `reserved_ms`: when a scheduler has room reserved for it."""
-    found, soonest = asked.outlook.starts, asked.outlook.starts.earliest_ms
-    if asked.leaving is not None and asked.leaving.victims:
-        left_ms = asked.now_ms + asked.notice_ms
-        soonest = left_ms if soonest is None else min(soonest, left_ms)
+def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> Starts:
+    """Return the earliest and the latest start. `reserved_ms`: the start that a scheduler has reserved."""
+    found, earliest = report.outlook.starts, report.outlook.starts.earliest_ms
+    if report.leaving is not None and report.leaving.victims:
+        left_ms = report.now_ms + report.notice_ms
+        earliest = left_ms if earliest is None else min(earliest, left_ms)
     if reserved_ms is None:
-        return replace(found, earliest_ms=soonest)
-    return Starts(reserved_ms if soonest is None else min(soonest, reserved_ms), reserved_ms)
+        return replace(found, earliest_ms=earliest)
+    return Starts(reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms)
 
 
-def start_text(asked: Asked, reserved_ms: int | None = None) -> str:
-    """When it is expected to start."""
-    outlook, starts = asked.outlook, starts_of(asked, reserved_ms)
+def start_text(report: FeasibilityReport, reserved_ms: int | None = None) -> str:
+    """Return the expected start in words."""
+    outlook, starts = report.outlook, start_window(report, reserved_ms)
     wait, first, last = outlook.ahead, starts.earliest_ms, starts.latest_ms
-    before = f"; {wait} task{'s' if wait > 1 else ''} wait{'' if wait > 1 else 's'} before it" if wait else ""
+    before = f"; {counted(wait, 'task')} wait{'s' if wait == 1 else ''} before it" if wait else ""
     if outlook.pods_ever < outlook.pods_needed:
         fit = f"{outlook.pods_ever} of the {outlook.pods_needed} pods that it needs"
-        these = "the hosts that are online" if Misfit.NOT_ONLINE in outlook.never else "these hosts"
-        return f"not with {these}: {fit} would have room if nothing else ran"
+        which_hosts = "the hosts that are online" if Misfit.NOT_ONLINE in outlook.never else "these hosts"
+        return f"never with {which_hosts}: {fit} would fit if nothing else ran"
     if first is None:
-        return f"when leases end that have no end yet{before}"
-    soonest = f"in {_wait_text(first - asked.now_ms)} at the earliest"
-    if first <= asked.now_ms:
-        soonest = "now" if outlook.pods_now >= outlook.pods_needed else "as soon as jobs that run now are done"
+        return f"unknown: it depends on leases without an end{before}"
+    earliest = f"in {_wait_text(first - report.now_ms)} at the earliest"
+    if first <= report.now_ms:
+        earliest = "now" if outlook.pods_now >= outlook.pods_needed else "as soon as running jobs have ended"
     if last is None:
-        why = "too many are ahead" if starts.too_many else "what is in its way may have no end"
-        return f"{soonest}, and nobody knows when at the latest: {why}{before}"
-    if outlook.starts_now or (soonest == "now" and last <= asked.now_ms):
+        why = "too many tasks are ahead" if starts.too_many else "it depends on leases that may have no end"
+        return f"{earliest}; the latest start is unknown: {why}{before}"
+    if outlook.starts_now or (earliest == "now" and last <= report.now_ms):
         return f"now{before}"
-    by = "as a scheduler has reserved" if reserved_ms is not None else "as leases end"
-    wait_text, at = _wait_text(last - asked.now_ms), time_text(last)
-    when = f"in {wait_text} ({at})" if first == last else f"{soonest}, in {wait_text} at the latest ({at})"
+    by = "reserved by a scheduler" if reserved_ms is not None else "when leases end"
+    wait_text, at = _wait_text(last - report.now_ms), time_text(last)
+    when = f"in {wait_text} ({at})" if first == last else f"{earliest}, in {wait_text} at the latest ({at})"
     return f"{when}, {by}{before}"
 
 
@@ -235,7 +233,7 @@ def _wait_text(ms: int) -> str:
 
 
 def _standby(outlook: Outlook) -> dict[str, Any]:
-    """What a standby of its pods has to expect: it is of another provider than the pod's host, wherever that is."""
+    """Return the prospects of a standby, which must be on a host of another provider than the pod's."""
     providers = len({offer.provider for offer in outlook.offers})
     rates = [offer.rate_per_hour for offer in outlook.offers] if providers > 1 else []
     return {
@@ -252,12 +250,12 @@ def _standby_text(outlook: Outlook, task: Task) -> str | None:
         return None
     found = _standby(outlook)
     if not found["now"]:
-        have = "those of one provider alone have" if found["providers"] else "no host has"
-        return f"none could be named now: it is a host of another provider than the pod's, and {have} room"
+        have = "only one provider has" if found["providers"] else "no host has"
+        return f"none possible now: it must be a host of another provider than the pod's, and {have} free resources"
     lowest, highest = found["lowest_rate_per_hour_after"], found["highest_rate_per_hour_after"]
     return (
-        f"could be named now: hosts of {found['providers']} providers have room. It costs nothing; a pod that goes on "
-        f"there costs what that host asks, {_span(lowest, highest)} an hour, out of the same deposit"
+        f"possible now: hosts of {found['providers']} providers have free resources. It costs nothing; a pod that "
+        f"continues there pays that host's price, {_span(lowest, highest)} an hour, out of the same deposit"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a manifest asks for, as facts for JSON and as lines for people; and what a tenant does after submitting it."""
+"""gantry manifest: reading of manifests, and what they ask for as JSON and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.network import environment
-from offchain.cli.kit.output import Screen, details, emit, say
+from offchain.cli.kit.output import Screen, counted, details, emit, say
 from offchain.core.rate import deposit
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
@@ -39,11 +39,12 @@ SURVIVALS: Final[Mapping[Survival, str | None]] = {
     "move": "its pods may be moved off a host that deteriorates",
     "standby": "its pods may be moved, and go on at a standby where their host fails",
 }
-"""What becomes of its pods, where that is worth a line."""
+"""What the survival policy allows."""
+_LARGEST_FILE = 1 << 20
 
 
 def duration_text(ms: int) -> str:
-    """As a manifest writes it: 1h30m."""
+    """Return a duration as manifests write it: 1h30m."""
     if ms == 0:
         return "0s"
     parts = []
@@ -55,12 +56,12 @@ def duration_text(ms: int) -> str:
 
 
 def held_at_most(manifest: Manifest) -> int:
-    """Base units that all pods together can have deposited for them at the beginning."""
+    """Return the base units that all pods together can have deposited at the beginning."""
     return deposit(manifest.max_rate_per_hour, manifest.duration_ms) * manifest.pods
 
 
 def plain_manifest(manifest: Manifest) -> dict[str, Any]:
-    """All of it, for --json. Durations in ms, amounts in base units."""
+    """Return the manifest for --json. Durations in ms, amounts in base units."""
     scaling, ssh, result = manifest.scaling, manifest.ssh, manifest.result
     return {
         "kind": manifest.kind,
@@ -79,16 +80,11 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "result": {"source": result.source, "path": result.path, "seal_to": result.seal_to and result.seal_to.hex()}
         if manifest.kind == "job"
         else None,
-        "scaling": scaling
-        and {
-            "metric": scaling.metric if isinstance(scaling.metric, str) else asdict(scaling.metric),
-            "target_percent": scaling.target_percent,
-            "stabilisation_ms": scaling.stabilisation_ms,
-        },
+        "scaling": scaling and asdict(scaling),
         "ssh": ssh and {"keys": len(ssh.authorized_keys), "path": ssh.path, "port": ssh.port},
         "data_from": manifest.data_from,
         "snapshot": manifest.snapshot,
-        "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
+        "spot": manifest.spot and asdict(manifest.spot),
         "survival": manifest.survival,
         "checkpoint": manifest.checkpoint and asdict(manifest.checkpoint),
         "registry_login": manifest.registry_login and asdict(manifest.registry_login),
@@ -108,21 +104,12 @@ def _plain_service(service: ServiceSpec) -> dict[str, Any]:
         "pids": service.pids,
         "gpus": service.gpu_count,
         "ports": list(service.ports),
-        "volumes": [
-            {"volume": mount.volume, "path": mount.path, "read_only": mount.read_only} for mount in service.volumes
-        ],
+        "volumes": [asdict(mount) for mount in service.volumes],
         "files": [
             {"name": file.name, "path": file.path, "sha256": file.digest.hex() if file.digest is not None else None}
             for file in service.files
         ],
-        "healthcheck": check
-        and {
-            "test": list(check.test),
-            "interval_ms": check.interval_ms,
-            "timeout_ms": check.timeout_ms,
-            "retries": check.retries,
-            "start_period_ms": check.start_period_ms,
-        },
+        "healthcheck": check and asdict(check),
         "restart": _restart_text(service.restart),
         "stop_signal": service.stop_signal,
         "stop_grace_ms": service.stop_grace_ms,
@@ -131,7 +118,7 @@ def _plain_service(service: ServiceSpec) -> dict[str, Any]:
 
 
 def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
-    """What the task as a whole asks for."""
+    """Return the lines about the task as a whole."""
     scaling, ssh = manifest.scaling, manifest.ssh
     return [
         ("kind", manifest.kind),
@@ -146,9 +133,9 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ),
         ("verification", _verification_text(manifest)),
         ("result", _result_text(manifest.result) if manifest.kind == "job" else None),
-        ("ssh", ssh and f"port {ssh.port}, {_counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
+        ("ssh", ssh and f"port {ssh.port}, {counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
-        ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
+        ("starts from", None if manifest.snapshot is None else f"snapshot {manifest.snapshot}"),
         ("spot", manifest.spot and _spot_text(manifest.spot)),
         ("survival", SURVIVALS[manifest.survival]),
         ("checkpoint", manifest.checkpoint and _checkpoint_text(manifest.checkpoint)),
@@ -166,7 +153,7 @@ def _target_text(scaling: ScalingSpec) -> str:
 
 
 def service_lines(service: ServiceSpec) -> list[tuple[str, object]]:
-    """What one service asks for."""
+    """Return the lines about one service."""
     check = service.healthcheck
     mounts = [f"{mount.volume} at {mount.path}{' (read-only)' if mount.read_only else ''}" for mount in service.volumes]
     files = [f"{file.name} at {file.path}{'' if file.digest else ' (secret)'}" for file in service.files]
@@ -191,10 +178,10 @@ def service_lines(service: ServiceSpec) -> list[tuple[str, object]]:
 
 
 def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[tuple[str, str]]:
-    """What can be done with the task now: what for, and the command. `account`: the one named on the command line."""
+    """Yield what can be done with the task now, and the command. `account`: the one named on the command line."""
     who = f" --account {account}" if account else ""
     for name in manifest.deliveries:
-        yield f"hand over {name}", f"gantry deliver {task} {name} FILE{who}"
+        yield f"deliver {name}", f"gantry deliver {task} {name} FILE{who}"
     if manifest.ssh is not None:
         yield "log in by ssh", f"gantry forward {task} {manifest.ssh.port}{who}"
     for service in manifest.services:
@@ -210,16 +197,16 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
 
 
 def _next_of_lasting(manifest: Manifest, task: int, who: str) -> Iterator[tuple[str, str]]:
-    """The rest of it, for services and rentals."""
+    """Yield the steps for services and rentals."""
     yield "open a terminal", f"gantry shell {task}{who}"
     yield "see its state and bill", f"gantry task show {task}"
     if manifest.kind == "service":
         yield from _service_steps(manifest, task, who)
     if manifest.kind == "rental":
-        yield "keep it as it is now", f"gantry task snapshot {task}{who}"
+        yield "save its state", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"
-    yield "have it longer", f"gantry task extend {task} 1h{who}"
+    yield "extend it", f"gantry task extend {task} 1h{who}"
     yield "end it", f"gantry task end {task}{who}"
 
 
@@ -227,26 +214,28 @@ def _service_steps(manifest: Manifest, task: int, who: str) -> Iterator[tuple[st
     if manifest.pods > manifest.pods_min:
         yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
     if manifest.scaling is not None:
-        yield "have it follow its load", f"gantry worker autoscaler{who}"
+        yield "scale it with its load", f"gantry worker autoscaler{who}"
     if manifest.name is not None:
-        yield "replace it by another version", f"gantry service update FILE{who}"
+        yield "update it to a new version", f"gantry service update FILE{who}"
 
 
 def deposit_text(manifest: Manifest) -> str:
-    """What is held of the tenant's coins, and until when."""
+    """Return what is held of the tenant's coins, and until when."""
     each = format_amount(deposit(manifest.max_rate_per_hour, manifest.duration_ms))
     pod = "each pod" if manifest.pods > 1 else "it"
     ends = {
-        "job": "What is not used comes back when it is settled.",
-        "service": "It ends when that is used up; what is not used comes back.",
-        "rental": "It ends when that is used up; what is not used comes back, and its volumes are kept for some days.",
+        "job": "The unused part is refunded when it is settled.",
+        "service": "It ends when that is used up; the unused part is refunded.",
+        "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for some days.",
     }[manifest.kind]
     return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
 
 
 def _spot_text(spot: SpotSpec) -> str:
-    told = f"is told so by {spot.checkpoint_signal}" if spot.checkpoint_signal else "gets no signal before the last one"
-    return f"may have to leave, and {told}"
+    told = (
+        f"gets {spot.checkpoint_signal} as notice" if spot.checkpoint_signal else "gets no signal before the last one"
+    )
+    return f"may be preempted, and {told}"
 
 
 def _checkpoint_text(checkpoint: CheckpointSpec) -> str:
@@ -272,7 +261,7 @@ def _resources_text(manifest: Manifest) -> str:
 
 
 def _gpus_text(gpus: GpuNeed) -> str:
-    return _counted(gpus.count, "GPU") if gpus.milli == WHOLE_GPU else f"{gpus.milli / 10:g} % of a GPU"
+    return counted(gpus.count, "GPU") if gpus.milli == WHOLE_GPU else f"{gpus.milli / 10:g} % of a GPU"
 
 
 def _verification_text(manifest: Manifest) -> str | None:
@@ -293,15 +282,8 @@ def _restart_text(policy: RestartPolicy) -> str:
     return policy.when if policy.attempts is None else f"{policy.when}:{policy.attempts}"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-_LARGEST_FILE = 1 << 20
-
-
 def load(file: str) -> tuple[bytes, Manifest]:
-    """The manifest's exact bytes as they go on the chain, variables put in, and what they say."""
+    """Return the bytes of a manifest as they go on the chain, with variables substituted, and the parsed manifest."""
     try:
         data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
     except OSError as error:
@@ -318,7 +300,7 @@ def load(file: str) -> tuple[bytes, Manifest]:
 
 @click.group()
 def manifest() -> None:
-    """Check a manifest, or show it as it goes on the chain. Needs no network.
+    """Check a manifest, or print it as it goes on the chain. Needs no network.
 
     \b
     Examples:
@@ -331,7 +313,7 @@ def manifest() -> None:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @options.as_json
 def check(file: str, as_json: bool) -> None:
-    """Say everything that is wrong with a manifest, or what it asks for.
+    """Report everything that is wrong with a manifest, or what it asks for.
 
     \b
     Example:
@@ -347,13 +329,13 @@ def check(file: str, as_json: bool) -> None:
         say(f"service {service.name}")
         details(service_lines(service))
     say()
-    say(f"The manifest is good. {deposit_text(found)}")
+    say(f"The manifest is valid. {deposit_text(found)}")
 
 
 @manifest.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 def resolve(file: str) -> None:
-    """Print a manifest with its variables put in: the bytes whose sha256 goes on the chain.
+    """Print a manifest with its variables substituted: the bytes whose sha256 goes on the chain.
 
     \b
     Example, for other clients of the chain:

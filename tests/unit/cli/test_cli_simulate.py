@@ -135,12 +135,12 @@ def test_wrong_options_are_reported(capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
-def test_the_command_line_starts_without_numpy():
+def test_the_command_line_starts_without_numpy_and_rich():
     code = """
 import sys
 from offchain.cli.main import main
 main(["simulate", "--help"])
 main(["--help"])
-sys.exit("numpy" in sys.modules)
+sys.exit(bool({"numpy", "rich"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

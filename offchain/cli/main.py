@@ -1,6 +1,6 @@
-"""The gantry command: which subcommands there are, and how anything that goes wrong is told.
+"""The gantry command: its subcommands, and the report of failures.
 
-A subcommand's module is imported when it is used, so that help comes at once.
+The module of a subcommand is imported when the subcommand runs, so that --help is fast.
 """
 
 from __future__ import annotations
@@ -18,41 +18,45 @@ _COMMANDS = {
     "task": (
         "tenant.task",
         "task",
-        "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
+        "List and show tasks, read their logs and results; extend, scale, stop and end them.",
     ),
     "service": (
         "tenant.service",
         "service",
-        "Replace a service by a new version of it, pod by pod, or go back.",
+        "Update a service to a new version, pod by pod, or roll it back.",
     ),
-    "logs": ("tenant.logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
+    "logs": ("tenant.logs", "logs", "Print the output of a pod, also after it has ended; with --follow: as it comes."),
     "exec": ("tenant.exec", "exec_", "Run a program in a pod."),
-    "shell": ("tenant.shell", "shell", "Open a terminal in a pod."),
-    "forward": ("tenant.forward", "forward", "Reach TCP ports of a pod on this machine."),
+    "shell": ("tenant.exec", "shell", "Open a terminal in a pod."),
+    "forward": ("tenant.forward", "forward", "Forward TCP ports of a pod to this machine."),
     "cp": ("tenant.cp", "cp", "Copy files into a pod or out of it."),
-    "deliver": ("tenant.deliver", "deliver", "Give pods a secret or an input, sealed to their host."),
+    "deliver": ("tenant.deliver", "deliver", "Deliver a secret or an input to pods, sealed to their host."),
     "host": ("provider.host", "host", "List and show hosts, with their prices and scores."),
-    "chain": ("operator.chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
+    "chain": (
+        "operator.chain",
+        "chain",
+        "Show the history of a task, a lease or a host from the chain's events alone.",
+    ),
     "account": ("tenant.account", "account", "Create, import, list and show accounts and their balances."),
     "manifest": ("tenant.manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
-    "doctor": ("operator.doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
+    "doctor": ("operator.doctor", "doctor", "Check this machine; with --audit: add up every coin on the chain."),
     "worker": ("operator.worker", "worker", "Run the off-chain workers (operators)."),
     "outbox": (
         "operator.outbox",
         "outbox",
-        "See what a worker or an agent has yet to do on the chain, and what it gave up.",
+        "Show calls that a worker or an agent has not submitted yet, and those it gave up.",
     ),
     "simulate": (
         "operator.simulate",
         "simulate",
-        "Fill a cluster from a trace and compare placement policies. Needs no network.",
+        "Compare placement policies on a trace. Needs no network.",
     ),
     "history": (
         "operator.history",
         "history",
-        "Ask the index of the chain's history: a task, a host, an account, events.",
+        "Query the index of the chain's history: a task, a host, an account, events.",
     ),
-    "agent": ("provider.agent", "agent", "Make this machine a paid host, and look after it (providers)."),
+    "agent": ("provider.agent", "agent", "Make this machine a paid host, and manage it (providers)."),
 }
 
 
@@ -98,11 +102,11 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit status. Nothing but a message reaches the user when something goes wrong."""
+    """Run the command and return its exit status. A failure is reported as a message, never as a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
     try:
         status = cli.main(args=arguments, prog_name="gantry", standalone_mode=False)
     except BaseException as error:  # noqa: BLE001  (the one place where everything ends)
-        return failures.tell(error, as_json=as_json)
+        return failures.report_failure(error, as_json=as_json)
     return status if isinstance(status, int) else 0

@@ -1,4 +1,4 @@
-"""The local network behind scripts/up: one node, the workers, one agent, and an engine for its containers.
+"""The local network of scripts/up: one node, the workers, one agent, and a Docker engine.
 
-Standard library only, but for the demo image: the supervisor stays small, and does its work in child processes.
+Only the demo image needs more than the standard library: the supervisor stays small, and works through child processes.
 """

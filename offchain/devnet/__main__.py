@@ -10,30 +10,30 @@ from types import FrameType
 from typing import NoReturn
 
 from offchain.devnet import node, ports
-from offchain.devnet.network import Network, clean
-from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.network import LocalNetwork, clean
+from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
 from offchain.devnet.up import parse, up
 
 
 def down(arguments: list[str]) -> int:
-    """Stop what runs and remove what it left."""
+    """Stop the network, and remove its files but the logs."""
     if arguments:
         sys.stderr.write("Usage: scripts/down\n\nStops the local network and removes all but its logs.\n")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    places = Places.here()
-    running = clean(places)
+    paths = DevnetPaths.here()
+    running = clean(paths)
     sys.stderr.write("The local network is stopped.\n" if running else "No local network is running.\n")
-    if any(places.log.glob("*.log")):
-        sys.stderr.write(f"Its logs are in {places.log}.\n")
+    if any(paths.log.glob("*.log")):
+        sys.stderr.write(f"Its logs are in {paths.log}.\n")
     return 0
 
 
 def prepare() -> int:
-    """Fill the cache with what a first start of the network takes seconds to make: node and chain specification."""
+    """Fill the cache with the node and the chain specification, which take seconds to make."""
     try:
         node.chain_spec(binaries())
-    except LocalError as error:
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     return 0
@@ -43,9 +43,9 @@ def base(arguments: list[str]) -> int:
     """Run a node and a Docker engine for tests until a signal ends the process.
 
     The arguments are a state folder and, optionally, the file of a genesis patch. One JSON object on standard output
-    names the URL of the node, its genesis hash and the address of the engine.
+    contains the URL of the node, its genesis hash and the address of the engine.
     """
-    places = Places(Path(arguments[0]).absolute())
+    paths = DevnetPaths(Path(arguments[0]).absolute())
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         del number, frame
@@ -56,24 +56,24 @@ def base(arguments: list[str]) -> int:
     network = None
     try:
         patch = node.read_patch(Path(arguments[1])) if len(arguments) > 1 else None
-        network = Network(places, binaries(), ports.free(), lambda _what, _happened: None, patch)
+        network = LocalNetwork(paths, binaries(), ports.free(), lambda _what, _happened: None, patch)
         genesis = network.start_base()
         facts = {"url": network.url, "genesis_hash": genesis, "docker_host": network.engine_url}
         sys.stdout.write(json.dumps(facts) + "\n")
         sys.stdout.flush()
         while True:
-            network.keeper.wait(3600)
-    except LocalError as error:
+            network.supervisor.wait(3600)
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     finally:
         if network is not None:
             network.stop()
-        clean(places)
+        clean(paths)
 
 
 def main() -> int:
-    """Do what the first argument says."""
+    """Run the command in the first argument."""
     command, *arguments = sys.argv[1:] or ["up"]
     match command:
         case "up":

@@ -1,4 +1,4 @@
-"""The demo's container image, built from this machine's own programs: no registry, and the same bytes every time."""
+"""The demo's container image, built from this machine's programs: no registry, and reproducible."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offchain.devnet import engine
-from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.paths import DevnetError, DevnetPaths
 
 NAME = "primes"
 PROGRAMS = ("sh", "awk", "sleep", "cat")
 EXTRAS = ("busybox", "dropbear", "dropbearkey")
-"""What services and rentals need besides: a web server, the tools of a shell, and a way to log in. Taken if there."""
+"""Optional programs for services and rentals: a web server with the tools of a shell, and an ssh server."""
 USER = 1000
-"""The number of the image's user "gantry", who may be logged in as; its home is /workspace."""
+"""The number of the image's user "gantry", whose home is /workspace."""
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x[0-9a-f]+\)")
 _APPLET = re.compile(r"[a-z0-9_.\[-]+")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """One file of the image: its bytes, or for a folder None, or where a link leads."""
+class _ImageEntry:
+    """A file of the image: its bytes, None for a folder, or the target of a link."""
 
     data: bytes | None = None
     mode: int = 0o644
@@ -40,7 +40,7 @@ class _Entry:
 
 
 def archive() -> bytes:
-    """The image as a docker-archive: one layer with the programs and the libraries they need."""
+    """Return the image as a docker-archive: one layer with the programs and their libraries."""
     layer = _tar(_files())
     config = _json(
         {
@@ -56,20 +56,20 @@ def archive() -> bytes:
     manifest = [{"Config": f"{_sha256(config)}.json", "Layers": [layer_name], "RepoTags": [f"{NAME}:latest"]}]
     return _tar(
         {
-            f"{_sha256(config)}.json": _Entry(config),
-            layer_name: _Entry(layer),
-            "manifest.json": _Entry(_json(manifest)),
+            f"{_sha256(config)}.json": _ImageEntry(config),
+            layer_name: _ImageEntry(layer),
+            "manifest.json": _ImageEntry(_json(manifest)),
         }
     )
 
 
 def missing() -> tuple[str, ...]:
-    """The programs for services and rentals that this machine does not have."""
+    """Return the programs for services and rentals that this machine lacks."""
     return tuple(program for program in EXTRAS if _which(program) is None)
 
 
 def load(url: str) -> str:
-    """Give the image to the engine at this address; gives its reference, name@sha256:..."""
+    """Load the image into the engine at this address, and return its reference, name@sha256:..."""
     import docker  # noqa: PLC0415  (the supervisor lives without it)
     import docker.errors  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ def load(url: str) -> str:
     try:
         (image,) = client.images.load(archive())
     except docker.errors.DockerException as error:
-        raise LocalError(
+        raise DevnetError(
             f"the engine at {url} did not take the demo's image: {error}", "Look at the engine's log"
         ) from None
     else:
@@ -86,28 +86,30 @@ def load(url: str) -> str:
         client.close()
 
 
-def _files() -> dict[str, _Entry]:
+def _files() -> dict[str, _ImageEntry]:
     # People are known by name to whoever logs them in.
     files = {
-        "etc/passwd": _Entry(f"root:x:0:0:root:/:/bin/sh\ngantry:x:{USER}:{USER}:gantry:/workspace:/bin/sh\n".encode()),
-        "etc/group": _Entry(f"root:x:0:\ngantry:x:{USER}:\n".encode()),
-        "etc/shells": _Entry(b"/bin/sh\n"),
-        "workspace": _Entry(None, 0o755, owner=USER),
+        "etc/passwd": _ImageEntry(
+            f"root:x:0:0:root:/:/bin/sh\ngantry:x:{USER}:{USER}:gantry:/workspace:/bin/sh\n".encode()
+        ),
+        "etc/group": _ImageEntry(f"root:x:0:\ngantry:x:{USER}:\n".encode()),
+        "etc/shells": _ImageEntry(b"/bin/sh\n"),
+        "workspace": _ImageEntry(None, 0o755, owner=USER),
         # For what this user installs: on the machine itself, not on a volume.
-        "opt": _Entry(None, 0o755, owner=USER),
+        "opt": _ImageEntry(None, 0o755, owner=USER),
     }
     for program in (*PROGRAMS, *EXTRAS):
         found = _which(program)
         if found is None and program in PROGRAMS:
-            raise LocalError(f"this machine has no {program}", f"Install a package that has {program}")
+            raise DevnetError(f"this machine has no {program}", f"Install a package that has {program}")
         if found is None:
             continue
-        files[f"bin/{program}"] = _Entry(found.read_bytes(), 0o755)
+        files[f"bin/{program}"] = _ImageEntry(found.read_bytes(), 0o755)
         for library in _libraries(found):
-            files[library.lstrip("/")] = _Entry(Path(library).read_bytes(), 0o755)
+            files[library.lstrip("/")] = _ImageEntry(Path(library).read_bytes(), 0o755)
     busybox = _which("busybox")
     for applet in _applets(busybox) if busybox is not None else []:
-        files.setdefault(f"bin/{applet}", _Entry(None, 0o777, link="busybox"))
+        files.setdefault(f"bin/{applet}", _ImageEntry(None, 0o777, link="busybox"))
     return files
 
 
@@ -117,20 +119,20 @@ def _which(program: str) -> Path | None:
 
 
 def _applets(busybox: Path) -> list[str]:
-    """The names that this busybox answers to."""
+    """Return the names of this busybox's commands."""
     done = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=False)
     return [name for name in done.stdout.split() if _APPLET.fullmatch(name)]
 
 
 def _libraries(program: Path) -> list[str]:
-    """The shared libraries a program is loaded with; none for a static one."""
+    """Return the shared libraries of a program; none if it is static."""
     done = subprocess.run(
         ["ldd", str(program)], capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
     )
     return sorted({match[1] for line in done.stdout.splitlines() if (match := _LIBRARY.search(line))})
 
 
-def _tar(files: dict[str, _Entry]) -> bytes:
+def _tar(files: dict[str, _ImageEntry]) -> bytes:
     folders = {str(parent) for name in files for parent in Path(name).parents if str(parent) != "."} - files.keys()
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -159,18 +161,18 @@ def _sha256(data: bytes) -> str:
 
 
 def find_engine() -> str:
-    """An engine that answers: the local network's own, or the machine's."""
-    own = f"unix://{Places.here().sockets}/docker.sock"
+    """Return the address of an engine that answers: the local network's own, or the machine's."""
+    own = f"unix://{DevnetPaths.here().sockets}/docker.sock"
     if "DOCKER_HOST" not in os.environ and engine.answers(own):
         return own
     found = engine.find()
     if found is None:
-        raise LocalError("no Docker engine answers", "Start the local network with scripts/up, or set DOCKER_HOST")
+        raise DevnetError("no Docker engine answers", "Start the local network with scripts/up, or set DOCKER_HOST")
     return found
 
 
 def main() -> int:
-    """Build, load, and print the reference."""
+    """Build and load the image, and print its reference."""
     if {"-h", "--help"} & set(sys.argv[1:]):
         sys.stdout.write(
             "Usage: scripts/demo-image\n\nBuilds a small image (sh, awk, sleep, cat; for services and rentals also "
@@ -181,7 +183,7 @@ def main() -> int:
         return 0
     try:
         reference = load(find_engine())
-    except LocalError as error:
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     sys.stdout.write(f"{reference}\n")

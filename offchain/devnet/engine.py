@@ -1,4 +1,4 @@
-"""A Docker engine: the machine's own where it answers, else a private one that belongs to the local network."""
+"""The Docker engine of a local network: the machine's own, or a private one if that does not answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from offchain.devnet import engine_store
-from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.processes import Child, end, read_record
 
 _SYSTEM_SOCKET = "/var/run/docker.sock"
@@ -20,11 +20,11 @@ _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _ID = re.compile(r"[0-9a-f]{64}")
 _PODS_BRIDGES = "gtr"
-"""What the names of pods' bridges begin with (node_agent.drivers.docker.spec)."""
+"""The prefix of the names of pods' bridges (node_agent.drivers.docker.spec)."""
 
 _LEASE_IMAGES = "gantry-disks"
 _LEASE_DISKS = Path("/run/gantry/disks")
-"""Where leases' file systems are, and where they are mounted (node_agent.drivers.docker.disks)."""
+"""The folders of leases' file systems, and of their mounts (node_agent.drivers.docker.disks)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -39,7 +39,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def answers(url: str) -> bool:
-    """Whether an engine answers at a unix:// or tcp:// address. Raises PermissionError where we may not ask it."""
+    """Return whether an engine answers at a unix:// or tcp:// address. Raises PermissionError without access to it."""
     scheme, _, rest = url.partition("://")
     connection: http.client.HTTPConnection
     if scheme == "unix":
@@ -60,9 +60,9 @@ def answers(url: str) -> bool:
 
 
 def find() -> str | None:
-    """The address of an engine that is there: DOCKER_HOST, or the system's socket. None where none answers.
+    """Return the address in DOCKER_HOST, or of the system's socket; None if no engine answers.
 
-    Raises LocalError where DOCKER_HOST names one that does not answer, or the socket is closed to us.
+    Raises DevnetError if DOCKER_HOST names one that does not answer, or this user has no access to the socket.
     """
     named = os.environ.get("DOCKER_HOST")
     url = named or f"unix://{_SYSTEM_SOCKET}"
@@ -71,12 +71,12 @@ def find() -> str | None:
             return url
     except PermissionError:
         user = os.environ.get("USER", "$USER")
-        raise LocalError(
+        raise DevnetError(
             f"the Docker engine at {url} does not let this user in",
             f"Run: sudo usermod -aG docker {user}, and log in again",
         ) from None
     if named:
-        raise LocalError(
+        raise DevnetError(
             f"the Docker engine at {named} (from DOCKER_HOST) does not answer",
             "Start it, or unset DOCKER_HOST to use this machine's engine",
         )
@@ -84,62 +84,61 @@ def find() -> str | None:
 
 
 class PrivateEngine(Child):
-    """An engine of our own. One that was killed, at whatever moment, can be started again."""
+    """An engine of the local network. It can be started again after it was killed at any moment."""
 
-    def __init__(self, command: list[str], places: Places, env: dict[str, str]) -> None:
-        super().__init__("docker", command, log=places.log, run=places.run, env=env)
-        self._places = places
+    def __init__(self, command: list[str], paths: DevnetPaths, env: dict[str, str]) -> None:
+        super().__init__("docker", command, log=paths.log, run=paths.run, env=env)
+        self._paths = paths
 
     def start(self) -> int:
-        """Start it; gives the pid."""
         self._recover()
         return super().start()
 
     def _recover(self) -> None:
-        """Put in order what one that was killed has left."""
-        sockets = self._places.sockets
+        """Remove the remains of an engine that was killed."""
+        sockets = self._paths.sockets
         # Its containerd is ended with it, by the kernel. An engine takes the number in the file for a containerd that
         # runs, also if it is that of a corpse or of somebody else by now, and waits for it in vain.
         for left in _processes_with(f"{sockets}/exec/containerd/containerd.toml"):
             end(left, seconds=2)
         for record in (sockets / "dockerd.pid", sockets / "exec" / "containerd" / "containerd.pid"):
             record.unlink(missing_ok=True)
-        for network in engine_store.mend(self._places.engine):
+        for network in engine_store.repair(self._paths.engine):
             with self.log_path.open("a", encoding="utf-8") as log:
                 log.write(f"gantry: the engine was killed while it removed the network {network}, and now ends that\n")
 
 
-def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
-    """A private engine, not started yet, and its address. Raises LocalError where it cannot be run here."""
+def private_child(paths: DevnetPaths, env: dict[str, str]) -> tuple[Child, str]:
+    """Return a private engine, not started yet, and its address. Raises DevnetError if it cannot be run here."""
     program = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
     if os.getuid() != 0:
         if program is None:
-            raise LocalError(
+            raise DevnetError(
                 "there is no Docker engine on this machine",
                 "Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends docker.io",
             )
-        raise LocalError("the Docker engine is installed but stopped", "Run: sudo systemctl start docker")
+        raise DevnetError("the Docker engine is installed but stopped", "Run: sudo systemctl start docker")
     if program is None:
-        raise LocalError("there is no Docker engine on this machine", "Run: scripts/setup")
-    places.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
-    places.engine.mkdir(parents=True, exist_ok=True, mode=0o711)
-    url = f"unix://{places.sockets}/docker.sock"
+        raise DevnetError("there is no Docker engine on this machine", "Run: scripts/setup")
+    paths.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+    paths.engine.mkdir(parents=True, exist_ok=True, mode=0o711)
+    url = f"unix://{paths.sockets}/docker.sock"
     command = [
         program,
-        f"--data-root={places.engine}",
-        f"--exec-root={places.sockets}/exec",
-        f"--pidfile={places.sockets}/dockerd.pid",
+        f"--data-root={paths.engine}",
+        f"--exec-root={paths.sockets}/exec",
+        f"--pidfile={paths.sockets}/dockerd.pid",
         f"--host={url}",
         "--log-level=warn",
         # Each pod has a network of its own; the machine keeps its default bridge to itself.
         "--bridge=none",
     ]
     sbin = "/usr/local/sbin:/usr/sbin:/sbin"
-    return PrivateEngine(command, places, env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}), url
+    return PrivateEngine(command, paths, env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}), url
 
 
 def wait_for(child: Child, url: str) -> None:
-    """Return when the private engine answers. Raises LocalError where it does not."""
+    """Wait until the private engine answers. Raises DevnetError if it does not."""
     limit = time.monotonic() + _START_SECONDS
     while time.monotonic() < limit:
         if child.ended() is not None:
@@ -148,32 +147,32 @@ def wait_for(child: Child, url: str) -> None:
             return
         time.sleep(_POLL_SECONDS)
     child.stop()
-    raise LocalError(
+    raise DevnetError(
         f"the Docker engine could not be started:\n{child.last_lines()}",
-        f"Mend what it says ({child.log_path}), or start an engine yourself and set DOCKER_HOST",
+        f"Fix the cause ({child.log_path}), or start an engine yourself and set DOCKER_HOST",
     )
 
 
-def sweep(places: Places) -> None:
+def remove_private_engine(paths: DevnetPaths) -> None:
     """Stop a private engine that was left behind, and remove its data."""
-    record = places.run / "docker.json"
+    record = paths.run / "docker.json"
     pid = read_record(record)
     if pid is not None:
         end(pid, seconds=20)
     record.unlink(missing_ok=True)
     # One that was killed while it started a container leaves that behind, and the shim beside it.
-    for left in _in_containers(_containers(places)):
+    for left in _in_containers(_containers(paths)):
         end(left, seconds=0)
-    for left in _processes_with(f"{places.sockets}/exec/"):
+    for left in _processes_with(f"{paths.sockets}/exec/"):
         end(left, seconds=2)
-    for bridge in _bridges_of(places):
+    for bridge in _bridges_of(paths):
         subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
-    for folder in (places.engine, places.sockets):
+    for folder in (paths.engine, paths.sockets):
         _remove(folder)
 
 
 def _processes_with(text: str) -> list[int]:
-    """Processes that have this in their command line."""
+    """Return the processes with this text in their command line."""
     wanted = os.fsencode(text)
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -186,17 +185,17 @@ def _processes_with(text: str) -> list[int]:
     return found
 
 
-def _containers(places: Places) -> set[str]:
-    """The ids of an engine's containers, with those that only its containerd knows."""
+def _containers(paths: DevnetPaths) -> set[str]:
+    """Return the ids of an engine's containers, with those that only its containerd knows."""
     known = (
-        places.engine / "containers",
-        places.sockets / "exec" / "containerd" / "daemon" / "io.containerd.runtime.v2.task" / "moby",
+        paths.engine / "containers",
+        paths.sockets / "exec" / "containerd" / "daemon" / "io.containerd.runtime.v2.task" / "moby",
     )
     return {path.name for folder in known if folder.is_dir() for path in folder.iterdir()}
 
 
 def _in_containers(containers: set[str]) -> list[int]:
-    """Processes in the control groups of these containers."""
+    """Return the processes in the control groups of these containers."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cgroup"):
         try:
@@ -208,19 +207,19 @@ def _in_containers(containers: set[str]) -> list[int]:
     return found
 
 
-def _bridges_of(places: Places) -> list[str]:
-    """The network interfaces that the engine made: it leaves them behind. Its own book names them."""
+def _bridges_of(paths: DevnetPaths) -> list[str]:
+    """Return the network interfaces that the engine has created and recorded in its database; it leaves them behind."""
     try:
-        book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
+        book = (paths.engine / "network" / "files" / "local-kv.db").read_bytes()
     except OSError:
         return []
     return [name for _, name in socket.if_nameindex() if name.startswith(_PODS_BRIDGES) and name.encode() in book]
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first.
+    """Remove a folder of the engine, after the mounts that a killed engine leaves in it.
 
-    Before these go leases' file systems, which are files in the folder, mounted elsewhere.
+    Before these, file systems of leases are unmounted: they are files in the folder, mounted elsewhere.
     """
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     points = [line.split()[1] for line in mounts.splitlines()]

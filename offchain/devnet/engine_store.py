@@ -1,10 +1,10 @@
-"""What a Docker engine remembers of its networks, where it was killed while it removed one.
+"""Repair of the network database of a Docker engine that was killed while it removed a network.
 
-Engines before 23.0.5 write a network down once more, without its addresses, just before they forget it. Killed in that
-moment, such an engine panics at every later start ("index out of range", in libnetwork's reservePools), for it looks
-for the addresses of a network that was all but removed (moby issue 45057). The record says of itself that it is being
-removed. Marked as one that only holds a configuration, it has no addresses to be looked for, and the engine removes it
-by itself when it starts. The mark is as long as what it replaces, so nothing else in the file moves.
+Engines before 23.0.5 store a network once more, without its addresses, just before they delete it. If it is killed in
+that moment, such an engine panics at every later start ("index out of range", in libnetwork's reservePools), because it
+looks for the addresses of the network (moby issue 45057). The record is marked as being removed. If it is also marked
+as one that only holds a configuration, the engine does not look for addresses, and removes it at its next start. The
+mark has the length of what it replaces, so that nothing else in the file moves.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 SYSTEM_DATA = Path("/var/lib/docker")
-"""Where a machine's own engine keeps its data, unless its configuration says otherwise."""
+"""The data folder of a machine's own engine, unless its configuration names another one."""
 _CONFIGURATION = Path("/etc/docker/daemon.json")
 _STORE = Path("network") / "files" / "local-kv.db"
 _BEGIN = b'{"addrSpace":'
-"""A network's record is JSON with its keys in order; this one is the first."""
+"""The beginning of a network's record: JSON with sorted keys."""
 _PLAIN, _MARKED = b'"configOnly":false', b'"configOnly":true '
 _LONGEST_RECORD = 1 << 20
 
 
 def system_data(configuration: Path = _CONFIGURATION) -> Path:
-    """Where this machine's own engine keeps its data."""
+    """Return the data folder of this machine's own engine."""
     try:
         named = json.loads(configuration.read_text(encoding="utf-8"))["data-root"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -35,9 +35,9 @@ def system_data(configuration: Path = _CONFIGURATION) -> Path:
 
 
 def half_removed(data_root: Path) -> list[str]:
-    """The names of networks that keep the engine with this data from starting. Raises OSError where it is unreadable.
+    """Return the networks that keep the engine with this data from starting. Raises OSError if it is unreadable.
 
-    To be asked while the engine does not run.
+    The engine must not be running.
     """
     try:
         data = (data_root / _STORE).read_bytes()
@@ -46,10 +46,10 @@ def half_removed(data_root: Path) -> list[str]:
     return sorted({str(record.get("name")) for _, record in _broken(data)})
 
 
-def mend(data_root: Path) -> list[str]:
-    """Let the engine with this data finish what it was removing when it was killed; gives the networks' names.
+def repair(data_root: Path) -> list[str]:
+    """Let the engine with this data complete the removal of networks, and return their names.
 
-    Does nothing where an engine runs with it. Raises OSError where the file cannot be read or written.
+    Does nothing while an engine uses the data. Raises OSError if the file cannot be read or written.
     """
     try:
         file = (data_root / _STORE).open("r+b")
@@ -71,7 +71,7 @@ def mend(data_root: Path) -> list[str]:
 
 
 def _broken(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Where such records begin in the file, and what they say. Also old versions of them in pages that are free."""
+    """Yield the offset and content of such records, also of old versions in free pages of the file."""
     decoder = json.JSONDecoder()
     place = data.find(_BEGIN)
     while place >= 0:

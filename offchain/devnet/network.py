@@ -1,4 +1,4 @@
-"""One local network: what is started, in which order, and how it is taken down."""
+"""A local network: the order in which its processes are started and stopped."""
 
 from __future__ import annotations
 
@@ -15,24 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from offchain.devnet import engine, node, node_rpc, ports
-from offchain.devnet.command import Command
-from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.processes import Child, command_line, end, marked, read_record
 from offchain.devnet.release import Binaries
-from offchain.devnet.supervisor import Keeper
+from offchain.devnet.supervisor import BackgroundCommand, ProcessSupervisor
 
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
-# Simulated GPUs, where the machine has no NVIDIA driver.
-NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
-PROFILE = "a100x2"
-_PROFILE = "rtx4090"
+_SIMULATED_GPU = "rtx4090"
+"""The profile of a simulated GPU, if the machine has no NVIDIA driver."""
 _GANTRY = (sys.executable, "-m", "offchain.cli")
 _REGISTER = (f"--provider={PROVIDER}", "--region=local", "--wait-for=included")
 _UDP = socket.SOCK_DGRAM
 _MARK = "GANTRY_LOCAL_NETWORK"
-"""In the environment of all processes of a local network, and of no other: the network's state folder."""
+"""Environment variable of all processes of a local network, and of no other: the network's state folder."""
 _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -40,30 +37,30 @@ _CLEAR_SECONDS = 60.0
 _LOOKS = 5
 
 
-class Network:
+class LocalNetwork:
     """A node, a gateway, the workers, one agent, and an engine if there is none."""
 
     def __init__(
         self,
-        places: Places,
+        paths: DevnetPaths,
         binaries: Binaries,
         rpc_port: int,
         say: Callable[[str, str], None],
         genesis_patch: Mapping[str, Any] | None = None,
     ) -> None:
-        self.places = places
+        self.paths = paths
         self.binaries = binaries
         self.rpc_port = rpc_port
         self.say = say
         self.genesis_patch = genesis_patch
-        self.keeper = Keeper()
+        self.supervisor = ProcessSupervisor()
         self.url = f"ws://127.0.0.1:{rpc_port}"
         self.engine_url = ""
-        self._env = _child_env(places)
-        self._commands: list[Command] = []
+        self._env = _child_env(paths)
+        self._commands: list[BackgroundCommand] = []
 
     def start(self) -> None:
-        """Start everything, load the demo's image, and write the network down for the gantry command.
+        """Start everything, load the demo's image, and write the network's files for the gantry command.
 
         The host's registration waits for a block; the workers start and the image is loaded meanwhile.
         """
@@ -73,7 +70,7 @@ class Network:
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
-        self._write(self.places.network_file, json.dumps(facts) + "\n")
+        self._write(self.paths.network_file, json.dumps(facts) + "\n")
         options = self._agent_options()
         registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
@@ -81,7 +78,7 @@ class Network:
         self._start_agent(registration, options)
 
     def start_base(self) -> str:
-        """Engine and node only; gives the genesis hash."""
+        """Start engine and node only, and return the genesis hash."""
         docker = self._start_engine()
         self._start_node()
         if docker is not None:
@@ -91,23 +88,23 @@ class Network:
         return self._await_node()
 
     def stop(self) -> None:
-        """Everything down, the last started first; the engine's containers before the engine."""
-        self.places.network_file.unlink(missing_ok=True)
-        self.places.env_file.unlink(missing_ok=True)
+        """Stop everything, the last started first; the engine's containers before the engine."""
+        self.paths.network_file.unlink(missing_ok=True)
+        self.paths.env_file.unlink(missing_ok=True)
         for command in self._commands:
             command.stop()
-        self.keeper.stop()
+        self.supervisor.stop()
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """Run a gantry command beside the network; gives exit status and standard output."""
+        """Run a gantry command beside the network, and return its exit status and standard output."""
         return self.begin(*arguments).finish()
 
-    def begin(self, *arguments: str) -> Command:
+    def begin(self, *arguments: str) -> BackgroundCommand:
         """Start a gantry command beside the network."""
         return self._begin([*_GANTRY, *arguments])
 
-    def _begin(self, command: list[str]) -> Command:
-        begun = Command(command, self._env, self.keeper)
+    def _begin(self, command: list[str]) -> BackgroundCommand:
+        begun = BackgroundCommand(command, self._env, self.supervisor)
         self._commands.append(begun)
         return begun
 
@@ -115,17 +112,17 @@ class Network:
         found = engine.find()
         if found is not None:
             self.engine_url = found
-            self.places.run.mkdir(parents=True, exist_ok=True)
-            self.places.shared_engine_file.write_text(found, encoding="utf-8")
+            self.paths.run.mkdir(parents=True, exist_ok=True)
+            self.paths.shared_engine_file.write_text(found, encoding="utf-8")
             return None
-        child, self.engine_url = engine.private_child(self.places, self._env)
-        return self.keeper.add(child)
+        child, self.engine_url = engine.private_child(self.paths, self._env)
+        return self.supervisor.add(child)
 
     def _start_node(self) -> None:
         command = node.command(
             self.binaries,
-            node.write_spec(self.binaries, self.places.node, self.genesis_patch),
-            self.places.node / "data",
+            node.write_spec(self.binaries, self.paths.node, self.genesis_patch),
+            self.paths.node / "data",
             *node.AUTHOR,
             *node.LIMITS,
             "--rpc-max-connections=1000",
@@ -134,7 +131,7 @@ class Network:
             rpc_port=self.rpc_port,
         )
         env = node.frugal(self._env)
-        self.keeper.add(Child("node", command, log=self.places.log, run=self.places.run, env=env))
+        self.supervisor.add(Child("node", command, log=self.paths.log, run=self.paths.run, env=env))
 
     def _await_node(self) -> str:
         limit = time.monotonic() + _NODE_SECONDS
@@ -143,58 +140,58 @@ class Network:
             if genesis is not None:
                 self.say("Node", f"listens at {self.url}")
                 return genesis
-            self.keeper.wait(_POLL_SECONDS)
-        raise LocalError(f"the node does not answer at {self.url}", f"Its log is {self.places.log / 'node.log'}")
+            self.supervisor.wait(_POLL_SECONDS)
+        raise DevnetError(f"the node does not answer at {self.url}", f"Its log is {self.paths.log / 'node.log'}")
 
-    def _image_loaded(self, loading: Command) -> None:
+    def _image_loaded(self, loading: BackgroundCommand) -> None:
         status, output = loading.finish()
         if status != 0:
-            raise LocalError("the demo's image could not be made", "The reason is above")
+            raise DevnetError("the demo's image could not be made", "The reason is above")
         reference = output.strip()
-        self._write(self.places.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
+        self._write(self.paths.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
         self.say("Demo image", reference)
 
     def _start_workers(self, answers: str) -> None:
-        self.places.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.paths.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "all"]
-        command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}", f"--answers={answers}"]
-        self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=self._env))
+        command += [f"--account={SCHEDULER}", f"--state-dir={self.paths.workers}", f"--answers={answers}"]
+        self.supervisor.add(Child("workers", command, log=self.paths.log, run=self.paths.run, env=self._env))
         index = [*_GANTRY, "worker", "indexer"]
-        self.keeper.add(Child("indexer", index, log=self.places.log, run=self.places.run, env=self._env))
+        self.supervisor.add(Child("indexer", index, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
     def _start_gateway(self) -> None:
-        self.places.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.paths.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
-        command += [f"--state-dir={self.places.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
-        self.keeper.add(Child("gateway", command, log=self.places.log, run=self.places.run, env=self._env))
+        command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
+        self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
     def _gateway_address(self) -> str:
-        """Once it has said where it is."""
-        file = self.places.gateway / "address"
+        """Wait for the gateway's address, and return it."""
+        file = self.paths.gateway / "address"
         limit = time.monotonic() + _GATEWAY_SECONDS
         while not file.exists():
             if time.monotonic() > limit:
-                raise LocalError("the gateway does not start", f"Its log is {self.places.log / 'gateway.log'}")
-            self.keeper.wait(_POLL_SECONDS)
+                raise DevnetError("the gateway does not start", f"Its log is {self.paths.log / 'gateway.log'}")
+            self.supervisor.wait(_POLL_SECONDS)
         self.say("Gateway", "runs")
         return file.read_text(encoding="utf-8").strip()
 
     def _agent_options(self) -> list[str]:
-        """Return the options of the agent's commands; waits for the gateway's address."""
-        self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        options = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
+        """Wait for the gateway's address, and return the options of the agent's commands."""
+        self.paths.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        options = [f"--url={self.url}", f"--state={self.paths.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
         options += [f"--gateway={self._gateway_address()}", "--share-gpus"]
-        return [*options, *([f"--simulate={_PROFILE}"] if _simulated() else [])]
+        return [*options, *([f"--simulate={_SIMULATED_GPU}"] if _simulated() else [])]
 
-    def _start_agent(self, registration: Command, options: list[str]) -> None:
+    def _start_agent(self, registration: BackgroundCommand, options: list[str]) -> None:
         """Start the agent when the host is registered: both commands use its folder, one at a time."""
         status, _ = registration.finish()
         if status != 0:
-            raise LocalError("the host could not be registered", "The reason is above")
+            raise DevnetError("the host could not be registered", "The reason is above")
         self.say("Host", "registered, with a simulated GPU" if _simulated() else "registered, with this machine's GPUs")
         command = [*_GANTRY, "agent", "run", f"--docker-host={self.engine_url}", *options]
-        self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
+        self.supervisor.add(Child("agent", command, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Agent", "runs")
 
     def _write(self, path: Path, text: str) -> None:
@@ -208,10 +205,13 @@ def _simulated() -> bool:
     return not Path("/dev/nvidiactl").exists()
 
 
-def clean(places: Places) -> bool:
-    """End what a network left behind and remove its data, logs excepted. Gives whether anything was running."""
+def clean(paths: DevnetPaths) -> bool:
+    """End the remaining processes of a network, and remove its files but the logs.
+
+    Return whether anything was running.
+    """
     found = False
-    records = sorted(places.run.glob("*.json"), key=lambda path: (path.stem == "docker", path.stem != "supervisor"))
+    records = sorted(paths.run.glob("*.json"), key=lambda path: (path.stem == "docker", path.stem != "supervisor"))
     for record in records:
         if record.stem == "docker":
             continue
@@ -223,19 +223,19 @@ def clean(places: Places) -> bool:
     # Those without a record: commands beside the network, and what a supervisor had just started when it was killed.
     # The kernel ends a child with its parent only once the child has asked for that. Each may have started another
     # process before its own end.
-    found = _end_all(lambda: _unrecorded(places)) or found
-    found = read_record(places.run / "docker.json") is not None or found
-    shared = places.shared_engine_file
+    found = _end_all(lambda: _unrecorded(paths)) or found
+    found = read_record(paths.run / "docker.json") is not None or found
+    shared = paths.shared_engine_file
     used = [shared.read_text(encoding="utf-8")] if shared.is_file() else []
-    had_pods = places.agent.exists()
-    engine.sweep(places)
+    had_pods = paths.agent.exists()
+    engine.remove_private_engine(paths)
     if had_pods or found:
-        _clear(str(places.agent), *used)
+        _clear(str(paths.agent), *used)
     # What the engine had started itself, iptables for example, may outlive it for a moment.
-    _end_all(lambda: marked(_MARK, str(places.state)))
-    for folder in (places.node, places.workers, places.index, places.gateway, places.agent, places.run):
+    _end_all(lambda: marked(_MARK, str(paths.state)))
+    for folder in (paths.node, paths.workers, paths.index, paths.gateway, paths.agent, paths.run):
         shutil.rmtree(folder, ignore_errors=True)
-    for file in (places.network_file, places.env_file):
+    for file in (paths.network_file, paths.env_file):
         file.unlink(missing_ok=True)
         # Left by one who was killed while it wrote.
         file.with_suffix(".part").unlink(missing_ok=True)
@@ -255,22 +255,22 @@ def _end_all(look: Callable[[], list[int]]) -> bool:
     return found
 
 
-def _unrecorded(places: Places) -> list[int]:
-    """Return the processes of a network but for its Docker engine's, which end with the engine."""
-    engine_files = os.fsencode(places.sockets)
-    return [pid for pid in marked(_MARK, str(places.state)) if engine_files not in command_line(pid)]
+def _unrecorded(paths: DevnetPaths) -> list[int]:
+    """Return the processes of a network except those of its Docker engine, which end with the engine."""
+    engine_files = os.fsencode(paths.sockets)
+    return [pid for pid in marked(_MARK, str(paths.state)) if engine_files not in command_line(pid)]
 
 
 def _clear(*what: str) -> None:
-    """Have the agent's code take away what the agent made on this machine. See node_agent.drivers.docker.clear."""
+    """Run the agent's removal of what it has created on this machine. See node_agent.drivers.docker.clear."""
     command = [sys.executable, "-m", "node_agent.drivers.docker.clear", *what]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(command, env=env, check=False, timeout=_CLEAR_SECONDS, stdout=subprocess.DEVNULL)
 
 
-def _child_env(places: Places) -> dict[str, str]:
-    """The children's environment: ours, without what would point them at another network."""
+def _child_env(paths: DevnetPaths) -> dict[str, str]:
+    """Return the environment of child processes, without variables that name another network."""
     dropped = (
         "GANTRY_URL",
         "GANTRY_GENESIS",
@@ -282,8 +282,8 @@ def _child_env(places: Places) -> dict[str, str]:
     )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {
-        "GANTRY_STATE": str(places.state),
-        _MARK: str(places.state),
+        "GANTRY_STATE": str(paths.state),
+        _MARK: str(paths.state),
         "PYTHONPATH": str(ROOT),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

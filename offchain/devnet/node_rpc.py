@@ -1,4 +1,4 @@
-"""Questions to a node over HTTP."""
+"""Requests to a node over HTTP."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _PATIENCE_SECONDS = 120.0
 _ASK_SECONDS = 3.0
 
 
-class RefusedError(Exception):
-    """The node answered that it will not; the text says what it was asked, and what it said."""
+class RpcRefusedError(Exception):
+    """The node refused a request; the text has the request and the answer."""
 
 
-class Rpc:
-    """JSON-RPC over one kept connection."""
+class NodeRpc:
+    """JSON-RPC over one persistent connection."""
 
     def __init__(self, port: int, host: str = LOOPBACK, *, seconds: float = _PATIENCE_SECONDS) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=seconds)
 
     def call(self, method: str, *params: Any) -> Any:
-        """The result. Raises RefusedError, and OSError or HTTPException where nobody answers."""
+        """Return the result. Raises RpcRefusedError, and OSError or HTTPException if the node does not answer."""
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         try:
             self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
@@ -31,26 +31,26 @@ class Rpc:
             self.close()
             raise
         if not isinstance(answer, dict) or "result" not in answer:
-            raise RefusedError(f"{method}: {answer}")
+            raise RpcRefusedError(f"{method}: {answer}")
         return answer["result"]
 
     def close(self) -> None:
-        """Give the connection up; the next call makes another."""
+        """Close the connection; the next call opens another."""
         self._connection.close()
 
 
 def ask(port: int, method: str, *params: Any, host: str = LOOPBACK) -> Any | None:
-    """The node's answer; None where it does not answer or refuses."""
-    rpc = Rpc(port, host, seconds=_ASK_SECONDS)
+    """Return the node's answer; None if it does not answer, or refuses."""
+    rpc = NodeRpc(port, host, seconds=_ASK_SECONDS)
     try:
         return rpc.call(method, *params)
-    except (OSError, http.client.HTTPException, ValueError, RefusedError):
+    except (OSError, http.client.HTTPException, ValueError, RpcRefusedError):
         return None
     finally:
         rpc.close()
 
 
 def genesis_hash(port: int) -> str | None:
-    """The hash of block 0, 0x and hex."""
+    """Return the hash of block 0 as 0x and hex digits."""
     found = ask(port, "chain_getBlockHash", 0)
     return found if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""Where things are: the clone, the state of its local network, the cache shared by clones."""
+"""Paths of the clone, of the state of its local network, and of the cache that clones share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 _SOCKET_ROOM = 60
 
 
-class LocalError(Exception):
-    """Something the user can mend: what happened, and what to do."""
+class DevnetError(Exception):
+    """An error that the user can fix: what happened, and what to do."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -22,21 +22,21 @@ class LocalError(Exception):
 
 
 def cache_dir() -> Path:
-    """What is costly to make and the same for every clone."""
+    """Return the folder of files that are slow to make and equal for every clone."""
     named = os.environ.get("GANTRY_CACHE")
     base = os.environ.get("XDG_CACHE_HOME")
     return Path(named) if named else Path(base) / "gantry" if base else Path.home() / ".cache" / "gantry"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DevnetPaths:
     """The files of one local network."""
 
     state: Path
 
     @classmethod
-    def here(cls) -> Places:
-        """The network of this clone, or of GANTRY_STATE."""
+    def here(cls) -> DevnetPaths:
+        """Return the paths of this clone's network, or of GANTRY_STATE."""
         named = os.environ.get("GANTRY_STATE")
         return cls(Path(named).absolute() if named else ROOT / ".gantry")
 
@@ -62,12 +62,12 @@ class Places:
 
     @property
     def gateway(self) -> Path:
-        """The gateway's key and address; where the gantry command looks for it (offchain.cli.kit.network)."""
+        """The gateway's key and address; read by the gantry command (offchain.cli.kit.network)."""
         return self.state / "gateway"
 
     @property
     def index(self) -> Path:
-        """The chain's history; where gantry history looks for it (offchain.cli.kit.index_address)."""
+        """The chain's history; read by gantry history (offchain.cli.kit.network)."""
         return self.state / "index"
 
     @property
@@ -82,7 +82,7 @@ class Places:
 
     @property
     def shared_engine_file(self) -> Path:
-        """The address of an engine that is not the network's own; there while it is used."""
+        """The address of an engine that is not the network's own; it exists while that is used."""
         return self.run / "engine"
 
     @property
@@ -97,7 +97,7 @@ class Places:
 
     @property
     def sockets(self) -> Path:
-        """A folder with a short path, because a socket's path may have 107 bytes at most."""
+        """A folder with a short path, because the path of a socket has at most 107 bytes."""
         own = self.state / "sock"
         if len(os.fsencode(own)) <= _SOCKET_ROOM:
             return own

@@ -1,4 +1,4 @@
-"""Ports on loopback that are free."""
+"""Free ports on loopback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import socket
 from pathlib import Path
 
-from offchain.devnet.paths import LocalError
+from offchain.devnet.paths import DevnetError
 
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 10_240
@@ -15,7 +15,7 @@ _CHOICE = random.SystemRandom()
 
 
 def require_free(port: int, what: str, remedy: str) -> None:
-    """Raise LocalError where something listens on this port already."""
+    """Raise DevnetError if something listens on this port already."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -23,7 +23,7 @@ def require_free(port: int, what: str, remedy: str) -> None:
         except OSError as error:
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
                 why = "is in use" if error.errno == errno.EADDRINUSE else "may not be used by this user"
-                raise LocalError(f"port {port}, {what}, {why}", remedy) from None
+                raise DevnetError(f"port {port}, {what}, {why}", remedy) from None
             raise
 
 

@@ -1,6 +1,6 @@
-"""Child processes that can be found and ended again, and never mistaken for another's.
+"""Child processes that can be found and ended later, and are never confused with others.
 
-A record holds pid and start time as the kernel counts it; a pid that was given to a new process does not match.
+A record contains the pid and the start time by the kernel's clock; a reused pid does not match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KILL_SECONDS = 5.0
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks after boot at which a process began; None where there is none, or only its corpse is left."""
+    """Return the start time of a process in clock ticks after boot; None if it does not exist, or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -31,7 +31,7 @@ def start_time(pid: int) -> int | None:
 
 
 def write_record(path: Path, pid: int) -> None:
-    """Remember a process."""
+    """Record a process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps({"pid": pid, "start_time": start_time(pid)}), encoding="utf-8")
@@ -39,7 +39,7 @@ def write_record(path: Path, pid: int) -> None:
 
 
 def read_record(path: Path) -> int | None:
-    """The pid of a remembered process that is still the same one."""
+    """Return the pid of a recorded process if it is still the same one."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         pid, began = int(record["pid"]), record["start_time"]
@@ -49,7 +49,7 @@ def read_record(path: Path) -> int | None:
 
 
 def end(pid: int, *, seconds: float = _STOP_SECONDS) -> None:
-    """End a process: ask, wait, then force. Returns when it is gone."""
+    """End a process: terminate, wait, then kill. Returns when it is gone."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
@@ -65,7 +65,7 @@ def end(pid: int, *, seconds: float = _STOP_SECONDS) -> None:
 
 
 def marked(name: str, value: str) -> list[int]:
-    """The processes whose environment has this variable with this value, but for this one and its ancestors."""
+    """Return the processes with this value of this environment variable, except this one and its ancestors."""
     wanted = os.fsencode(f"{name}={value}")
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
@@ -77,7 +77,7 @@ def marked(name: str, value: str) -> list[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """The arguments of a process, each with a zero byte behind it; empty where there is no such process."""
+    """Return the arguments of a process, each with a trailing zero byte; empty if there is no such process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -85,7 +85,7 @@ def command_line(pid: int) -> bytes:
 
 
 def _ancestors() -> set[int]:
-    """Return the numbers of the calling process, its parent, and so on."""
+    """Return the pids of the calling process, its parent, and so on."""
     ours, pid = set(), os.getpid()
     while pid > 1 and pid not in ours:
         ours.add(pid)
@@ -98,13 +98,13 @@ def _ancestors() -> set[int]:
 
 
 def die_with_parent() -> list[str]:
-    """Return a prefix of a command that has the kernel end it when its parent ends; empty where setpriv is missing."""
+    """Return a prefix for a command that lets the kernel end it with its parent; empty if setpriv is missing."""
     tool = shutil.which("setpriv")
     return [tool, "--pdeathsig", "TERM", "--"] if tool else []
 
 
 class Child:
-    """A process of the local network, with a log and a record of its own. Outlives nothing: it dies with its parent."""
+    """A process of the local network, with a log and a record of its own. It ends with its parent."""
 
     def __init__(self, name: str, command: Sequence[str], *, log: Path, run: Path, env: Mapping[str, str]) -> None:
         self.name = name
@@ -115,7 +115,7 @@ class Child:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> int:
-        """Start it; gives the pid."""
+        """Start it, and return the pid."""
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         log: IO[bytes]
         with self.log_path.open("ab") as log:
@@ -131,16 +131,16 @@ class Child:
         return self.process.pid
 
     def ended(self) -> int | None:
-        """Its exit status, or None while it runs."""
+        """Return its exit status, or None while it runs."""
         return None if self.process is None else self.process.poll()
 
     def reap(self) -> None:
-        """Take note of its end."""
+        """Wait for the process after its end."""
         if self.process is not None:
             self.process.wait()
 
     def stop(self) -> None:
-        """End it and forget it."""
+        """End it, and remove its record."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
@@ -151,7 +151,7 @@ class Child:
         self.record_path.unlink(missing_ok=True)
 
     def last_lines(self, count: int = 5) -> str:
-        """The end of its log, for a message."""
+        """Return the end of its log, for a message."""
         try:
             with self.log_path.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))

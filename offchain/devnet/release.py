@@ -1,4 +1,4 @@
-"""The node and runtime from chain/release: checked against its manifest, the node unpacked once into the cache."""
+"""Node and runtime of chain/release: checked against the manifest, and the node unpacked once into the cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.devnet.paths import ROOT, LocalError, cache_dir
+from offchain.devnet.paths import ROOT, DevnetError, cache_dir
 
 _CHUNK = 1 << 20
 _MEND = "Get it back with: git checkout -- chain/release"
@@ -20,27 +20,27 @@ _MEND = "Get it back with: git checkout -- chain/release"
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """What a chain is started from."""
+    """The files from which a chain is started."""
 
     node: Path
     runtime: Path
 
 
 def release_dir() -> Path:
-    """Where the release is; GANTRY_RELEASE names another place."""
+    """Return the folder of the release; GANTRY_RELEASE names another one."""
     named = os.environ.get("GANTRY_RELEASE")
     return Path(named) if named else ROOT / "chain" / "release"
 
 
 def binaries(*, from_source: bool = False) -> Binaries:
-    """Node and runtime, ready to use. Raises LocalError where they are missing, altered, or for another machine."""
+    """Return node and runtime. Raises DevnetError if they are missing, altered, or built for another machine."""
     if from_source:
         return _built()
     folder = release_dir()
     manifest = _manifest(folder)
     here = f"{platform.system().lower()}-{platform.machine()}"
     if manifest.get("platform") != here:
-        raise LocalError(
+        raise DevnetError(
             f"the release holds a node for {manifest.get('platform')}; this machine is {here}",
             "Build it from source: scripts/up --from-source",
         )
@@ -54,7 +54,7 @@ def binaries(*, from_source: bool = False) -> Binaries:
 
 
 def _built() -> Binaries:
-    """What scripts/release-chain --build made; scripts/lib.sh keeps its answer."""
+    """Return what scripts/release-chain --build made; scripts/lib.sh stores the paths."""
     answer = cache_dir() / "from-source.json"
     try:
         paths = json.loads(answer.read_text(encoding="utf-8"))
@@ -63,7 +63,9 @@ def _built() -> Binaries:
         built = Binaries(Path("gantry-node"), Path("gantry-runtime.wasm"))
     for path in (built.node, built.runtime):
         if not path.is_file():
-            raise LocalError(f"there is no {path.name} built from source", "Build it with: scripts/setup --from-source")
+            raise DevnetError(
+                f"there is no {path.name} built from source", "Build it with: scripts/setup --from-source"
+            )
     return built
 
 
@@ -72,11 +74,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise LocalError(f"{path} is missing", _MEND) from None
+        raise DevnetError(f"{path} is missing", _MEND) from None
     except (OSError, ValueError) as error:
-        raise LocalError(f"{path} cannot be read: {error}", _MEND) from None
+        raise DevnetError(f"{path} cannot be read: {error}", _MEND) from None
     if not isinstance(manifest, dict) or not all(isinstance(manifest.get(kind), dict) for kind in ("node", "runtime")):
-        raise LocalError(f"{path} does not say what the release holds", _MEND)
+        raise DevnetError(f"{path} does not say what the release holds", _MEND)
     return manifest
 
 
@@ -84,10 +86,10 @@ def _checked(folder: Path, manifest: dict[str, Any], kind: str) -> Path:
     wanted, name = manifest[kind].get("sha256"), manifest[kind].get("file")
     path = folder / Path(str(name)).name
     if not path.is_file():
-        raise LocalError(f"{path} is missing", _MEND)
+        raise DevnetError(f"{path} is missing", _MEND)
     found = _sha256(path)
     if found != wanted:
-        raise LocalError(f"{path} is not what MANIFEST.json says: its sha256 is {found}, not {wanted}", _MEND)
+        raise DevnetError(f"{path} is not what MANIFEST.json says: its sha256 is {found}, not {wanted}", _MEND)
     return path
 
 
@@ -101,11 +103,11 @@ def _unpack(packed: Path, node: Path, wanted: str) -> None:
                 digest.update(chunk)
                 target.write(chunk)
         if digest.hexdigest() != wanted:
-            raise LocalError(f"the node inside {packed} is not what MANIFEST.json says", _MEND)
+            raise DevnetError(f"the node inside {packed} is not what MANIFEST.json says", _MEND)
         part.chmod(0o755)
         part.replace(node)
     except (lzma.LZMAError, EOFError) as error:
-        raise LocalError(f"{packed} cannot be unpacked: {error}", _MEND) from None
+        raise DevnetError(f"{packed} cannot be unpacked: {error}", _MEND) from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -119,7 +121,7 @@ def main() -> int:
     """Print the paths of node and runtime."""
     try:
         found = binaries(from_source="--from-source" in sys.argv[1:])
-    except LocalError as error:
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     sys.stdout.write(f"{found.node}\n{found.runtime}\n")

@@ -1,4 +1,4 @@
-"""scripts/up: start a local network, run a task on it, show what came of it, stay."""
+"""scripts/up: start a local network, run a task on it, print the outcome, and keep running."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from types import FrameType
 from typing import Any
 
 from offchain.devnet import ports
-from offchain.devnet.network import TENANT, Network, clean
+from offchain.devnet.network import TENANT, LocalNetwork, clean
 from offchain.devnet.node import read_patch
-from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.processes import read_record, write_record
 from offchain.devnet.release import binaries
 
@@ -26,11 +26,11 @@ _EXAMPLE = ROOT / "examples" / "primes.yaml"
 
 
 class _Stop(BaseException):
-    """The user or the system asked the network to end."""
+    """A signal asked the network to stop."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """The options of scripts/up."""
+    """Return the options of scripts/up."""
     parser = argparse.ArgumentParser(
         prog="scripts/up",
         description="Start a local Gantry network (node, workers, one agent), run examples/primes.yaml on it, "
@@ -58,8 +58,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-class Progress:
-    """Prints steps on standard error and keeps when each was printed first: name -> seconds since `began`."""
+class StepProgress:
+    """Prints steps on standard error, and records when each was first printed: name -> seconds since `began`."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -73,16 +73,16 @@ class Progress:
 
 
 def up(options: argparse.Namespace) -> int:
-    """Run the network; gives the exit status."""
-    places = Places.here()
+    """Run the network, and return the exit status."""
+    paths = DevnetPaths.here()
     began = float(os.environ.get("GANTRY_STARTED") or time.time())
     detached = _detach() if options.detach else None
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        with _alone(places):
-            _run(options, places, began, detached)
-    except LocalError as error:
+        with _alone(paths):
+            _run(options, paths, began, detached)
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     except _Stop:
@@ -90,27 +90,27 @@ def up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace, places: Places, began: float, detached: int | None) -> None:
+def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached: int | None) -> None:
     remedy = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
     ports.require_free(options.rpc_port, "for the node's RPC", remedy)
     patch = None if options.genesis_patch is None else read_patch(options.genesis_patch)
-    progress = Progress(began)
+    progress = StepProgress(began)
     say = progress.say
-    network = Network(places, binaries(from_source=options.from_source), options.rpc_port, say, patch)
+    network = LocalNetwork(paths, binaries(from_source=options.from_source), options.rpc_port, say, patch)
     say("Release", "checked")
     try:
         network.start()
         report = _demo(network, progress)
-        network.keeper.starting = False
+        network.supervisor.starting = False
         _show(report, as_json=options.json)
         if options.once:
             return
         if detached is not None:
-            _let_go(detached, places.log / "supervisor.log", progress)
+            _let_go(detached, paths.log / "supervisor.log", progress)
         else:
             say("Network", "is up. Ctrl-C or scripts/down ends it; scripts/gantry talks to it")
         while True:
-            network.keeper.wait(3600)
+            network.supervisor.wait(3600)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -118,13 +118,13 @@ def _run(options: argparse.Namespace, places: Places, began: float, detached: in
         network.stop()
 
 
-def _demo(network: Network, progress: Progress) -> dict[str, Any]:
+def _demo(network: LocalNetwork, progress: StepProgress) -> dict[str, Any]:
     """Run the example; return its outcome as `gantry submit --wait --json` reports it."""
     # The task may be in a block before the host is online: the scheduler assigns it in the next one.
     task = network.begin("submit", str(_EXAMPLE), "--account", TENANT, "--wait", "--json")
     status, _ = network.run("host", "wait", "--timeout", "90s")
     if status != 0:
-        raise LocalError("no host came online", f"The agent's log is {network.places.log / 'agent.log'}")
+        raise DevnetError("no host came online", f"The agent's log is {network.paths.log / 'agent.log'}")
     progress.say("Host online", "and ready for tasks")
     status, output = task.finish()
     try:
@@ -132,7 +132,7 @@ def _demo(network: Network, progress: Progress) -> dict[str, Any]:
     except (ValueError, IndexError):
         outcome = {}
     if status != 0 or outcome.get("state") != "Settled":
-        raise LocalError("the example did not get to its end", f"The reason is above; logs are in {network.places.log}")
+        raise DevnetError("the example did not succeed", f"The reason is above; logs are in {network.paths.log}")
     progress.say("Task", "settled")
     return outcome | {"seconds": progress.timeline["Task"], "timeline": progress.timeline}
 
@@ -157,27 +157,27 @@ def _show(outcome: dict[str, Any], *, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _alone(places: Places) -> Iterator[None]:
-    """Be the only supervisor of this state folder; leave nothing when done, logs excepted."""
-    places.state.mkdir(parents=True, exist_ok=True)
-    lock = (places.state / "lock").open("w", encoding="utf-8")
+def _alone(paths: DevnetPaths) -> Iterator[None]:
+    """Be the only supervisor of this state folder, and leave only the logs."""
+    paths.state.mkdir(parents=True, exist_ok=True)
+    lock = (paths.state / "lock").open("w", encoding="utf-8")
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid = read_record(places.run / "supervisor.json")
-            raise LocalError(
+            pid = read_record(paths.run / "supervisor.json")
+            raise DevnetError(
                 f"a local network is running already{f' (process {pid})' if pid else ''}",
                 "Use it with scripts/gantry, or stop it with scripts/down",
             ) from None
         # What an earlier supervisor left when it was killed.
-        clean(places)
-        _rotate(places.log)
-        write_record(places.run / "supervisor.json", os.getpid())
+        clean(paths)
+        _rotate(paths.log)
+        write_record(paths.run / "supervisor.json", os.getpid())
         try:
             yield
         finally:
-            clean(places)
+            clean(paths)
 
 
 def _rotate(log: Path) -> None:
@@ -192,7 +192,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _detach() -> int:
-    """Go on in a child of a session of its own; the parent waits until that says how it went. Gives where to say it."""
+    """Continue in a child with a session of its own.
+
+    Returns the descriptor on which the child reports success to the parent.
+    """
     ours, theirs = os.pipe()
     if os.fork():
         os.close(theirs)
@@ -203,7 +206,7 @@ def _detach() -> int:
     return theirs
 
 
-def _let_go(pipe: int, log: Path, progress: Progress) -> None:
+def _let_go(pipe: int, log: Path, progress: StepProgress) -> None:
     progress.say("Network", "is up, in the background. scripts/down ends it; scripts/gantry talks to it")
     with log.open("ab") as target:
         os.dup2(target.fileno(), 1)

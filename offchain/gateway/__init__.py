@@ -1,1 +1,1 @@
-"""The gateway: the way to hosts that nobody can dial."""
+"""The gateway: relays connections to hosts that cannot be dialled."""

@@ -1,4 +1,7 @@
-"""Who may use a gateway: hosts that the chain knows, and accounts that hold coins. Asked of the chain each time."""
+"""Admission to a gateway: of hosts that the chain knows, and of accounts that hold coins.
+
+Each request asks the chain.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,18 @@ from offchain.schema.protocol.messages import Code, Op, Request
 _OF_HOSTS = frozenset({Op.SERVE, Op.TAKE, Op.PROBE})
 
 
-class Admission:
-    """By the chain's newest block. `is_behind`: whether the node's newest block is older than what was seen before."""
+class GatewayAdmission:
+    """Decides by the chain's newest block.
+
+    `is_behind`: returns whether the node has lost blocks that were seen before.
+    """
 
     def __init__(self, chain: GantryChain, is_behind: Callable[[], bool] = lambda: False) -> None:
         self._chain = chain
         self._is_behind = is_behind
 
     async def __call__(self, request: Request) -> None:
-        """Raises `HostRefused` unless `request.account` may ask this of a gateway."""
+        """Raise `HostRefused` if `request.account` may not make this request to a gateway."""
         if self._is_behind():
             raise refused(
                 Code.BUSY,
@@ -35,7 +41,7 @@ class Admission:
                 await self._check_account(request.account)
             else:
                 raise refused(
-                    Code.UNSUPPORTED, f"A gateway does not answer {request.op.value}.", "Ask the host, through it."
+                    Code.UNSUPPORTED, f"A gateway does not support {request.op.value}.", "Ask the host, through it."
                 )
         except TheirError as error:
             if error.code in set(Code):
@@ -49,7 +55,7 @@ class Admission:
         # The key that the chain has for a host is an ed25519 key; the same 32 bytes may be no other.
         if record is None or isinstance(record.status, HostStatusRetired) or request.crypto != "ed25519":
             raise refused(
-                Code.NOT_A_HOST, f"{request.account} is no host on this chain.", "Register it: gantry agent join."
+                Code.NOT_A_HOST, f"{request.account} is not a host on this chain.", "Register it: gantry agent join."
             )
 
     async def _check_account(self, account: str) -> None:
@@ -57,6 +63,6 @@ class Admission:
         if not balance.free + balance.held:
             raise refused(
                 Code.NOT_FOUND,
-                f"The account {account} does not exist on the chain: a gateway carries for accounts that hold coins.",
+                f"The account {account} does not exist on the chain: a gateway relays for accounts that hold coins.",
                 "Send it a few coins, or sign with another account.",
             )

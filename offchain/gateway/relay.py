@@ -1,7 +1,7 @@
-"""Carries bytes between callers and hosts that keep a stream here. What they say to each other is encrypted end to end.
+"""Relay of bytes between callers and hosts that keep a stream to the gateway. The traffic is encrypted end to end.
 
-A host asks `serve` and stays; a caller asks `carry`; the host is told a token and asks `take` with it. From then on,
-what comes from one is handed to the other, as fast as that one reads.
+A host requests `serve` and stays connected; a caller requests `carry`; the host receives a token and requests `take`
+with it. Then each side's bytes are passed to the other, as fast as it reads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostRefused, refused
 from offchain.errors import GantryError
-from offchain.gateway.limits import Limits, Stream, refusal, window
+from offchain.gateway.limits import RelayedStream, RelayLimits, refusal, window
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request
 from offchain.schema.protocol.operations import TOKEN_BYTES, CarryArgs, TakeArgs
 
 BEAT_S = 5.0
 SILENCE_S = 30.0
-"""A host that does not say a beat back for so long is gone."""
+"""How long a host may leave a keepalive unanswered."""
 RECHECK_S = 120.0
 _SERVE_WINDOW = 1 << 12
 
@@ -31,30 +31,30 @@ Authorise = Callable[[Request], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
-    """A caller who waits for its host. `taken`: the host's session; `over`: nothing is carried any more."""
+class _PendingCall:
+    """A caller that waits for its host. `taken`: the host's session; `over`: set when the relaying has ended."""
 
     taken: asyncio.Future[Session]
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True, eq=False)
-class _Attached:
-    """A host that is here."""
+class _AttachedHost:
+    """A host that keeps a stream to the gateway."""
 
     session: Session
-    calls: dict[str, _Call] = field(default_factory=dict)
+    calls: dict[str, _PendingCall] = field(default_factory=dict)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def say(self, token: bytes) -> None:
-        """A token is never cut in two by another."""
+        """Send a token, never interleaved with another."""
         async with self.turn:
             await self.session.write(token)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a gateway does now, and the bytes that it has carried since its start."""
+class RelayLoad:
+    """The present load of a gateway, and the bytes that it has relayed since its start."""
 
     hosts: int
     streams: int
@@ -62,61 +62,60 @@ class Load:
 
 
 class Relay:
-    """The handlers of a gateway."""
+    """The request handlers of a gateway."""
 
     def __init__(
         self,
         authorise: Authorise,
         *,
-        limits: Limits | None = None,
+        limits: RelayLimits | None = None,
         beat_s: float = BEAT_S,
         recheck_s: float = RECHECK_S,
-        told: Callable[[str, str], None] = lambda _happened, _host: None,
+        report: Callable[[str, str], None] = lambda _happened, _host: None,
     ) -> None:
         self._authorise = authorise
-        self._limits = limits or Limits()
+        self._limits = limits or RelayLimits()
         self._beat_s = beat_s
         self._recheck_s = recheck_s
-        self._told = told
-        self._hosts: dict[str, _Attached] = {}
-        self._streams: list[Stream] = []
+        self._report = report
+        self._hosts: dict[str, _AttachedHost] = {}
+        self._streams: list[RelayedStream] = []
         self._carried = 0
 
     @property
-    def load(self) -> Load:
-        """How much there is to do."""
-        return Load(len(self._hosts), len(self._streams), self._carried)
+    def load(self) -> RelayLoad:
+        return RelayLoad(len(self._hosts), len(self._streams), self._carried)
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """For :class:`offchain.adapters.transport.host_server.HostServer`."""
+        """Return the handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
         return {Op.SERVE: self.serve, Op.TAKE: self.take, Op.CARRY: self.carry}
 
     # --- hosts ----------------------------------------------------------------------------------------------------
 
     async def serve(self, request: Request, session: Session) -> None:
-        """Have a host here for as long as it answers and the chain has it."""
+        """Keep a host attached for as long as it answers and the chain knows it."""
         host = request.account
         if host not in self._hosts and len(self._hosts) >= self._limits.hosts:
             raise refused(
-                Code.BUSY, f"{self._limits.hosts} hosts are here, which is all there may be.", "Use another gateway."
+                Code.BUSY, f"{self._limits.hosts} hosts are attached, which is the limit.", "Use another gateway."
             )
         session.accept(window=_SERVE_WINDOW)
         before = self._hosts.get(host)
-        attached = self._hosts[host] = _Attached(session)
+        attached = self._hosts[host] = _AttachedHost(session)
         if before is not None:
-            before.session.drop(Refusal(Code.GONE, "This host came again.", "Run one agent with this key."))
-        self._told("attached", host)
+            before.session.drop(Refusal(Code.GONE, "This host has connected again.", "Run one agent with this key."))
+        self._report("attached", host)
         try:
             await self._keep(request, attached)
         finally:
             if self._hosts.get(host) is attached:
                 del self._hosts[host]
-                self._told("left", host)
+                self._report("left", host)
             for call in attached.calls.values():
                 if not call.taken.done():
                     call.taken.set_exception(_not_attached(host))
 
-    async def _keep(self, request: Request, attached: _Attached) -> None:
+    async def _keep(self, request: Request, attached: _AttachedHost) -> None:
         clock = asyncio.get_running_loop()
         checked_s = clock.time()
         while True:
@@ -145,12 +144,12 @@ class Relay:
                 raise
 
     async def take(self, request: Request, session: Session) -> None:
-        """A host takes up a caller."""
+        """Connect a host to the caller with the token."""
         assert isinstance(request.args, TakeArgs)  # noqa: S101  (decoded by its op)
         attached = self._hosts.get(request.account)
         call = None if attached is None else attached.calls.pop(request.args.token, None)
         if call is None or call.taken.done():
-            raise refused(Code.NOT_FOUND, "Nobody waits with this token.", "The caller has left; nothing to do.")
+            raise refused(Code.NOT_FOUND, "No caller waits with this token.", "The caller has left; nothing to do.")
         session.accept(window=window(len(self._streams), self._limits))
         call.taken.set_result(session)
         await call.over.wait()
@@ -158,18 +157,18 @@ class Relay:
     # --- callers --------------------------------------------------------------------------------------------------
 
     async def carry(self, request: Request, session: Session) -> None:
-        """Carry a caller's stream to the host it asks for."""
+        """Relay a caller's stream to the requested host."""
         assert isinstance(request.args, CarryArgs)  # noqa: S101  (decoded by its op)
         host = ss58.encode(bytes.fromhex(request.args.host))
         attached = self._attached(host)
         if attached is None:
             raise _not_attached(host)
-        stream = Stream(request.account, host)
+        stream = RelayedStream(request.account, host)
         no = refusal(self._streams, stream, self._limits)
         if no is not None:
             raise HostRefused(no)
         self._streams.append(stream)
-        token, call = secrets.token_bytes(TOKEN_BYTES), _Call(asyncio.get_running_loop().create_future())
+        token, call = secrets.token_bytes(TOKEN_BYTES), _PendingCall(asyncio.get_running_loop().create_future())
         attached.calls[token.hex()] = call
         try:
             theirs = await self._called(attached, token, call, host)
@@ -181,10 +180,10 @@ class Relay:
             call.over.set()
             call.taken.cancel()
 
-    def _attached(self, host: str) -> _Attached | None:
+    def _attached(self, host: str) -> _AttachedHost | None:
         return self._hosts.get(host)
 
-    async def _called(self, attached: _Attached, token: bytes, call: _Call, host: str) -> Session:
+    async def _called(self, attached: _AttachedHost, token: bytes, call: _PendingCall, host: str) -> Session:
         try:
             async with asyncio.timeout(self._limits.call_s):
                 await attached.say(token)
@@ -192,14 +191,14 @@ class Relay:
         except TimeoutError:
             raise refused(
                 Code.NOT_ATTACHED,
-                f"Host {host} did not take up the call within {self._limits.call_s:g} s.",
+                f"Host {host} did not accept the call within {self._limits.call_s:g} s.",
                 "Try again in a minute.",
             ) from None
         except GantryError:
             raise _not_attached(host) from None
 
     async def _join(self, caller: Session, host: Session) -> None:
-        """Hand over what comes from either to the other, until both have ended or one leaves."""
+        """Pass bytes in both directions until both sides have ended or one has disconnected."""
         clock = asyncio.get_running_loop()
         moved_s = clock.time()
 
@@ -231,7 +230,7 @@ class Relay:
                 session.drop(why)
 
     async def pass_on(self, piece: bytes, from_caller: bool, sink: Session) -> None:  # noqa: FBT001  (a direction)
-        """Bytes on their way. They are not looked at: they are encrypted from end to end."""
+        """Pass bytes on, without reading them: they are encrypted end to end."""
         del from_caller
         self._carried += len(piece)
         await sink.write(piece)
@@ -241,5 +240,5 @@ def _not_attached(host: str) -> HostRefused:
     return refused(
         Code.NOT_ATTACHED,
         f"Host {host} keeps no stream to this gateway.",
-        "gantry host show tells which gateways it names, and whether it is online.",
+        "gantry host show shows its gateways, and whether it is online.",
     )

@@ -1,4 +1,4 @@
-"""Runs a gateway until it is told to stop: what `gantry worker gateway` starts. Needs no account; has a key."""
+"""Run a gateway until it is stopped, for `gantry worker gateway`. It needs no account, but a key."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from offchain.adapters.transport.host_server import HostServer, signature_is_gen
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.port import Transport
 from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
-from offchain.gateway.admission import Admission
-from offchain.gateway.limits import Limits
+from offchain.gateway.admission import GatewayAdmission
+from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Authorise, Relay
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
 from offchain.schema.protocol.messages import WEBSOCKET, Code, Refusal
 from offchain.services import log
-from offchain.services.runner import RECONNECT_S, keep_going
+from offchain.services.runner import RECONNECT_S, run_until_stopped
 
 KEY: Final = "gateway.key"
 STATUS: Final = "gateway.json"
-"""In the gateway's folder: where it is and what it does, written anew while it runs."""
+"""File in the gateway's folder with its address and load, rewritten while it runs."""
 ADDRESS: Final = "address"
-"""Beside it: the address alone, for scripts and for the gantry command of a local network."""
+"""File with the address alone, for scripts and for the gantry command of a local network."""
 STATUS_EVERY_S: Final = 10.0
 MOST_CONNECTIONS: Final = 8192
 MOST_STRANGERS: Final = 2048
-"""Many: after a restart all hosts come at once."""
+"""High, because after a restart all hosts connect at once."""
 FAREWELL: Final = Refusal(
     Code.GONE, "The gateway is being stopped or restarted.", "Try again in a minute, or use another."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How a gateway is to run. `public`: HOST:PORT where it is reached from outside; None: where it listens."""
+class GatewaySettings:
+    """The settings of a gateway. `public`: HOST:PORT where it is reached from outside; None: where it listens."""
 
     url: str
     state_dir: Path
@@ -57,7 +57,7 @@ class Settings:
     genesis: bytes | None = None
 
 
-class Gateway:
+class GatewayServer:
     """One gateway on one transport."""
 
     def __init__(
@@ -66,11 +66,11 @@ class Gateway:
         *,
         genesis_hash: bytes,
         authorise: Authorise,
-        limits: Limits | None = None,
+        limits: RelayLimits | None = None,
         relay: Relay | None = None,
     ) -> None:
         out = log.EventLog("gateway")
-        self.relay = relay or Relay(authorise, limits=limits, told=lambda what, host: out.info(what, host=host))
+        self.relay = relay or Relay(authorise, limits=limits, report=lambda what, host: out.info(what, host=host))
         self._server = HostServer(
             transport,
             genesis_hash=genesis_hash,
@@ -83,19 +83,18 @@ class Gateway:
         )
 
     async def serve(self) -> None:
-        """Until :meth:`close`."""
         await self._server.serve()
 
     async def close(self) -> None:
-        """Tell all who are here, and stop listening."""
+        """Notify connected hosts and callers, and stop listening."""
         await self._server.close()
 
 
-async def run_gateway(settings: Settings) -> None:
+async def run_gateway(settings: GatewaySettings) -> None:
     """Run until SIGTERM or SIGINT.
 
-    Raises GantryError where it cannot start: no node at `url`, another chain, a port that cannot be had, a key that
-    others may read. A node that goes away later is waited for; what is carried meanwhile goes on.
+    Raises GantryError if it cannot start: no node at `url`, another chain, a port in use, a key that others may read.
+    If the node becomes unavailable later, the gateway waits for it, and goes on relaying.
     """
     from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
@@ -110,8 +109,8 @@ async def run_gateway(settings: Settings) -> None:
         genesis = await chain.genesis_hash()
         transport = await listen(key, settings.bind)
         watch = ChainWatch(chain)
-        gateway = Gateway(
-            transport, genesis_hash=genesis, authorise=Admission(GantryChain(chain), lambda: watch.is_behind)
+        gateway = GatewayServer(
+            transport, genesis_hash=genesis, authorise=GatewayAdmission(GantryChain(chain), lambda: watch.is_behind)
         )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
@@ -119,18 +118,18 @@ async def run_gateway(settings: Settings) -> None:
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         saying = asyncio.create_task(_say_status(settings.state_dir / STATUS, address, gateway.relay))
         stack.callback(saying.cancel)
-        await keep_going(lambda: _serve(gateway, watch, out), out)
+        await run_until_stopped(lambda: _serve(gateway, watch, out), out)
 
 
-async def _serve(gateway: Gateway, watch: ChainWatch, out: log.EventLog) -> None:
-    """Serve until the gateway is closed, or its node turns out to serve another chain."""
+async def _serve(gateway: GatewayServer, watch: ChainWatch, out: log.EventLog) -> None:
+    """Serve until the gateway is closed, or its node serves another chain."""
     async with asyncio.TaskGroup() as group:
         group.create_task(gateway.serve())
         group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, remedy=error.remedy)))
 
 
 class ChainWatch:
-    """Notices that the node serves another chain than before, or has lost its database."""
+    """Detects that the node serves another chain than before, or has lost its database."""
 
     def __init__(self, chain: ChainPort) -> None:
         self._chain = chain
@@ -138,10 +137,10 @@ class ChainWatch:
         self.is_behind = False
         """Whether the node has fewer final blocks than this gateway has seen."""
 
-    async def run(self, told: Callable[[TheirError], None]) -> None:
-        """Compare each final block with the last, for ever. Raises Reorganised and WrongChain.
+    async def run(self, report: Callable[[TheirError], None]) -> None:
+        """Compare each final block with the last, without end. Raises Reorganised and WrongChain.
 
-        `told` hears of a node that is away or behind, which is waited for.
+        `told` receives the errors of a node that is unavailable or behind.
         """
         while True:
             try:
@@ -153,19 +152,19 @@ class ChainWatch:
                         self._last = head
             except (ChainUnreachable, BadReply) as error:
                 self.is_behind = isinstance(error, ChainBehind)
-                told(error)
+                report(error)
             await asyncio.sleep(RECONNECT_S)
 
 
 def own_key(state_dir: Path) -> Ed25519Signer:
-    """The gateway's key: made on the first start, readable by its owner only."""
+    """Return the gateway's key, created on the first start, readable by its owner only."""
     path = state_dir / KEY
     state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     return load_host_key(path) if path.exists() else new_host_key(path)
 
 
 async def listen(key: Ed25519Signer, bind: str) -> Ways:
-    """UDP and TCP at one port. Raises OurError where they cannot be had."""
+    """Listen with UDP and TCP on one port. Raises OurError if that is not possible."""
     try:
         transport = await Ways.bind(key.seed(), bind)
     except OSError as error:
@@ -180,11 +179,11 @@ async def listen(key: Ed25519Signer, bind: str) -> Ways:
     return transport
 
 
-def told_address(state_dir: Path, bind: str, public: str | None) -> GatewayAddress:
-    """The same as a gateway with this folder says, without starting one. Its key is made where there is none."""
+def gateway_address(state_dir: Path, bind: str, public: str | None) -> GatewayAddress:
+    """Return the address of a gateway with this folder without starting it. Creates its key if there is none."""
     if public is None and (bind.startswith(("0.0.0.0:", "[::]:")) or bind.endswith(":0")):
         raise OurError(
-            f"Where it is reached from outside does not follow from --bind {bind}.",
+            f"The public address does not follow from --bind {bind}.",
             "Give it: --public HOST:PORT.",
             code="gateway",
         )
@@ -192,7 +191,7 @@ def told_address(state_dir: Path, bind: str, public: str | None) -> GatewayAddre
 
 
 def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | None) -> GatewayAddress:
-    """What hosts and tenants are to be told. Raises OurError where `public` is not HOST:PORT."""
+    """Return the address for hosts and tenants. Raises OurError if `public` is not HOST:PORT."""
     place = public or next(address for address in listens if not address.startswith(WEBSOCKET))
     try:
         return parse_gateway(f"{ss58.encode(key.public_key)}@{place}")

@@ -12,20 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from offchain.indexer.event_fold import (
+    LeaseAmounts,
+    closing_payment,
+    deposit_of,
+    opened_leases,
+    payment_of,
+    task_state_after,
+)
 from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
 _ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
 """An account in JSON. No other text of an event looks like one: variants have names, and bytes begin with 0x."""
-_STATES = {
-    "Cancelled": "Cancelled",
-    "Expired": "Expired",
-    "Settled": "Settled",
-    "ResultAccepted": "Verified",
-    "Verified": "Verified",
-    "Disputed": "Disputed",
-    "NotVerified": "Failed(NoAgreement)",
-}
 _ENDS = {
     "Cancelled": "Cancelled",
     "Settled": "Completed",
@@ -120,11 +119,12 @@ def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
 def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
     fields = seen.fields
     sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
-    if seen.name == "Assigned":
-        yield from _assigned(seen, task, sums, get)
-    elif seen.name == "LeaseMoved":
-        yield from _moved(seen, task, sums, get)
-    elif isinstance(fields.get("lease"), int):
+    if seen.name == "LeaseMoved":
+        yield from _billed(seen, fields["bill"], sums, get)
+    opened = opened_leases(seen.name, fields)
+    for terms in opened:
+        yield from _open(seen, task, sums, get, terms)
+    if not opened and isinstance(fields.get("lease"), int):
         lease = get(LeaseRow, fields["lease"])
         if lease is not None:
             changed = _lease_after(seen, lease)
@@ -153,11 +153,6 @@ def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
     )
 
 
-def _assigned(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
-    for terms in seen.fields["leases"]:
-        yield from _open(seen, task, sums, get, terms)
-
-
 def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]) -> Iterator[Row]:
     opened = _opened(seen, task.task, *terms)
     sums.live.append(opened.lease)
@@ -167,31 +162,11 @@ def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]
         yield replace(host, leases=host.leases + 1)
 
 
-def _moved(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
-    """A pod goes on by another lease, with what is left of the deposit."""
-    fields = seen.fields
-    yield from _billed(seen, fields["bill"], sums, get)
-    yield from _open(seen, task, sums, get, (fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"]))
-
-
 def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
     lease = get(LeaseRow, bill["lease"])
     if lease is None:
         return
-    line = BillRow(
-        seen.block,
-        seen.place,
-        lease.lease,
-        lease.task,
-        lease.host,
-        # The closing bill is for the whole time: what was paid before is in it.
-        Amount(bill["paid"] - lease.paid),
-        Amount(bill["fee"] - lease.fee),
-        Amount(bill.get("scheduler_fee", 0) - lease.scheduler_fee),
-        Amount(bill.get("settler_fee", 0) - lease.settler_fee),
-        # What went back of the coins held for storage is in no bill.
-        Amount(bill["refunded"]),
-    )
+    line = _bill_row(seen, lease, closing_payment(bill, lease))
     yield line
     if lease.ended_ms is None:
         lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
@@ -303,8 +278,23 @@ def _reason(seen: Seen) -> str:
 
 
 def _state_after(seen: Seen) -> str | None:
-    told = seen.fields.get("to" if seen.name == "StateChanged" else "state")
-    return _STATES.get(seen.name) if told is None else text_of(told)
+    state = task_state_after(seen.name, seen.fields)
+    return None if state is None else text_of(state)
+
+
+def _bill_row(seen: Seen, lease: LeaseRow, payment: LeaseAmounts) -> BillRow:
+    return BillRow(
+        seen.block,
+        seen.place,
+        lease.lease,
+        lease.task,
+        lease.host,
+        Amount(payment.paid),
+        Amount(payment.fee),
+        Amount(payment.scheduler_fee),
+        Amount(payment.settler_fee),
+        Amount(payment.refunded),
+    )
 
 
 def _earned(get: Get, bill: BillRow) -> Iterator[Row]:
@@ -318,46 +308,30 @@ def _leases(seen: Seen, get: Get) -> Iterator[Row]:
     lease = get(LeaseRow, fields["lease"]) if isinstance(fields.get("lease"), int) else None
     if lease is None:
         return
+    payment, deposit = payment_of(seen.name, fields), deposit_of(seen.name, fields)
+    if payment is not None:
+        yield from _paid_meanwhile(seen, lease, payment, get)
+    elif deposit is not None:
+        yield replace(lease, deposited=Amount(lease.deposited + deposit))
     match seen.name:
-        case "Extended" | "ToppedUp":
-            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
         case "Suspended" | "Resumed":
             state = "Suspended" if seen.name == "Suspended" else "Active"
             yield replace(lease, state=state, rate_per_hour=fields["rate_per_hour"])
-        case "DataKept" if "amount" in fields:
-            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
-        case "Paid" | "StoragePaid" | "DataKept":
-            yield from _paid_meanwhile(seen, lease, get)
         case "PurgedWithoutReceipt":
             yield replace(lease, state="Purged")
 
 
-def _paid_meanwhile(seen: Seen, lease: LeaseRow, get: Get) -> Iterator[Row]:
-    fields = seen.fields
-    share, fee = fields["share"], fields["fee"]
-    line = BillRow(
-        seen.block,
-        seen.place,
-        lease.lease,
-        lease.task,
-        lease.host,
-        Amount(share + fee),
-        Amount(fee),
-        Amount(fields.get("scheduler_fee", 0)),
-        Amount(fields.get("settler_fee", 0)),
-        Amount(fields.get("refunded", 0)),
-    )
+def _paid_meanwhile(seen: Seen, lease: LeaseRow, payment: LeaseAmounts, get: Get) -> Iterator[Row]:
+    line = _bill_row(seen, lease, payment)
     yield line
-    # Releases before 4 paid for kept data at once.
-    kept = share + fee if seen.name == "DataKept" else 0
-    yield replace(_after_bill(lease, line), deposited=Amount(lease.deposited + kept))
+    yield replace(_after_bill(lease, line), deposited=Amount(lease.deposited + payment.deposited))
     yield from _earned(get, line)
     task = get(TaskRow, lease.task)
     if task is not None:
         yield replace(
             task,
             paid=Amount(task.paid + line.paid),
-            fee=Amount(task.fee + fee),
+            fee=Amount(task.fee + line.fee),
             refunded=Amount(task.refunded + line.refunded),
         )
 

@@ -1,1 +1,1 @@
-"""Workers: shells that feed what the chain says to pure decisions, and carry the decisions out."""
+"""Workers: they feed the chain's events to pure decisions, and carry the decisions out."""

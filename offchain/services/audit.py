@@ -1,4 +1,4 @@
-"""Reads the books of the whole chain at one finalized block and audits them."""
+"""Read every balance of the chain at one finalized block, and audit them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def audit_chain(chain: ChainPort) -> Report:
 
 
 async def read_books(chain: ChainPort, at: BlockRef) -> Books:
-    """Every balance, hold, escrow, bond and deposit at one block."""
+    """Return every balance, hold, escrow, bond and deposit at one block."""
     accounts = await chain.query_map("System", "Account", at=at.hash)
     held = await chain.query_map("Balances", "Holds", at=at.hash)
     return Books(
@@ -78,7 +78,7 @@ async def _claims_of_verification(chain: GantryChain, at: bytes) -> list[Claim]:
 
 
 def _reason(identity: Any) -> Reason | None:
-    """The reason of a hold, in plain form `{pallet: reason}`."""
+    """Return the reason of a hold, which has the plain form `{pallet: reason}`."""
     if not isinstance(identity, dict):
         return None
     return _REASONS.get(next(iter(identity.items())))

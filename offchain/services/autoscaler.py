@@ -1,8 +1,8 @@
-"""The autoscaler's shell: gives a tenant's services the number of pods that their load asks for.
+"""The autoscaler: gives a tenant's services the number of pods that their load requires.
 
-Only the tenant, or its proxy, may change that number and ask hosts for receipts; so it runs with one of their
-accounts. What pods use is taken from the receipts that their hosts sign; a number of their own, from the page that
-they serve, over the same way as `gantry forward`.
+Only the tenant, or its proxy, may change that number and request receipts from hosts, so it runs with one of their
+accounts. The usage of pods is taken from the receipts that hosts sign. A metric of the pod itself is read from the page
+that it serves, over the same connection as `gantry forward`: nobody else can reach that port.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import LinkError
 from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
-from offchain.core.pod_metric import NoNumberError, Told, load_milli
+from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
 from offchain.ports import Block, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
@@ -34,51 +34,94 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError, Metric, PodMetric
 from offchain.schema.manifest.version import place_of
 from offchain.schema.protocol.receipt import Totals
-from offchain.services.host_connections import Ways
+from offchain.services.host_connections import HostConnections
 from offchain.services.log import EventLog
-from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
 from offchain.services.record_mapping import host_of, task_of
 from offchain.services.service_versions import LIVE
-from offchain.services.submitter import Perform, Performer
+from offchain.services.submitter import SubmitCall, Submitter
 
+PAGE_S: Final = 5.0
+"""Timeout for the page of a metric."""
 STEP_S: Final = 15.0
 WINDOW_MS: Final = 60_000
-"""Loads are means over this time."""
+"""The period over which loads are averaged."""
 ASK_S: Final = 10.0
-"""A host that takes longer for an answer counts as one that does not answer."""
+"""Timeout for the answer of a host."""
 REMEMBERED_BLOCKS: Final = 10_000
 
 
+class PodStream(Protocol):
+    """A connection to a port inside a pod."""
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the pod."""
+        ...
+
+    async def read_main(self) -> bytes | None:
+        """Return the next bytes from the pod; None at the end."""
+        ...
+
+    def drop(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class PodSource(Protocol):
+    """A connection to a host, as far as ports of pods are concerned."""
+
+    async def dial(self, lease: int, port: int) -> PodStream:
+        """Open a connection to a TCP port inside the pod of this lease."""
+        ...
+
+
+async def read_pod_metric(host: PodSource, lease: int, metric: PodMetric) -> Told:
+    """Return the metric's value. Raises :class:`NoNumberError` if the pod does not report it."""
+    connection = await host.dial(lease, metric.port)
+    try:
+        async with asyncio.timeout(PAGE_S):
+            await connection.write(question(metric))
+            answer = bytearray()
+            while (piece := await connection.read_main()) is not None:
+                answer += piece
+                if len(answer) > MAX_ANSWER:
+                    raise NoNumberError(f"the page on port {metric.port} is longer than {MAX_ANSWER} bytes")
+    except TimeoutError:
+        raise NoNumberError(f"the page on port {metric.port} did not end within {PAGE_S:g} s") from None
+    finally:
+        connection.drop()
+    return read(metric, bytes(answer))
+
+
 class HostSource(ReceiptSource, PodSource, Protocol):
-    """The way to a host, as far as loads go."""
+    """A connection to a host, as far as loads are concerned."""
 
 
-Dial = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[HostSource]]
-"""A host's record and address -> the way to it."""
+OpenHost = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[HostSource]]
+"""Opens a connection to the host with this record and address."""
 
 
 @dataclass(slots=True)
 class _Service:
-    """What is remembered of one service."""
+    """The state of one service between steps."""
 
     scaling: Scaling
     has: Has
     recommendations: Recommendations = field(default_factory=Recommendations)
     seen: dict[int, deque[tuple[int, Totals | Told]]] = field(default_factory=dict)
-    """What was told of each lease and when, the oldest first: receipts, or the pod's own number."""
+    """[lease]: its receipts, or the values of its metric, with their times, the oldest first."""
     asked: int | None = None
-    """How many pods were asked for last,"""
+    """The number of pods requested last."""
     spares: int = 0
-    """and how many of them beside pods that are at risk."""
+    """How many of them replace pods that are at risk."""
 
 
 class Autoscaler:
-    """Scales the services of one tenant. `tenant` differs from the account that signs where that is its proxy."""
+    """Scales the services of one tenant. `account` signs; it differs from `tenant` if it is a proxy."""
 
-    def __init__(self, chain: GantryChain, perform: Perform, dial: Dial, tenant: str, account: str) -> None:
+    def __init__(self, chain: GantryChain, submit: SubmitCall, dial: OpenHost, tenant: str, account: str) -> None:
         self._chain = chain
-        self._perform = perform
+        self._submit = submit
         self._dial = dial
         self._tenant = tenant
         self._account = account
@@ -86,11 +129,11 @@ class Autoscaler:
         self._others: set[int] = set()
         """Tasks that are not scaled by their load, and never will be."""
         self._places: dict[int, int] = {}
-        """Services that were submitted to take the place of another -> which."""
+        """[task]: the task that it was submitted to replace."""
         self._log = EventLog("autoscaler")
 
     async def step(self) -> None:
-        """Look at every service once, and change the number of pods of those that need it."""
+        """Check every service once, and change the number of pods where needed."""
         live = await self._live()
         for gone in self._services.keys() - live.keys():
             del self._services[gone]
@@ -102,7 +145,7 @@ class Autoscaler:
         await asyncio.gather(*(self._look(task) for task in running if task.id in looked_at))
 
     async def _live(self) -> dict[int, TaskAndSpec]:
-        """The tenant's services that are not over, with all that may matter of them read once."""
+        """Return the tenant's live services, each read once."""
         numbers = set(await self._chain.tasks_of(self._tenant))
         self._others &= numbers
         self._places = {number: task for number, task in self._places.items() if number in numbers}
@@ -115,7 +158,7 @@ class Autoscaler:
         return {number: task for number, task in found.items() if task.record.state.tag in LIVE}
 
     def _updating(self, live: Collection[int]) -> set[int]:
-        """Versions of which one takes the place of the other: their pods are counted by whoever updates them."""
+        """Return the versions of services that are being updated: the update controls their numbers of pods."""
         pairs = [(number, task) for number, task in self._places.items() if number in live and task in live]
         return {number for pair in pairs for number in pair}
 
@@ -175,14 +218,14 @@ class Autoscaler:
             self._log.warning("at_risk", task=task.id, lease=pod.lease, host=pod.host, reason=pod.risk)
         if wanted == pods:
             return
-        verdict = await self._perform(f"scale:{task.id}:{wanted}:{now_ms}", self._call(task.id, wanted))
+        outcome = await self._submit(f"scale:{task.id}:{wanted}:{now_ms}", self._call(task.id, wanted))
         of_one = 1_000 if isinstance(service.scaling.metric, PodMetric) else 10_000
         shown = ",".join("?" if load is None else f"{load / of_one:.0f}" for load in loads)
-        what = "scaled" if verdict.done else "refused"
-        self._log.info(what, task=task.id, pods=wanted, before=pods, loads=shown, reason=verdict.refusal)
+        what = "scaled" if outcome.done else "refused"
+        self._log.info(what, task=task.id, pods=wanted, before=pods, loads=shown, reason=outcome.refusal)
 
     async def _at_risk(self, task: TaskAndSpec) -> tuple[AtRisk, ...]:
-        """Its pods on hosts that deteriorate, as the chain tells."""
+        """Return its pods on deteriorating hosts, by the chain's records."""
         known = task_of(task)
         if known is None or not known.leases:
             return ()
@@ -191,12 +234,12 @@ class Autoscaler:
         return at_risk(known, [host_of(name, record, scores.get(name)) for name, record in records.items()])
 
     async def _load(self, service: _Service, lease: LeaseOfTask, now_ms: int) -> int | None:
-        """The pod's load over the last minute; None where its host does not answer, or nothing is known yet."""
-        told = await self._told(lease, service.scaling.metric)
+        """Return the pod's load over the last minute; None if its host does not answer, or there is no value yet."""
+        reading = await self._read_load(lease, service.scaling.metric)
         seen = service.seen.setdefault(lease.id, deque())
-        if told is None:
+        if reading is None:
             return None
-        seen.append((now_ms, told))
+        seen.append((now_ms, reading))
         # The newest receipt that is older than the window stays, so that the whole window is looked at.
         while len(seen) > 2 and now_ms - seen[1][0] >= WINDOW_MS:
             seen.popleft()
@@ -207,14 +250,14 @@ class Autoscaler:
                 seen.popleft()
         return load
 
-    async def _told(self, lease: LeaseOfTask, metric: Metric | PodMetric) -> Totals | Told | None:
+    async def _read_load(self, lease: LeaseOfTask, metric: Metric | PodMetric) -> Totals | Told | None:
         record = await self._chain.host(lease.record.host)
         if record is None:
             return None
         try:
             async with asyncio.timeout(ASK_S), self._dial(record, lease.record.host) as host:
                 if isinstance(metric, PodMetric):
-                    return await number_of(host, lease.id, metric)
+                    return await read_pod_metric(host, lease.id, metric)
                 return (await fetch(host, lease)).receipt.totals
         except (LinkError, NoNumberError, TimeoutError) as error:
             self._log.info("no_answer", lease=lease.id, host=lease.record.host, reason=str(error))
@@ -239,7 +282,7 @@ def _load(service: _Service, seen: Sequence[tuple[int, Totals | Told]]) -> int |
 
 
 async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> None:
-    """Run until cancelled. Raises as the chain's port does; an outbox goes on at the next start."""
+    """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start."""
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
@@ -252,8 +295,8 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
         contextlib.AsyncExitStack() as stack,
         asyncio.TaskGroup() as group,
     ):
-        ways = Ways(stack, await chain.genesis_hash(), account)
-        scaler = Autoscaler(GantryChain(chain), Performer(outbox), ways.to, tenant, account.address)
+        ways = HostConnections(stack, await chain.genesis_hash(), account)
+        scaler = Autoscaler(GantryChain(chain), Submitter(outbox), ways.to, tenant, account.address)
         group.create_task(outbox.run())
         group.create_task(watcher.run(observe))
         while True:

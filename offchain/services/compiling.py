@@ -1,6 +1,6 @@
-"""Has the loops of the scheduler compiled by one process, while all others that need them wait for it.
+"""Compile the scheduler's loops in one process, while other processes that need them wait for it.
 
-`python -m offchain.services.compiling` does it ahead: scripts/up and scripts/test have it done beside other work.
+`python -m offchain.services.compiling` compiles ahead of time: scripts/up and scripts/test run it beside other work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from offchain.core.planning.warm import warm
 
 
 def compile_once() -> None:
-    """Load what this process needs, and compile what nobody has compiled yet: up to a minute for new sources."""
+    """Compile what is not in the cache yet, which takes up to a minute, and load it."""
     if KEPT_IN is not None and not (KEPT_IN / "all").exists():
         # Where nothing may be written, or the place was taken away meanwhile, each compiles for itself.
         with suppress(OSError), (KEPT_IN / "lock").open("w", encoding="utf-8") as lock:

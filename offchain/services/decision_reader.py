@@ -1,4 +1,4 @@
-"""Reads what a scheduler has recorded of a task, from `decisions.db`; services/recorder.py writes it."""
+"""Read the recorded decisions about a task from `decisions.db`, which decision_recorder writes."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ TABLES: Final = (
     CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT
     """,
 )
-"""`numbers`: of all pods, with commas; `spots`: the places of the first of them; `alike`: see Decision.like."""
+"""`numbers`: of all pods, with commas; `spots`: the placements of the first pods; `alike`: see Decision.like."""
 
 
 class DecisionsError(OurError):
-    """A file of decisions that cannot be read."""
+    """A file of decisions cannot be read."""
 
     code = "no_decisions"
 
 
 def read(path: Path, task: int, like: int | None = None) -> Told:
-    """What is recorded of a task; `like`: another one that was looked at for it while it waits.
+    """Return what is recorded about a task. `like`: an equal task that is tried in its place while it waits.
 
-    `path`: the file, or the folder that it is in. Raises DecisionsError.
+    `path`: the file, or its folder. Raises DecisionsError.
     """
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
@@ -89,7 +89,7 @@ def _decisions(db: sqlite3.Connection, task: int) -> Iterator[Decision]:
 
 
 def _seen(db: sqlite3.Connection, row: sqlite3.Row) -> Seen | None:
-    """Its own, or that of the task that was explained for it."""
+    """Return the explanation of the row, or that of the equal task which was explained in its place."""
     text = row["seen"]
     if text is None and row["alike"] is not None:
         asked = "SELECT seen FROM decisions WHERE task = ? AND at_ms = ? AND seen IS NOT NULL"

@@ -1,8 +1,7 @@
-"""Keeps what a scheduler has decided, and what the chain answered, for people who ask why: `decisions.db`.
+"""Record of a scheduler's decisions and of the chain's answers, for explanations: `decisions.db`.
 
-Written by a thread of its own, one transaction for all that has come up meanwhile, so that no decision waits for a
-disk. Nothing depends on what is in it: what could not be written in time, or was not when the process was killed, is
-unknown, and the file is bounded.
+A thread writes it, with one transaction for all that has accumulated, so that no decision waits for a disk. The file is
+bounded, and nothing depends on its content: decisions that could not be written in time are missing.
 """
 
 from __future__ import annotations
@@ -27,44 +26,44 @@ from offchain.services.log import EventLog
 MOST_DECISIONS: Final = 200_000
 MOST_WAITING: Final = 50_000
 KEPT_MS: Final = 14 * 24 * 3_600_000
-"""Of what is older, and of what is more, the oldest goes."""
+"""The oldest decisions beyond these limits are deleted."""
 
 MOST_PODS: Final = 64
-"""Of a gang, so many pods' places are kept."""
+"""How many pods of a gang are recorded with their placements."""
 
 _MOST_PENDING: Final = 256
-"""Batches that wait for the disk; more are dropped."""
+"""How many batches may wait for the disk; more are dropped."""
 
 _PRUNE_EVERY: Final = 1_000
-"""Rows."""
+"""How many rows are written between two deletions of old ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that says so."""
+class PlacementOutcome:
+    """The outcome of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that shows it."""
 
     kind: str
     reason: str | None = None
     block: int | None = None
 
 
-class Record(Protocol):
-    """Whoever keeps what is decided. Times are chain time in ms."""
+class DecisionLog(Protocol):
+    """Receives decisions. Times are chain time in ms."""
 
     def placed(self, at_ms: int, decisions: Sequence[tuple[int, Placed]]) -> None:
-        """These tasks, each after its generation, found their places in one round."""
+        """Record the placements of one scheduling cycle, each with the generation of its task."""
 
     def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
-        """A task found none."""
+        """Record why a task found no place."""
 
-    def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: Answer) -> None:
-        """What came of it."""
+    def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: PlacementOutcome) -> None:
+        """Record the outcome of a placement."""
 
 
-class Recorder:
-    """Writes into `folder`; `account` and `seed` are the scheduler's. Made once for a process.
+class DecisionRecorder:
+    """Writes decisions into `folder`. `account` and `seed` are the scheduler's. There is one in a process.
 
-    Where the file cannot be used, a line in the log says so, and nothing is kept.
+    If the file cannot be used, this is logged, and nothing is recorded.
     """
 
     def __init__(self, folder: Path, account: str, seed: bytes) -> None:
@@ -77,7 +76,7 @@ class Recorder:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what has come, and end."""
+        """Write what is pending, and stop."""
         self._pending.put(None)
         self._thread.join()
 
@@ -97,7 +96,7 @@ class Recorder:
         self._put(write)
 
     def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
-        """Keep why a task waits: the latest reason, since when, and how often it was looked at."""
+        """Record why a task waits: the latest reason, since when, and how often it was tried."""
 
         def write(store: Store) -> int:
             excluded = {str(misfit): count for misfit, count in why.excluded.items()}
@@ -111,8 +110,8 @@ class Recorder:
 
         self._put(write)
 
-    def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: Answer) -> None:
-        """Keep what came of the last placement of these pods, and of those before it that had no answer."""
+    def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: PlacementOutcome) -> None:
+        """Record the outcome of the last placement of these pods, and of earlier ones without an outcome."""
 
         def write(store: Store) -> int:
             store.run(

@@ -1,7 +1,7 @@
-"""Tells whoever asks why a scheduler decided as it did: `gantry worker scheduler --answers IP:PORT`.
+"""HTTP server that explains decisions: `gantry worker scheduler --answers IP:PORT`.
 
-One question, by GET, and nothing that it does changes anything. What is answered is public: hosts, tasks and
-placements are on the chain, scores follow from it and from the scheduler's account.
+It serves one GET request, which changes nothing. The answers are public: hosts, tasks and placements are on the chain,
+and scores follow from it and from the scheduler's account.
 """
 
 from __future__ import annotations
@@ -24,52 +24,54 @@ from offchain.services.log import EventLog
 
 DEFAULT_HOST: Final = "127.0.0.1"
 
-Stands = Callable[[int], tuple[Standing, int | None]]
-"""A task's number -> how it stands, and which other one was tried for it."""
+ReadStanding = Callable[[int], tuple[Standing, int | None]]
+"""Returns the standing of a task, and the equal task that was tried in its place."""
 
 _AT_ONCE: Final = 4
-"""Questions that are answered at the same time; others wait."""
+"""How many requests are answered at the same time; others wait."""
 _MOST_WAITING: Final = 64
-"""More than so many are turned away."""
+"""How many requests may wait; others are rejected."""
 _HEAD_BYTES: Final = 8190
 _MOST_CONNECTIONS: Final = 128
 _LIFE_S: Final = 10.0
-"""Of a connection: answers take milliseconds."""
+"""The lifetime of a connection; answers take milliseconds."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}\Z")
 
 
-class AnswersError(OurError):
-    """An address that a scheduler cannot answer at."""
+class DecisionServerError(OurError):
+    """An address at which the server cannot listen."""
 
     code = "answers"
 
 
 def parse_address(given: str) -> tuple[str, int]:
-    """Host and port of `IP:PORT`, `[IPV6]:PORT` or `PORT` alone, which is of this machine. Raises AnswersError."""
+    """Return host and port of `IP:PORT`, `[IPV6]:PORT` or a local `PORT`. Raises DecisionServerError."""
     host, colon, port = given.rpartition(":")
     host = host.strip("[]") if colon and host else DEFAULT_HOST
     if not re.fullmatch(r"[0-9]{1,5}", port) or not int(port) <= 0xFFFF:
-        raise AnswersError(f'"{given}" is no address to answer at.', "Write it like 127.0.0.1:4437.", code="usage")
+        raise DecisionServerError(
+            f'"{given}" is not an address for answers.', "Write it like 127.0.0.1:4437.", code="usage"
+        )
     return host, int(port)
 
 
-class Answers:
-    """The answers of one process, from what is recorded in `folder`."""
+class DecisionServer:
+    """Serves the decisions that are recorded in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._stands: Stands | None = None
+        self._stands: ReadStanding | None = None
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._asking = 0
         self._log = EventLog("answers")
 
-    def ask(self, stands: Stands | None) -> None:
-        """Tell also how tasks stand now; None: no more, the scheduler waits for its node."""
+    def ask(self, stands: ReadStanding | None) -> None:
+        """Set the source of the present standing of tasks; None while the scheduler waits for its node."""
         self._stands = stands
 
     @contextlib.asynccontextmanager
     async def listening(self, host: str, port: int) -> AsyncIterator[tuple[str, int]]:
-        """Answer at this address; gives the one that was taken, which is another where the port is 0."""
+        """Listen at this address, and yield the bound one, which differs if the port is 0."""
         app = web.Application(client_max_size=1)
         app.router.add_get(PATH, self._decisions, allow_head=False)
         runner = web.AppRunner(app, access_log=None, max_line_size=_HEAD_BYTES, max_field_size=_HEAD_BYTES)
@@ -78,8 +80,8 @@ class Answers:
             try:
                 server = await asyncio.get_running_loop().create_server(_bounded(runner), host, port)
             except OSError as error:
-                raise AnswersError(
-                    f"{host}:{port} cannot be answered at: {error.strerror or error}.", "Choose another IP:PORT."
+                raise DecisionServerError(
+                    f"{host}:{port} cannot be used for answers: {error.strerror or error}.", "Choose another IP:PORT."
                 ) from None
             try:
                 taken = server.sockets[0].getsockname()
@@ -115,15 +117,14 @@ class Answers:
 
 
 class _TurnedAway(asyncio.Protocol):
-    """A connection for which there is no place."""
+    """The protocol of a connection beyond the limit: it is closed at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Closed at once."""
         transport.close()
 
 
 def _bounded(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
-    """Makes what answers a connection: so many at once, and none for long, whoever connects and says nothing."""
+    """Return a factory of protocols that limits the number and the lifetime of connections."""
     server = runner.server
     assert server is not None  # noqa: S101  (it was set up)
     loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""Whether a pod is well: the health checks of its manifest, run in it now, by its tenant.
+"""Health checks of pods, run in them by their tenant.
 
-The chain knows that a pod runs, not that it is well. A host's own word is not asked for: what is run is the check that
-the tenant wrote, and what counts is its exit code.
+The chain knows that a pod runs, not that it is healthy, and the host's word is not trusted: the check is the one that
+the tenant wrote, and its exit code decides.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from offchain.schema.manifest.types import Manifest
 from offchain.schema.protocol.operations import ExecArgs
 
 ANSWER_S: Final = 10.0
-"""A host that takes longer than this and the check's own time gives no answer."""
+"""Timeout for the answer of a host, beyond the timeouts of the checks."""
 
 
-class Program(Protocol):
+class PodProgram(Protocol):
     """A program that runs in a pod."""
 
     exit_code: int | None
 
     async def read(self) -> tuple[int, bytes] | None:
-        """Its next output; None when it has ended."""
+        """Return its next output; None when it has ended."""
         ...
 
     async def kill(self) -> None:
@@ -36,26 +36,24 @@ class Program(Protocol):
 
 
 class ExecSource(Protocol):
-    """The way to a host, as far as programs go."""
+    """A connection to a host, as far as programs are concerned."""
 
-    async def exec(self, lease: int, args: ExecArgs) -> Program:
+    async def exec(self, lease: int, args: ExecArgs) -> PodProgram:
         """Start a program in the pod of this lease."""
         ...
 
 
-Dial = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[ExecSource]]
-"""A host's record and address -> the way to it."""
+ConnectHost = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[ExecSource]]
+"""Opens a connection to the host with this record and address."""
 
 
-class Checks:
-    """Runs health checks in pods."""
-
-    def __init__(self, chain: GantryChain, dial: Dial) -> None:
+class HealthProbe:
+    def __init__(self, chain: GantryChain, dial: ConnectHost) -> None:
         self._chain = chain
         self._dial = dial
 
     async def __call__(self, lease: LeaseOfTask, manifest: Manifest) -> bool | None:
-        """Whether every container of the pod is well; None where its host gives no answer."""
+        """Return whether every container of the pod is healthy; None if its host does not answer."""
         checks = [(one.name, one.healthcheck) for one in manifest.services if one.healthcheck is not None]
         if not checks:
             return True

@@ -1,4 +1,4 @@
-"""Connections to hosts that a tenant's program keeps."""
+"""Reused connections of a tenant's program to hosts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from offchain.ports import Signer
 from offchain.schema.chain_types import _generated_chain as gen
 
 
-class Ways:
-    """Connections to hosts that are kept between two looks; made anew where a host's endpoint changed."""
+class HostConnections:
+    """Connections to hosts, reused between steps, and reopened when a host's endpoint has changed."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class Ways:
         self._gateways = gateways
         self._open: dict[str, tuple[bytes, contextlib.AsyncExitStack, HostClient]] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """One for each host: one that cannot be reached holds up nobody else."""
+        """One lock a host, so that an unreachable one does not delay the others."""
         stack.push_async_callback(self._close)
 
     @contextlib.asynccontextmanager
     async def to(self, record: gen.HostRecord, host: str) -> AsyncIterator[HostClient]:
-        """The way to a host. One that failed is given up, so that the next look dials anew."""
+        """Yield a connection to a host. A connection that fails is closed, and reopened the next time."""
         async with self._turns[host]:
             known = self._open.get(host)
             if known is None or known[0] != record.endpoint:

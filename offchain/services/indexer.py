@@ -1,4 +1,4 @@
-"""Runs the indexer until it is told to stop: what `gantry worker indexer` starts."""
+"""Run the indexer until it is stopped, for `gantry worker indexer`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offchain.indexer.index import Index
 from offchain.indexer.service import follow
 from offchain.ports import Block, ChainPort
 from offchain.services import log
-from offchain.services.runner import keep_going
+from offchain.services.runner import run_until_stopped
 
 _SAY_EVERY_S = 10.0
 
@@ -21,8 +21,8 @@ _SAY_EVERY_S = 10.0
 async def run_indexer(url: str, address: str, expected_genesis: bytes | None) -> None:
     """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
 
-    Raises GantryError where it cannot start: no node at `url`, another chain, an index that cannot be used. A node or
-    a database that goes away later is waited for.
+    Raises GantryError if it cannot start: no node at `url`, another chain, an index that cannot be used. Waits for a
+    node or a database that becomes unavailable later.
     """
     from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
@@ -36,7 +36,7 @@ async def run_indexer(url: str, address: str, expected_genesis: bytes | None) ->
 
 
 async def serve_index(chain: ChainPort, address: str) -> None:
-    """The same on a connected chain."""
+    """Keep the index up to date from a connected chain."""
     out = log.EventLog("indexer")
     with contextlib.closing(open_index(address, create=True)) as db:
         index = Index(db)
@@ -44,7 +44,7 @@ async def serve_index(chain: ChainPort, address: str) -> None:
         await asyncio.to_thread(index.prepare, await chain.genesis_hash(), _now_and_then(out))
         after = None if index.cursor is None else index.cursor.number
         out.info("started", index=db.name, after=after, pid=os.getpid())
-        await keep_going(lambda: follow(chain, index, _progress(out)), out)
+        await run_until_stopped(lambda: follow(chain, index, _progress(out)), out)
 
 
 def _now_and_then(out: log.EventLog) -> Callable[[str], None]:
@@ -60,7 +60,7 @@ def _now_and_then(out: log.EventLog) -> Callable[[str], None]:
 
 
 def _progress(out: log.EventLog) -> Callable[[Block], None]:
-    """A line now and then, so that an operator sees how far it is."""
+    """Return a callback that logs progress from time to time."""
     last = float("-inf")
 
     def told(block: Block) -> None:

@@ -1,4 +1,4 @@
-"""One line for each thing that happened: time, level, who, what, and named values. Easy to read, easy to split."""
+"""Log lines with a time, a level, a source, an event and named values."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 class EventLog:
-    """Writes lines for one part of a process."""
+    """Writes the log lines of one part of a process."""
 
     def __init__(self, name: str) -> None:
         self._log = logging.getLogger(f"gantry.{name}")
 
     def info(self, event: str, **values: Any) -> None:
-        """Something happened as it should."""
         self._log.info(line(event, values))
 
     def warning(self, event: str, **values: Any) -> None:
-        """Something an operator may want to look at."""
+        """Log what an operator may want to look at."""
         self._log.warning(line(event, values))
 
 
 def line(event: str, values: dict[str, Any]) -> str:
-    """`event name=value name="value with blanks"`; values of None are left out."""
+    """Return `event name=value name="value with blanks"`, without values of None."""
     return " ".join([event, *(f"{name}={_text(value)}" for name, value in values.items() if value is not None)])
 
 
 def set_up(stream: TextIO | None = None) -> None:
-    """Send everything to `stream` (standard error)."""
+    """Send all log lines to `stream`, by default standard error."""
     handler = logging.StreamHandler(stream or sys.stderr)
     formatter = LogFormatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime

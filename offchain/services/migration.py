@@ -1,7 +1,7 @@
-"""Moves pods off hosts that deteriorate, and names the standbys of those whose tasks ask for one.
+"""Migration of pods off deteriorating hosts, and naming of standbys for tasks that ask for one.
 
-The chain checks it all again: that the host deteriorates, that the other one is in order and has room, that no standby
-stands. A refusal is a normal answer: whoever was refused is looked at again later, each time later.
+The chain checks again that the host deteriorates, that the new one is suitable and has free resources, and that there
+is no standby yet. A refusal is a normal answer: the pod is tried again later, with a growing pause.
 """
 
 from __future__ import annotations
@@ -15,34 +15,31 @@ from offchain.core.planning.gates import Gate
 from offchain.core.values import Task
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
-from offchain.services.submitter import Perform, Running
+from offchain.services.submitter import PendingCalls, SubmitCall
 
 
-class Moving:
-    """`running` has the acts under way. Give it every record that the desk is given, after the desk."""
+class MigrationExecutor:
+    """Carries out migrations. It receives each record after the desk; `running` holds its calls."""
 
-    def __init__(self, desk: Desk, limits: Limits, perform: Perform, running: Running, log: EventLog) -> None:
+    def __init__(self, desk: Desk, limits: Limits, perform: SubmitCall, running: PendingCalls, log: EventLog) -> None:
         self.doubts: frozenset[str] = frozenset()
-        """Hosts of which is to be read whether a heartbeat came, before the next step."""
+        """Hosts whose last heartbeat must be read again before the next step."""
         self._mover = Mover(desk, limits)
         self._perform = perform
         self._running = running
         self._log = log
 
     def put_task(self, task: Task) -> None:
-        """Take in a record of a task that is not final."""
         self._mover.put_task(task)
 
     def task_gone(self, number: int) -> None:
-        """It is final."""
         self._mover.watch.task_gone(number)
 
     def host_changed(self, name: str) -> None:
-        """Its record is another one, or there is none any more."""
         self._mover.watch.host_changed(name)
 
     def step(self, limits: Limits, now_ms: int, gates: Sequence[Gate]) -> None:
-        """Do what is to be done now. What the gates of the desk's round keep closed is closed to pods that move."""
+        """Carry out what is due. Hosts that the gates close are closed to pods that move, too."""
         self._mover.watch.limits = limits
         made = self._mover.round(gates, now_ms)
         for move in made.moves:
@@ -52,7 +49,7 @@ class Moving:
         self.doubts = made.doubts
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be something to do although no record changes."""
+        """Return when something may become due although no record changes."""
         return self._mover.next_ms(now_ms)
 
     async def _move(self, move: Move) -> None:

@@ -1,8 +1,8 @@
-"""Has spot tasks told to leave for a task of higher priority that finds no room, and keeps their room for it.
+"""Preemption of spot tasks for a waiting task of higher priority, whose hosts are then reserved for it.
 
-The chain checks it all again: that they are spot, run, have a lower priority and were not told before, and that the
-task fits in their place. When the notice is over it ends them and assigns the task in one call, which anybody may make.
-What is kept is read from its records, so that all schedulers keep the same.
+The chain checks again that the victims are running spot tasks of lower priority without an earlier notice, and that the
+task fits in their place. After the notice, one call, which anybody may submit, ends them and assigns the task. What is
+reserved is read from the task's records, so that all schedulers reserve the same.
 """
 
 from __future__ import annotations
@@ -23,49 +23,50 @@ from offchain.core.preempting.who import may_ask, may_leave
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
-from offchain.services.submitter import Perform, Running
+from offchain.services.submitter import PendingCalls, SubmitCall
 
 MOST_ASKING = 4
-"""For so many waiting tasks, each the first of its queue and account, victims are looked for in one step."""
+"""For how many waiting tasks, each the first of its queue and account, victims are searched in one step."""
 MOST_PASSED = 8
-"""Of each, so many that do not look now are passed over for one behind them."""
+"""How many tasks that may not search now are skipped in each queue."""
 LOOK_AGAIN_MS = 10_000
-"""Who found none, or was refused, looks for victims again after so long."""
+"""The pause after a search without victims, or after a refusal."""
 SHARES_AGAIN_MS = 60_000
-"""Where shares stood against it, all of the same queue and account do: they must not keep others from looking."""
+"""The pause of a queue and account whose shares forbid a preemption, so that others are searched for first."""
 MOST_STALE = 1024
-"""So many more entries than tasks that wait are kept before the heap is made anew."""
+"""How many more entries than waiting tasks the heap may hold before it is rebuilt."""
 
 _Part = tuple[bytes, str]
 _Place = tuple[int, int, int]
 
 
-class MakingRoom:
-    """`running` has the acts under way. Give it every record of a task that the desk is given."""
+class PreemptionExecutor:
+    """Carries out preemptions. It receives each record of a task after the desk; `running` holds its calls."""
 
-    def __init__(self, desk: Desk, perform: Perform, running: Running, log: EventLog) -> None:
+    def __init__(self, desk: Desk, perform: SubmitCall, running: PendingCalls, log: EventLog) -> None:
         self._desk = desk
         self._perform = perform
         self._running = running
         self._log = log
         self._spot: dict[int, Task] = {}
-        """Those that may be told to leave."""
+        """Tasks that may be preempted."""
         self._heads: dict[_Part, list[_Place]] | None = None
-        """[part]: a heap of those that wait: the highest priority first, then the oldest. Those that wait no more go
-        late. None while there is nobody to leave."""
+        """[part]: a heap of waiting tasks, the highest priority first, then the oldest.
+
+        Entries of tasks that no longer wait are removed lazily. None while there are no possible victims.
+        """
         self._rooms = Rooms()
         self._past = Past()
         self._asking: dict[int, frozenset[int]] = {}
-        """[task]: whom it asks to leave, until the chain has answered."""
+        """[task]: its victims, until the chain has answered."""
         self._not_before: dict[int, int] = {}
         self._parts_not_before: dict[_Part, int] = {}
         self._told: dict[int, Task] = {}
-        """Those that were told to leave and still run."""
+        """Running tasks with a notice."""
         self._why: dict[int, str] = {}
-        """[task]: why nobody leaves for it."""
+        """[task]: why no task is preempted for it."""
 
     def put_task(self, task: Task) -> None:
-        """Take in a record of a task that is not final."""
         self._rooms.put(task)
         if may_leave(task):
             self._spot[task.id] = task
@@ -84,7 +85,6 @@ class MakingRoom:
             heapq.heappush(self._heads.setdefault(_part(task), []), _place(task))
 
     def task_gone(self, number: int) -> None:
-        """It is final."""
         self._rooms.gone(number)
         self._spot.pop(number, None)
         self._told.pop(number, None)
@@ -93,17 +93,17 @@ class MakingRoom:
         self._why.pop(number, None)
 
     def why(self, number: int) -> str | None:
-        """Why nobody leaves for a task that waits; None: somebody does, or it was not looked for."""
+        """Return why no task is preempted for a waiting task; None if one is, or victims were not searched."""
         return self._why.get(number)
 
     def gates(self, now_ms: int) -> tuple[Kept, ...]:
-        """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
+        """Return the filter of reserved hosts; empty where none are reserved, because filters slow the cycle down."""
         kept = self._rooms.kept(now_ms)
         self._desk.apart(kept)
         return (Kept(kept, self._desk.planner.fleet.cluster),) if kept else ()
 
     def ask(self, made: Round, now_ms: int) -> None:
-        """Make room for the first of those that found none, if there is anybody to leave for it."""
+        """Preempt spot tasks for the first of the blocked tasks for which there are victims."""
         if not self._spot:
             self._heads = None
         if not self._spot or not made.blocked:
@@ -140,7 +140,7 @@ class MakingRoom:
                 return
 
     def _queues(self, kept: Iterable[int]) -> Queues:
-        """What the queues say, as if all had left who were told or are being told, and those had come who asked."""
+        """Return the queues as if all victims had left and all tasks that preempt them had started."""
         asked = {number for numbers in self._asking.values() for number in numbers}
         leaving = *self._told.values(), *(self._spot[number] for number in asked & self._spot.keys())
         coming = (self._desk.task(number) for number in {*kept, *self._asking} if number in self._desk.waiting)
@@ -149,9 +149,9 @@ class MakingRoom:
         return found
 
     def _reserved(self, task: Task, now_ms: int) -> dict[int, Room]:
-        """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay.
+        """Return hosts with reservations for others: a task that could not stay there preempts nobody there.
 
-        It can where it is over before that begins, and where it is above those for whom that is.
+        It could stay if it ends before they begin, or has priority over them.
         """
         names = self._desk.planner.fleet.cluster.names
         over_ms = now_ms + Rules().notice_ms + GRACE_MS + lasts_ms(task)
@@ -163,13 +163,13 @@ class MakingRoom:
         }
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be somebody to ask, or room is kept no more, although no record changes."""
+        """Return when a search or a reservation becomes due although no record changes."""
         again = (*self._not_before.values(), *self._parts_not_before.values()) if self._spot else ()
         ends = (room.until_ms + 1 for room in self._rooms.kept(now_ms).values())
         return min((moment for moment in (*again, *ends) if moment > now_ms), default=None)
 
     def _first(self, looks: Callable[[Task], bool], now_ms: int) -> list[Task]:
-        """Of each queue and account the first that waits and looks for victims, of those the highest priorities."""
+        """Return the first waiting task of each queue and account that may search, those of the highest priorities."""
         self._parts_not_before = {part: when for part, when in self._parts_not_before.items() if now_ms < when}
         heads = self._heads
         if heads is None or sum(map(len, heads.values())) > 2 * len(self._desk.waiting) + MOST_STALE:
@@ -213,10 +213,10 @@ class MakingRoom:
 
 
 def _part(task: Task) -> _Part:
-    """Tasks with the same are in the same part of the queues."""
+    """Return the queue and account of a task."""
     return task.queue, task.tenant
 
 
 def _place(task: Task) -> _Place:
-    """Where it stands among those that wait."""
+    """Return the sort key of a waiting task."""
     return -task.priority, task.submitted_at, task.id

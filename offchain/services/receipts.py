@@ -1,4 +1,4 @@
-"""Receipts as a tenant gets them: asked of the host, its signature proven, compared with the chain, signed in turn."""
+"""Receipts for tenants: fetched from the host, verified, compared with the chain, and countersigned."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from offchain.schema.protocol.receipt import SignedReceipt
 
 
 class ReceiptSource(Protocol):
-    """The way to a host, as far as receipts go."""
+    """A connection to a host, as far as receipts are concerned."""
 
     async def receipt(self, lease: int) -> bytes:
-        """The newest receipt of this lease as the host wrote and signed it."""
+        """Return the newest receipt of this lease as the host wrote and signed it."""
         ...
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
-        """Give the tenant's signature under the receipt with this SHA-256."""
+        """Send the tenant's signature of the receipt with this SHA-256."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A receipt that its host signed. `problems`: in what it does not fit the chain; empty: it may be signed.
+class CheckedReceipt:
+    """A receipt that its host signed. `problems`: where it differs from the chain; if empty, it may be signed.
 
-    `agreed_by`: who has signed it for the tenant, by a signature that is genuine. Whether that account may, only its
-    owner knows where it is not the tenant's own.
+    `agreed_by`: the account that has signed it for the tenant. Only its owner knows whether it may, if it is not the
+    tenant's own.
     """
 
     signed: SignedReceipt
@@ -43,7 +43,7 @@ class Checked:
 
 
 async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
-    """The newest receipt of a lease. Raises :class:`HostMisbehaved` where its host did not sign it, and as the way."""
+    """Return the newest receipt of a lease. Raises :class:`HostMisbehaved` if its host did not sign it."""
     data = await host.receipt(lease.id)
     try:
         signed = SignedReceipt.decode(data)
@@ -56,8 +56,8 @@ async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
     return signed
 
 
-async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Checked:
-    """The newest receipt of a lease, compared with the chain. Raises as :func:`fetch`."""
+async def fetch_checked(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> CheckedReceipt:
+    """Return the newest receipt of a lease, compared with the chain. Raises as :func:`fetch`."""
     signed = await fetch(host, lease)
     at = (await chain.port.finalized_head()).hash
     now = await chain.lease(lease.id, at) or lease
@@ -71,11 +71,11 @@ async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Ch
         host_downtime_ms=_downtime_ms(await chain.host(lease.record.host, at)),
         now_ms=await chain.now_ms(at),
     )
-    return Checked(signed, problems(signed.receipt, facts), _agreed_by(signed))
+    return CheckedReceipt(signed, problems(signed.receipt, facts), _agreed_by(signed))
 
 
-async def countersign(host: ReceiptSource, checked: Checked, tenant: Signer) -> None:
-    """Sign a receipt, and have the host keep the signature. ValueError where it does not fit the chain."""
+async def countersign(host: ReceiptSource, checked: CheckedReceipt, tenant: Signer) -> None:
+    """Sign a receipt, and send the signature to the host. Raises ValueError if the receipt differs from the chain."""
     if checked.problems:
         raise ValueError("; ".join(checked.problems))
     receipt = checked.signed.receipt

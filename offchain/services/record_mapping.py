@@ -1,4 +1,4 @@
-"""The chain's records made into the values decisions are made of. The one place that knows both."""
+"""Conversion of the chain's records to the values of the core. No other module knows both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ V = TypeVar("V")
 
 @lru_cache(maxsize=1 << 13)
 def _one(value: V) -> V:
-    """Of equal values the first: a million waiting tasks ask for a few hundred different things."""
+    """Return the first of equal values: a million waiting tasks have a few hundred different requests."""
     return value
 
 
@@ -41,9 +41,9 @@ def _one_name(name: str) -> str:
 
 
 def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | None) -> Host:
-    """Return a host as its record has it, with the evidence about it, if there is any.
+    """Return a host with its score, if it has one.
 
-    Nothing of a challenged device is free: the chain refuses leases of it until the host has answered.
+    A challenged device counts as not free: the chain refuses leases of it until the host has answered.
     """
     return Host(
         id=host_id,
@@ -76,9 +76,9 @@ def _devices(record: chain.HostRecord) -> tuple[chain.Device, ...]:
 
 
 def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
-    """A task as its record has it; None where it is final.
+    """Return a task; None if it is final.
 
-    `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
+    `source`: the task of the lease whose data it takes over; None if that is gone, and then the chain refuses it.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
@@ -120,18 +120,18 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
 
 
 def source_of(task: TaskAndSpec) -> int | None:
-    """The lease whose retained data the task takes over with its first placement."""
+    """Return the lease whose retained data the task takes over with its first placement."""
     return task.spec.data_from if task.record.generation == 0 else None
 
 
 def _has_met_deadline(task: TaskAndSpec) -> bool:
-    """A service or rental that was placed once, and who had to leave for another, may be placed at any time."""
+    """Return whether the deadline no longer applies: to placed services and rentals, and to preempted tasks."""
     was_there = task.spec.kind is not chain.TaskKind.JOB and task.record.generation > 0
     return was_there or task.record.preemption is not None
 
 
 def _open_pods(task: TaskAndSpec) -> tuple[int, ...]:
-    """The pods that may be placed now. Compared results need more than one agent, and none can do that yet."""
+    """Return the pods that may be placed now. Agents cannot compare results yet, so there are none of such tasks."""
     record, spec = task.record, task.spec
     if not isinstance(spec.verification, chain.VerificationPolicyAcceptance):
         return ()
@@ -162,13 +162,13 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
 
 
 def overdue_ms(hosts: chain.HostsParams) -> int:
-    """How long a host may be silent before its heartbeat is overdue, in ms. The rule of the hosts pallet."""
+    """Return how long a host may be silent before its heartbeat is overdue, in ms, by the rule of the hosts pallet."""
     period, limit = hosts.heartbeat_period_ms, hosts.absence_limit_ms
     return min(2 * period, period + (limit - period) // 2)
 
 
 def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
-    """The periods among the parameters."""
+    """Return the periods among the parameters."""
     return Periods(
         start_timeout_ms=tasks.start_timeout_ms,
         dispute_window_ms=tasks.dispute_window_ms,

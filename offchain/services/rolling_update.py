@@ -1,7 +1,7 @@
-"""The shell of an update: submits a new version of a service, and carries out the steps that core/rollout gives.
+"""Rolling update: submits a new version of a service, and carries out the steps that core/rollout plans.
 
-It may be killed at any moment and run again. Which version takes whose place, and how many pods there were, stands on
-the chain; the submission is an act of the outbox, whose name says which text is to follow which task.
+It may be interrupted at any moment and run again. The link between the versions and the original number of pods are on
+the chain, and the name of the submission in the outbox identifies the manifest and the task that it replaces.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.version import TakesPlace, stamped
-from offchain.services.host_connections import Ways
-from offchain.services.service_versions import LIVE, Service, ServiceError, Version, services_of
-from offchain.services.submitter import Performer
+from offchain.services.host_connections import HostConnections
+from offchain.services.service_versions import LIVE, ServiceError, ServiceVersion, TenantService, services_of
+from offchain.services.submitter import Submitter
 
 PATIENCE_MS: Final = 600_000
 SETTLE_MS: Final = 10_000
 
 T = TypeVar("T")
-Well = Callable[[LeaseOfTask, Manifest], Awaitable[bool | None]]
-"""Whether a pod that runs is well; None: its host gives no answer."""
+IsHealthy = Callable[[LeaseOfTask, Manifest], Awaitable[bool | None]]
+"""Returns whether a running pod is healthy; None if its host does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """`settle_ms`: so long a pod has run before it counts. `patience_ms`: so long an update may get no further."""
+class UpdateLimits:
+    """`settle_ms`: how long a pod must have run. `patience_ms`: how long an update may make no progress."""
 
     surge: int
     unavailable: int
@@ -50,66 +50,68 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """How it ended. `failed`: why it went back; None where it was not to, or was told to."""
+class UpdateResult:
+    """The end of an update. `failed`: why it was rolled back, unless that was requested."""
 
     task: int
     pods: int
     failed: str | None
 
 
-async def submit(chain: GantryChain, perform: Performer, tenant: str, current: Version, text: bytes) -> Version:
-    """Put a version beside the current one, once. Raises :class:`ServiceError` where the chain refuses it."""
+async def submit_version(
+    chain: GantryChain, submit: Submitter, tenant: str, current: ServiceVersion, text: bytes
+) -> ServiceVersion:
+    """Submit a version beside the current one, once. Raises :class:`ServiceError` if the chain refuses it."""
     place = TakesPlace(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
     whole = stamped(text, place)
     manifest = await asyncio.to_thread(parse_manifest, whole, source="the new version")
     spec = to_task_spec(manifest, manifest_digest(whole))
     name = f"version:{current.id}:{spec.manifest_digest.hex()}"
     # What was submitted earlier and is live stands on the chain. What is not live has come to its end since.
-    perform.forget(name)
-    verdict = await perform(name, calls.tasks_submit(spec=spec, manifest=whole))
-    if not verdict.done:
-        raise ServiceError(f"The new version was refused: {verdict.refusal}", "Nothing was changed.", code="refused")
+    submit.forget(name)
+    outcome = await submit(name, calls.tasks_submit(spec=spec, manifest=whole))
+    if not outcome.done:
+        raise ServiceError(f"The new version was refused: {outcome.refusal}", "Nothing was changed.", code="refused")
     for service in await services_of(chain, tenant):
         if service.coming is not None and service.current.id == current.id:
             return service.coming
     raise ServiceError(
-        f"The new version was submitted, and is over already, or task {current.id} is.",
-        "gantry task list shows what became of them.",
+        f"The new version was submitted, and it or task {current.id} has already ended.",
+        "gantry task list shows their states.",
         code="over",
     )
 
 
-class Rollout:
-    """One update. `tell` is given a line for each thing that happens. `failed` set: it goes back to the old version."""
+class RollingUpdate:
+    """One update. `tell` receives progress messages. Once `_failed` is set, it rolls back."""
 
     def __init__(
         self,
         chain: GantryChain,
-        perform: Performer,
-        well: Well,
-        service: Service,
-        limits: Limits,
-        tell: Callable[[str], None],
+        submit: Submitter,
+        healthy: IsHealthy,
+        service: TenantService,
+        limits: UpdateLimits,
+        notify: Callable[[str], None],
         *,
         undo: bool = False,
     ) -> None:
         assert service.coming is not None  # noqa: S101  (callers have an update under way)
         assert service.coming.place is not None  # noqa: S101
         self._chain = chain
-        self._perform = perform
-        self._well = well
-        self._versions: dict[Which, Version] = {"old": service.current, "new": service.coming}
+        self._submit = submit
+        self._is_healthy = healthy
+        self._versions: dict[Which, ServiceVersion] = {"old": service.current, "new": service.coming}
         self._rules = Rules(pods=service.coming.place.pods, surge=limits.surge, unavailable=limits.unavailable)
         self._limits = limits
-        self._tell = tell
+        self._notify = notify
         self._undo = undo
         self._failed: str | None = None
         self._seen: object = None
         self._since_ms = 0
 
-    async def look(self) -> Result | None:
-        """Look once, and do what is to be done. The result when it has come to its end. Raises ServiceError."""
+    async def look(self) -> UpdateResult | None:
+        """Read the versions and take the next step. Returns the result at the end. Raises ServiceError."""
         now_ms = await self._chain.now_ms()
         tasks = await self._chain.tasks(version.id for version in self._versions.values())
         undo = self._undo
@@ -119,7 +121,9 @@ class Rollout:
         self._note(old, new, now_ms)
         if isinstance(step, Done):
             kept: Which = "old" if undo else "new"
-            return Result(self._versions[kept].id, tasks[self._versions[kept].id].record.pods_wanted, self._failed)
+            return UpdateResult(
+                self._versions[kept].id, tasks[self._versions[kept].id].record.pods_wanted, self._failed
+            )
         if isinstance(step, Over):
             self._over(step, tasks)
             return None
@@ -135,8 +139,8 @@ class Rollout:
         state = tasks[number].record.state.tag if number in tasks else "gone"
         if step.which == "old":
             raise ServiceError(
-                f"Task {number}, to which it was to go back, is {state}.",
-                "Go on to the new version: gantry service update with its file.",
+                f"Task {number}, the target of the rollback, is {state}.",
+                "Continue to the new version: gantry service update with its file.",
                 code="over",
             )
         self._turn(f"the new version, task {number}, is {state}")
@@ -145,18 +149,20 @@ class Rollout:
         seconds = self._limits.patience_ms // 1000
         if self._undo:
             raise ServiceError(
-                f"Only {len(side.ready)} of {side.wanted} pods of the old version are well, no more for {seconds} s.",
-                "Look at them with gantry task show and gantry logs. Both versions were left as they are.",
+                f"Only {len(side.ready)} of {side.wanted} pods of the old version are healthy, without progress "
+                f"for {seconds} s.",
+                "See gantry task show and gantry logs. Both versions were left as they are.",
                 code="stuck",
             )
-        self._turn(f"only {len(side.ready)} of {side.wanted} pods of the new version are well, no more for {seconds} s")
+        healthy = f"{len(side.ready)} of {side.wanted} pods of the new version are healthy"
+        self._turn(f"only {healthy}, without progress for {seconds} s")
 
     def _turn(self, why: str) -> None:
         self._undo, self._failed, self._seen = True, why, None
-        self._tell(f"Going back to task {self._versions['old'].id}: {why}.")
+        self._notify(f"Rolling back to task {self._versions['old'].id}: {why}.")
 
     def _note(self, old: Side, new: Side, now_ms: int) -> None:
-        """Time runs from the last change of what is wanted and what is well."""
+        """Restart the patience when the wanted or healthy pods have changed."""
         seen = (old.wanted, len(old.ready), new.wanted, len(new.ready), self._undo)
         if seen == self._seen:
             return
@@ -167,7 +173,7 @@ class Rollout:
             for which, side in shown_sides
             if side.live
         ]
-        self._tell("; ".join(shown))
+        self._notify("; ".join(shown))
 
     async def _do(self, step: Scale | End, now_ms: int, *, running: bool) -> None:
         number = self._versions[step.which].id
@@ -176,9 +182,9 @@ class Rollout:
         else:
             end = calls.tasks_end if running else calls.tasks_cancel
             what, call = f"end:{number}:{now_ms}", end(task=number)
-        verdict = await self._perform(what, call)
-        if not verdict.done:
-            self._tell(f"The chain refused to {call.function} task {number}: {verdict.refusal}. Looking again.")
+        outcome = await self._submit(what, call)
+        if not outcome.done:
+            self._notify(f"The chain refused to {call.function} task {number}: {outcome.refusal}. Trying again.")
 
     async def _side(self, which: Which, tasks: dict[int, TaskAndSpec], now_ms: int, *, check: bool) -> Side:
         version = self._versions[which]
@@ -198,25 +204,28 @@ class Rollout:
         )
 
     async def _counts(self, which: Which, lease: LeaseOfTask, now_ms: int) -> bool:
-        """Of the version that is to stay, a pod counts when it is well; of the other, unless it is known not to be."""
+        """Return whether a pod counts: in the remaining version if healthy, in the other unless unhealthy."""
         stays = which == ("old" if self._undo else "new")
         if stays and now_ms - (lease.record.started_at or now_ms) < self._limits.settle_ms:
             return False
-        well = await self._well(lease, self._versions[which].manifest)
-        return well is True or (well is None and not stays)
+        healthy = await self._is_healthy(lease, self._versions[which].manifest)
+        return healthy is True or (healthy is None and not stays)
 
 
-async def at_work(
+async def run_with_outbox(
     chain: ChainPort,
     store: Store,
     account: Signer,
     gateways: Sequence[str],
-    work: Callable[[Performer, Ways], Coroutine[Any, Any, T]],
+    work: Callable[[Submitter, HostConnections], Coroutine[Any, Any, T]],
 ) -> T:
-    """Do this work with an outbox and the ways to hosts; gives its result. What is not finished goes on next time."""
+    """Run `work` with an outbox and connections to hosts, and return its result.
+
+    Unfinished calls continue next time.
+    """
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     watcher = Watcher(chain, store, "service", start="finalized")
     async with AsyncExitStack() as stack:
-        ways = Ways(stack, await chain.genesis_hash(), account, gateways)
-        found: T = await first_of(work(Performer(outbox), ways), outbox.run(), watcher.run(outbox.observe))
+        connections = HostConnections(stack, await chain.genesis_hash(), account, gateways)
+        found: T = await first_of(work(Submitter(outbox), connections), outbox.run(), watcher.run(outbox.observe))
         return found

@@ -1,6 +1,6 @@
-"""Runs worker roles in this process until it is told to stop: what `gantry worker` starts.
+"""Run worker roles in this process until it is stopped, for `gantry worker`.
 
-Several roles share one connection, one view, one account and its outbox.
+The roles share one connection, one view, one account and its outbox.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services import autoscaler, log
 from offchain.services.settler import Settler
-from offchain.services.submitter import Performer
-from offchain.services.view import View
-from offchain.services.worker import Role, Worker
+from offchain.services.submitter import Submitter
+from offchain.services.view import ChainView
+from offchain.services.worker import Worker, WorkerRole
 
 if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
-    from offchain.services.decision_recorder import Record
-    from offchain.services.decision_server import Answers
+    from offchain.services.decision_recorder import DecisionLog
+    from offchain.services.decision_server import DecisionServer
     from offchain.services.scheduler import Scheduler
 
 ROLES: Final = ("scheduler", "settler", "autoscaler")
@@ -43,7 +43,7 @@ RECONNECT_S: Final = 2.0
 
 
 class WorkerError(OurError):
-    """A worker that cannot be started as it was asked for."""
+    """A worker cannot be started with these options."""
 
     code = "worker"
 
@@ -60,12 +60,12 @@ async def run_worker(
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
-    The autoscaler runs alone, for `tenant` where that is not `account` itself. `definitions` are for the scheduler,
-    which tells at `answers`, host and port, why it decided as it did.
+    The autoscaler runs alone, for `tenant` if that is not `account`. `definitions` are for the scheduler, which
+    explains its decisions at the host and port `answers`.
 
-    `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
-    cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
-    A node that goes away later is waited for.
+    `state_dir` holds the outbox; it belongs to one process at a time. Raises GantryError if the worker cannot start or
+    go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond. Waits for
+    a node that becomes unavailable later.
     """
     from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
 
@@ -75,14 +75,14 @@ async def run_worker(
         raise WorkerError(f"Unknown worker role: {named}.", f"Roles are {', '.join(ROLES)}.", code="usage")
     log.set_up()
     if "scheduler" in roles:
-        await _warm()
-    with alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+        await _compile_planner()
+    with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
-            async with _explaining(roles, state_dir, account, answers) as explains:
-                await serve(roles, chain, store, account, tenant, definitions, explains)
+            async with _report_decisions(roles, state_dir, account, answers) as reporting:
+                await serve(roles, chain, store, account, tenant, definitions, reporting)
         finally:
             await chain.close()
 
@@ -94,58 +94,58 @@ async def serve(
     account: Signer,
     tenant: str | None = None,
     definitions: Definitions | None = None,
-    explains: Explains | None = None,
+    reporting: DecisionReporting | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
     if "autoscaler" in roles:
-        await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
+        await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    await keep_going(lambda: _work(roles, chain, store, account, definitions, explains), out)
+    await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting), out)
 
 
 @dataclass(frozen=True, slots=True)
-class Explains:
-    """Where a scheduler's decisions are kept, and who tells them; None: nobody asks."""
+class DecisionReporting:
+    """Where a scheduler's decisions are recorded, and the server that explains them; None: no server."""
 
-    record: Record
-    answers: Answers | None = None
+    record: DecisionLog
+    answers: DecisionServer | None = None
 
     def ask(self, scheduler: Scheduler | None) -> None:
-        """Tell how tasks stand with this one from now on."""
+        """Explain the standing of tasks with this scheduler from now on."""
         if self.answers is not None:
             self.answers.ask(None if scheduler is None else scheduler.standing)
 
 
 @contextlib.asynccontextmanager
-async def _explaining(
+async def _report_decisions(
     roles: Sequence[str], folder: Path, account: Signer, address: tuple[str, int] | None
-) -> AsyncIterator[Explains | None]:
-    """Keep what a scheduler decides in this folder, and tell it at this address."""
+) -> AsyncIterator[DecisionReporting | None]:
+    """Record a scheduler's decisions in this folder, and serve them at this address."""
     if "scheduler" not in roles:
         yield None
         return
-    from offchain.services.decision_recorder import Recorder  # noqa: PLC0415  (other roles do without numpy and numba)
-    from offchain.services.decision_server import Answers  # noqa: PLC0415  (other roles do without)
+    from offchain.services.decision_recorder import DecisionRecorder  # noqa: PLC0415  (other roles do without numpy and numba)
+    from offchain.services.decision_server import DecisionServer  # noqa: PLC0415  (other roles do without)
 
-    with contextlib.closing(Recorder(folder, account.address, _seed(account))) as record:
+    with contextlib.closing(DecisionRecorder(folder, account.address, _seed(account))) as record:
         if address is None:
-            yield Explains(record)
+            yield DecisionReporting(record)
             return
-        answers = Answers(folder)
+        answers = DecisionServer(folder)
         async with answers.listening(*address):
-            yield Explains(record, answers)
+            yield DecisionReporting(record, answers)
 
 
-async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
-    """Do this work until SIGTERM or SIGINT, again where a node or a disk could not be reached for a while."""
-    async with _until_told_to_stop() as stopping:
+async def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
+    """Run `work` until SIGTERM or SIGINT, and restart it after an outage of the node or the disk."""
+    async with _stop_signal() as stopping:
         while not stopping.is_set():
             doing = asyncio.create_task(work())
-            told = asyncio.create_task(stopping.wait())
-            await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
-            told.cancel()
+            waiting = asyncio.create_task(stopping.wait())
+            await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
             doing.cancel()
             try:
                 await doing
@@ -153,7 +153,7 @@ async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.Eve
                 break
             except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
                 # The picture is read anew; the outbox goes on where it was.
-                away = _lost_touch(error)
+                away = _outage(error)
                 out.warning("waiting", reason=away.message, remedy=away.remedy)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RECONNECT_S)
@@ -166,11 +166,11 @@ async def _work(
     store: Store,
     account: Signer,
     definitions: Definitions | None,
-    explains: Explains | None,
+    reporting: DecisionReporting | None,
 ) -> None:
     kept = Watcher(chain, store, "worker")
     async with continued(chain, lambda: kept.cursor, store.path):
-        await _follow(roles, chain, store, account, definitions, explains)
+        await _follow(roles, chain, store, account, definitions, reporting)
 
 
 async def _follow(
@@ -179,61 +179,61 @@ async def _follow(
     store: Store,
     account: Signer,
     definitions: Definitions | None,
-    explains: Explains | None,
+    reporting: DecisionReporting | None,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
-    perform = Performer(outbox)
-    view = View(chain)
+    submit = Submitter(outbox)
+    view = ChainView(chain)
     head = await view.start()
     worker = Worker(chain, Watcher(chain, store, "worker", start=head.number), outbox, view)
-    made: list[Role] = []
-    async with _quiet_after(explains), asyncio.TaskGroup() as group:
+    made: list[WorkerRole] = []
+    async with _stop_reporting(reporting), asyncio.TaskGroup() as group:
         if "scheduler" in roles:
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
-                group.create_task(_bond(perform, chain, account))
-            made.append(_scheduler(view, perform, account, worker.wake, definitions, explains))
+                group.create_task(_bond(submit, chain, account))
+            made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting))
         if "settler" in roles:
-            made.append(Settler(view, perform, worker.wake))
+            made.append(Settler(view, submit, worker.wake))
         group.create_task(worker.run(made))
 
 
 @contextlib.asynccontextmanager
-async def _quiet_after(explains: Explains | None) -> AsyncIterator[None]:
-    """Have nobody told how tasks stand once the scheduler has ended, while the node is away or another."""
+async def _stop_reporting(reporting: DecisionReporting | None) -> AsyncIterator[None]:
+    """Stop explaining the standing of tasks when the scheduler has ended."""
     try:
         yield
     finally:
-        if explains is not None:
-            explains.ask(None)
+        if reporting is not None:
+            reporting.ask(None)
 
 
 def _scheduler(
-    view: View,
-    perform: Performer,
+    view: ChainView,
+    submit: Submitter,
     account: Signer,
     wake: Callable[[], None],
     definitions: Definitions | None,
-    explains: Explains | None,
-) -> Role:
+    reporting: DecisionReporting | None,
+) -> WorkerRole:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
-    record = None if explains is None else explains.record
+    record = None if reporting is None else reporting.record
     made = Scheduler(
-        view, perform, _seed(account), wake, account=account.address, definitions=definitions, record=record
+        view, submit, _seed(account), wake, account=account.address, definitions=definitions, record=record
     )
-    if explains is not None:
-        explains.ask(made)
+    if reporting is not None:
+        reporting.ask(made)
     return made
 
 
 def _seed(account: Signer) -> bytes:
-    """Decides between hosts that are alike, for each scheduler differently."""
+    """Return the seed that decides between equal hosts, different for each scheduler."""
     return hashlib.blake2b(account.public_key, digest_size=32).digest()
 
 
-async def _warm() -> None:
-    """Have the planner compiled, and its packages looked for, before anything waits for it. Raises WorkerError."""
+async def _compile_planner() -> None:
+    """Compile the planner, and check its packages, before anything waits for it. Raises WorkerError."""
     try:
         from offchain.services.compiling import compile_once  # noqa: PLC0415  (other roles do without numpy and numba)
     except ModuleNotFoundError as error:
@@ -244,24 +244,24 @@ async def _warm() -> None:
     await asyncio.to_thread(compile_once)
 
 
-async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:
+async def _bond(submit: Submitter, chain: ChainPort, account: Signer) -> None:
     name = f"bond-scheduler:{account.address}"
-    perform.forget(name)
-    verdict = await perform(name, calls.tasks_bond_scheduler())
+    submit.forget(name)
+    outcome = await submit(name, calls.tasks_bond_scheduler())
     out = log.EventLog("scheduler")
-    if verdict.done:
+    if outcome.done:
         out.info("bonded", account=account.address)
         return
     if account.address in await GantryChain(chain).schedulers():
         return
     raise WorkerError(
-        f"The account {account.address} cannot become a scheduler: {verdict.refusal}",
+        f"The account {account.address} cannot become a scheduler: {outcome.refusal}",
         "Give it coins for the bond (gantry account show prints its balance), then start the worker again.",
     )
 
 
-def _lost_touch(raised: BaseException) -> GantryError:
-    """The error that can be waited out, if there is no other; else raises the first that cannot."""
+def _outage(raised: BaseException) -> GantryError:
+    """Return the error if it is an outage that can be waited out; raise the first other one."""
     found: GantryError | None = None
     for error in _leaves(raised):
         if isinstance(error, asyncio.CancelledError):
@@ -284,8 +284,8 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def alone(state_dir: Path) -> Iterator[None]:
-    """Be the only worker of this folder: two outboxes of one account would take each other's numbers."""
+def lock_state_dir(state_dir: Path) -> Iterator[None]:
+    """Lock the folder for this process: two outboxes of one account would use the same nonces."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (state_dir / "worker.lock").open("w", encoding="utf-8")
@@ -296,14 +296,14 @@ def alone(state_dir: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkerError(
-                f"A worker is running with the folder {state_dir} already.",
+                f"A worker is already running with the folder {state_dir}.",
                 "Stop it, or give this one a folder and an account of its own.",
             ) from None
         yield
 
 
 @contextlib.asynccontextmanager
-async def _until_told_to_stop() -> AsyncIterator[asyncio.Event]:
+async def _stop_signal() -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)

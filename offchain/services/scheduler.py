@@ -1,7 +1,7 @@
-"""The scheduler's shell: tells the desk what has changed on the chain, and assigns what it places through the outbox.
+"""The scheduler: passes changes of the chain to the desk, and submits its placements through the outbox.
 
 A refusal is a normal answer (another scheduler was faster, a host went away, the tenant has spent its coins): the
-assignment is taken back, and the task is planned again after a pause that grows with every refusal.
+assumed pods are released, and the task is planned again after a pause that grows with every refusal.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.protocol.decisions import Standing
-from offchain.services.decision_recorder import Answer, Record
+from offchain.services.decision_recorder import DecisionLog, PlacementOutcome
 from offchain.services.log import EventLog
-from offchain.services.migration import Moving
-from offchain.services.preemption import MakingRoom
-from offchain.services.submitter import Perform, Running, Verdict
-from offchain.services.view import View
+from offchain.services.migration import MigrationExecutor
+from offchain.services.preemption import PreemptionExecutor
+from offchain.services.submitter import CallOutcome, PendingCalls, SubmitCall
+from offchain.services.view import ChainView
 
 _READER = "scheduler"
 
 MOST_TOLD = 8
-"""So many reasons for waiting are worked out in one step, those first that were not for the longest time."""
+"""How many reasons for waiting are worked out in one step, the longest unreported first."""
 
 _APART: Final = {Layout.HOSTS: "on different hosts", Layout.PROVIDERS: "on hosts of different providers"}
 
-OVERTAKEN: Final = Answer("overtaken", "it waited no more in the best block: another was faster, or it was cancelled")
-"""Said of a placement that was not sent."""
+OVERTAKEN: Final = PlacementOutcome(
+    "overtaken", "it waited no more in the best block: another was faster, or it was cancelled"
+)
+"""The outcome of a placement that was not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class _Pending:
 
 
 def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
-    """The act's name. Of a task that runs, several assignments of one generation may place different pods."""
+    """Return the name of the call. A running task may have several assignments of different pods in one generation."""
     name = f"assign:{task.id}:{task.generation}"
     if task.state is TaskState.QUEUED:
         return name
@@ -58,20 +60,20 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 class Scheduler:
     """Places queued tasks.
 
-    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step. `definitions` are
-    its operator's. What it decides goes to `record`.
+    `seed` decides between equal hosts; `account` is the scheduler's own; `wake` requests another step; `definitions`
+    are its operator's; `record` receives its decisions.
     """
 
     def __init__(
         self,
-        view: View,
-        perform: Perform,
+        view: ChainView,
+        perform: SubmitCall,
         seed: bytes,
         wake: Callable[[], None],
         *,
         account: str,
         definitions: Definitions | None = None,
-        record: Record | None = None,
+        record: DecisionLog | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
@@ -80,21 +82,21 @@ class Scheduler:
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
-        """[task]: when its reason was worked out last, and what it was."""
+        """[task]: when its reason was last worked out, and the reason."""
         self._signs: dict[str, Signs] = {}
-        """Of hosts that deteriorate."""
+        """[host]: its signs, for hosts that deteriorate."""
         self._reserved: dict[int, int] = {}
-        """[task]: when it starts at the latest, as was logged."""
+        """[task]: its latest start, as logged."""
         self._again_at: int | None = None
         self._record = record
         self._log = EventLog("scheduler")
-        self.running = Running(wake)
+        self.running = PendingCalls(wake)
         self._wake = wake
-        self._room = MakingRoom(self._desk, perform, self.running, self._log)
-        self._moving = Moving(self._desk, self._limits(), perform, self.running, self._log)
+        self._room = PreemptionExecutor(self._desk, perform, self.running, self._log)
+        self._moving = MigrationExecutor(self._desk, self._limits(), perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
+        """Plan, and assign what can be placed. `touched`: what a block changed; None: anything may have changed."""
         self.running.check()
         now = self._view.now_ms
         news = self._view.news(_READER)
@@ -125,7 +127,7 @@ class Scheduler:
                 self._answered(self._desk.task(number), placements, OVERTAKEN)
 
     async def _listen(self) -> None:
-        """Heartbeats leave no event: read a host again before its silence is believed."""
+        """Read hosts again whose heartbeat seems late: heartbeats leave no event."""
         if self._moving.doubts:
             for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
                 if host is not None:
@@ -134,12 +136,12 @@ class Scheduler:
             self._wake()
 
     def standing(self, number: int) -> tuple[Standing, int | None]:
-        """How a task stands now, and which other one was tried for it."""
+        """Return the standing of a task, and the equal task that was tried in its place."""
         found = self._desk.standing(number, self._view.now_ms)
         return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)
 
     def _follow(self, news: Touched | None) -> None:
-        """Give the desk the records that have changed."""
+        """Pass the changed records to the desk."""
         view, desk = self._view, self._desk
         if news is None or news.schedulers:
             desk.schedulers(view.schedulers)
@@ -184,7 +186,7 @@ class Scheduler:
         return Limits(periods.poor_ppm, periods.late_ms, periods.notice_ms + SEEN_LATE_MS)
 
     def _forget(self, number: int) -> None:
-        """Drop what the picture has overtaken for good."""
+        """Drop pending placements that final records have overtaken."""
         pending = self._pending.get(number)
         task = self._view.final.tasks.get(number)
         if pending is not None and self._view.is_final(number):
@@ -207,17 +209,17 @@ class Scheduler:
         verdict = await self._perform(_name_of(task, placements), assign)
         if verdict.done:
             self._log.info("assigned", task=task.id, generation=task.generation)
-            self._answered(task, placements, Answer("assigned", None, verdict.block))
+            self._answered(task, placements, PlacementOutcome("assigned", None, verdict.block))
             return
         if self._pending.pop(task.id, None) is not None:
             self._desk.release(task.id)
         self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
-        self._answered(task, placements, Answer("refused", verdict.refusal, verdict.block))
+        self._answered(task, placements, PlacementOutcome("refused", verdict.refusal, verdict.block))
         self._hold_against(task, placements, verdict)
 
-    def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: Verdict) -> None:
-        """A host that has less than it says. Where there are other schedulers, one of them may have been faster."""
+    def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: CallOutcome) -> None:
+        """Record that a host has less than it reports, unless another scheduler may have been faster."""
         hosts = {placement.host for placement in placements}
         failure = verdict.failure
         room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
@@ -226,7 +228,7 @@ class Scheduler:
             self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
 
     def _watch(self, hosts: Iterable[str]) -> None:
-        """Say which pods run on hosts that deteriorate, when they begin to."""
+        """Log pods on hosts that begin to deteriorate."""
         worse: dict[str, Host] = {}
         for name in hosts:
             host = self._view.host(name)
@@ -246,7 +248,7 @@ class Scheduler:
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
     def _tell(self, made: Round, now: int) -> None:
-        """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
+        """Log why tasks wait, one for each group of equal requests, when the reason is new."""
         for number in made.placements:
             self._waiting.pop(number, None)
         before, self._reserved = self._reserved, {task: one.start_ms for task, one in self._desk.reserved.items()}
@@ -272,14 +274,14 @@ class Scheduler:
                 self._record.waits(now, task.generation, why)
 
     def _note(self, made: Round, now: int) -> None:
-        """Record what the round has placed."""
+        """Record the placements of the cycle."""
         if self._record is None or not made.placements:
             return
         tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.notes.placed(made))
         self._record.placed(now, [(task.generation, placed) for task, placed in tasks if task is not None])
 
-    def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: Answer) -> None:
-        """Record what the chain said to a placement."""
+    def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: PlacementOutcome) -> None:
+        """Record the outcome of a placement."""
         if self._record is not None and task is not None:
             pods = tuple(placement.pod for placement in placements)
             self._record.answered(self._view.now_ms, task.id, task.generation, pods, answer)

@@ -1,7 +1,7 @@
-"""Connections to a service by its name: each goes to the next pod that serves, of whichever version.
+"""Connections to a service by its name: each goes to the next serving pod, of any version.
 
-Of the version that counts, every pod that runs; of one that is to take its place, those that are well. A pod that takes
-no connection is passed over.
+Serving are the running pods of the current version, and the healthy ones of a version that replaces it. A pod that
+accepts no connection is skipped.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import LinkError
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services.host_connections import Ways
-from offchain.services.rolling_update import Well
-from offchain.services.service_versions import Service, ServiceError, Version, named, services_of
+from offchain.services.host_connections import HostConnections
+from offchain.services.rolling_update import IsHealthy
+from offchain.services.service_versions import ServiceError, ServiceVersion, TenantService, find_service, services_of
 
 FRESH_S: Final = 2.0
-"""So old may be what is known of the service; a block takes as long."""
+"""How old the known state of the service may be; a block takes as long."""
 
 
-class Front:
-    """The pods of one service of a tenant, as they come and go. `word`: its name, or the number of one of its tasks."""
+class ServiceProxy:
+    """The serving pods of a tenant's service. `word`: its name, or the number of one of its tasks."""
 
-    def __init__(self, chain: GantryChain, well: Well, ways: Ways, tenant: str, word: str) -> None:
+    def __init__(
+        self, chain: GantryChain, healthy: IsHealthy, connections: HostConnections, tenant: str, word: str
+    ) -> None:
         self._chain = chain
-        self._well = well
-        self._ways = ways
+        self._is_healthy = healthy
+        self._connections = connections
         self._tenant = tenant
         self._word = word
         self._turn = asyncio.Lock()
@@ -36,11 +38,11 @@ class Front:
         self._next = 0
 
     async def dial(self, port: int) -> Session:
-        """A connection to this port of one of the pods. Raises ServiceError where none runs, else as the way."""
+        """Open a connection to this port of one of the pods. Raises ServiceError if none runs."""
         pods = await self._known()
         if not pods:
             raise ServiceError(
-                f"No pod of {self._word!r} runs now.", "gantry service status tells what it waits for.", code="no_pod"
+                f"No pod of {self._word!r} runs now.", "gantry service status shows its pods.", code="no_pod"
             )
         first, self._next = self._next, self._next + 1
         error: LinkError | None = None
@@ -50,7 +52,7 @@ class Front:
             if record is None:
                 continue
             try:
-                async with self._ways.to(record, lease.record.host) as host:
+                async with self._connections.to(record, lease.record.host) as host:
                     return await host.dial(lease.id, port)
             except LinkError as failed:
                 error = failed
@@ -61,21 +63,21 @@ class Front:
         async with self._turn:
             now_s = asyncio.get_running_loop().time()
             if now_s - self._seen_s >= FRESH_S:
-                service = named(await services_of(self._chain, self._tenant), self._word)
+                service = find_service(await services_of(self._chain, self._tenant), self._word)
                 # Whoever named a task goes on with the versions that take its place.
                 self._word = service.name or str((service.coming or service.current).id)
                 self._pods = await self._serving(service)
                 self._seen_s = now_s
             return self._pods
 
-    async def _serving(self, service: Service) -> list[LeaseOfTask]:
+    async def _serving(self, service: TenantService) -> list[LeaseOfTask]:
         pods = _running(service.current)
         if service.coming is not None:
             manifest, coming = service.coming.manifest, _running(service.coming)
-            well = await asyncio.gather(*(self._well(lease, manifest) for lease in coming))
-            pods += [lease for lease, is_well in zip(coming, well, strict=True) if is_well]
+            healthy = await asyncio.gather(*(self._is_healthy(lease, manifest) for lease in coming))
+            pods += [lease for lease, is_well in zip(coming, healthy, strict=True) if is_well]
         return pods
 
 
-def _running(version: Version) -> list[LeaseOfTask]:
+def _running(version: ServiceVersion) -> list[LeaseOfTask]:
     return [lease for lease in version.task.leases if isinstance(lease.record.state, gen.LeaseStateActive)]

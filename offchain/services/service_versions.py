@@ -1,6 +1,6 @@
-"""A tenant's services by their names: which task has the version that counts, and which one is to take its place.
+"""A tenant's services by name: the task with the current version, and the task that replaces it.
 
-All of it is read from the chain: names and links stand in the manifests.
+All of it is read from the chain: names and links are in the manifests.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from offchain.schema.manifest.types import Manifest, ManifestError
 from offchain.schema.manifest.version import TakesPlace, place_of
 
 LIVE: Final = frozenset({"Queued", "Assigned", "Running"})
-"""States of a service that is not over."""
+"""States of a service that has not ended."""
 
 
 class ServiceError(OurError):
-    """There is no such service, or what is asked does not fit it."""
+    """There is no such service, or it does not allow the request."""
 
     code = "service"
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ServiceVersion:
     """A live task of a service."""
 
     task: TaskAndSpec
@@ -39,26 +39,25 @@ class Version:
 
     @property
     def id(self) -> int:
-        """The task's number."""
         return self.task.id
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A service: `coming` is to take the place of `current`, and is None but during an update."""
+class TenantService:
+    """A service. During an update, `coming` replaces `current`; otherwise it is None."""
 
     name: str | None
-    current: Version
-    coming: Version | None = None
+    current: ServiceVersion
+    coming: ServiceVersion | None = None
 
     @property
     def text(self) -> str:
-        """What it is called in messages."""
+        """The name of the service in messages."""
         return self.name or f"task {self.current.id}"
 
 
-async def services_of(chain: GantryChain, tenant: str) -> list[Service]:
-    """The live services of a tenant, oldest first."""
+async def services_of(chain: GantryChain, tenant: str) -> list[TenantService]:
+    """Return the live services of a tenant, the oldest first."""
     found = await chain.tasks(await chain.tasks_of(tenant))
     versions = []
     for task in found.values():
@@ -66,27 +65,27 @@ async def services_of(chain: GantryChain, tenant: str) -> list[Service]:
             version = await _version(chain, task)
             if version is not None:
                 versions.append(version)
-    return paired(versions)
+    return pair_versions(versions)
 
 
-def paired(versions: Sequence[Version]) -> list[Service]:
-    """Each version with the one that is to take its place; of several, the oldest, the others for themselves."""
+def pair_versions(versions: Sequence[ServiceVersion]) -> list[TenantService]:
+    """Pair each version with the oldest one that replaces it; further ones are services of their own."""
     live = {version.id for version in versions}
-    coming: dict[int, Version] = {}
+    coming: dict[int, ServiceVersion] = {}
     for version in sorted(versions, key=lambda one: one.id):
         place = version.place
         if place is not None and place.task in live and place.task < version.id:
             coming.setdefault(place.task, version)
     taken = {version.id for version in coming.values()}
     return [
-        Service(version.manifest.name, version, coming.get(version.id))
+        TenantService(version.manifest.name, version, coming.get(version.id))
         for version in sorted(versions, key=lambda one: one.id)
         if version.id not in taken
     ]
 
 
-def named(services: Sequence[Service], word: str) -> Service:
-    """The service of this name, or with a task of this number. Raises :class:`ServiceError`."""
+def find_service(services: Sequence[TenantService], word: str) -> TenantService:
+    """Return the service with this name, or with a task of this number. Raises :class:`ServiceError`."""
     if word.isascii() and word.isdigit():
         number = int(word)
         found = [one for one in services if number in {version.id for version in (one.current, one.coming) if version}]
@@ -102,14 +101,14 @@ def named(services: Sequence[Service], word: str) -> Service:
     if len(found) > 1:
         numbers = " and ".join(str(one.current.id) for one in found)
         raise ServiceError(
-            f"Tasks {numbers} are both called {word!r}, and none takes the place of the other.",
+            f"Tasks {numbers} are both called {word!r}, and neither replaces the other.",
             f"Name one by its number: {found[-1].current.id}.",
             code="ambiguous",
         )
     return found[0]
 
 
-async def _version(chain: GantryChain, task: TaskAndSpec) -> Version | None:
+async def _version(chain: GantryChain, task: TaskAndSpec) -> ServiceVersion | None:
     text = await chain.manifest(task.id)
     if text is None:
         return None
@@ -117,4 +116,4 @@ async def _version(chain: GantryChain, task: TaskAndSpec) -> Version | None:
         manifest = await asyncio.to_thread(parse_manifest, text, source=f"task {task.id}")
     except ManifestError:
         return None  # its hosts do not take it either
-    return Version(task, text, manifest, place_of(text))
+    return ServiceVersion(task, text, manifest, place_of(text))

@@ -1,11 +1,15 @@
-"""The settler's shell: does what is due on the chain and anybody may do.
+"""The settler: submits calls that are due and that anybody may submit, and prunes old tasks.
 
-It shares the work with everybody else who does the same: a call that comes too late is refused, and that is normal.
+Several settlers share the work: a call that comes too late is refused, which is normal.
+
+The chain has no list of tasks to prune. Their numbers are nearly in the order of their ends, so a walk from the oldest
+kept task soon reaches one that was submitted too recently, and ends there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from offchain.core.backoff import Backoff
 from offchain.core.settle import (
@@ -20,34 +24,71 @@ from offchain.core.settle import (
     due,
 )
 from offchain.core.snapshot import Touched
-from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord, calls
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.values import Call
 from offchain.services.log import EventLog
-from offchain.services.pruner import Pruner
-from offchain.services.submitter import Perform, Running
-from offchain.services.view import View
+from offchain.services.snapshot_reader import SnapshotReader
+from offchain.services.submitter import PendingCalls, SubmitCall
+from offchain.services.view import ChainView
 
+FINAL_STATES: Final = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
+PAGE: Final = 1000
+"""How many records are read in one step; as many tasks fit into one call."""
+PAUSE_MS: Final = 600_000
+"""The pause between two walks, in chain time."""
 CRANK_ENTRIES = 256
-"""So many entries of the agenda one call looks at."""
+"""How many entries of the agenda one call processes."""
+
+
+class Pruner:
+    """Walks over old tasks, one page a step. Its position is its only state."""
+
+    def __init__(self, reads: SnapshotReader) -> None:
+        self._reads = reads
+        self._after: int | None = None
+        self._not_before = 0
+        self._period = 0
+
+    async def due(self, at: bytes, now: int, archive_after_ms: int) -> list[int]:
+        """Return the tasks of the next page that may be pruned at chain time `now`."""
+        if now < self._not_before and archive_after_ms == self._period:
+            return []
+        self._period = archive_after_ms
+        page = await self._reads.tasks_after(self._after, PAGE, at)
+        found = [task for task, record in page if may_be_pruned(record, now, archive_after_ms)]
+        if len(page) < PAGE or page[-1][1].submitted_at + archive_after_ms > now:
+            self._after, self._not_before = None, now + min(PAUSE_MS, archive_after_ms)
+        else:
+            self._after = page[-1][0]
+        return found
+
+
+def may_be_pruned(record: TaskRecord, now: int, archive_after_ms: int) -> bool:
+    """Return whether the chain prunes this task: it ended long enough ago, and none of its data is retained."""
+    return (
+        record.state.tag in FINAL_STATES
+        and record.changed_at + archive_after_ms <= now
+        and not any(isinstance(lease.state, LeaseStateRetained) for lease in record.leases)
+    )
 
 
 class Settler:
-    """Settles, expires, requeues, reports absent, cranks, prunes. `wake` asks for another step."""
+    """Settles, expires, requeues, reports absent hosts, cranks and prunes. `wake` requests another step."""
 
-    def __init__(self, view: View, perform: Perform, wake: Callable[[], None]) -> None:
+    def __init__(self, view: ChainView, submit: SubmitCall, wake: Callable[[], None]) -> None:
         self._view = view
-        self._perform = perform
+        self._submit = submit
         self._under_way: set[Command] = set()
         self._backoff: Backoff[Command] = Backoff()
         self._wake_at: int | None = 0
         self._pruner = Pruner(view.reads)
         self._pruning = False
         self._log = EventLog("settler")
-        self.running = Running(wake)
+        self.running = PendingCalls(wake)
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Do what is due now. `touched`: what the last block changed; None: look at everything."""
+        """Do what is due now. `touched`: what the last block changed; None: anything may have changed."""
         self.running.check()
         now = self._view.snapshot.now_ms
         await self._prune(now)
@@ -72,7 +113,7 @@ class Settler:
         self._wake_at = now if wanted else min(times, default=None)
 
     async def _prune(self, now: int) -> None:
-        """One page of the walk over old tasks, by final records, one call after the other."""
+        """Prune one page of old tasks, by final records, with one call at a time."""
         if self._pruning:
             return
         found = await self._pruner.due(self._view.final_hash, now, self._view.snapshot.periods.archive_after_ms)
@@ -82,19 +123,19 @@ class Settler:
 
     async def _carry_out_pruning(self, tasks: list[int]) -> None:
         name = f"prune:{tasks[0]}-{tasks[-1]}:{len(tasks)}"
-        verdict = await self._perform(name, calls.tasks_prune(tasks=tasks))
+        outcome = await self._submit(name, calls.tasks_prune(tasks=tasks))
         self._pruning = False
-        self._log.info("done" if verdict.done else "refused", act=name, reason=verdict.refusal)
+        self._log.info("done" if outcome.done else "refused", act=name, reason=outcome.refusal)
 
     async def _carry_out(self, command: Command) -> None:
         call, name = _call_of(command)
-        verdict = await self._perform(name, call)
+        outcome = await self._submit(name, call)
         self._under_way.discard(command)
-        if verdict.done:
+        if outcome.done:
             self._log.info("done", act=name)
             return
         self._backoff.refused(command, self._view.snapshot.now_ms)
-        self._log.info("refused", act=name, reason=verdict.refusal)
+        self._log.info("refused", act=name, reason=outcome.refusal)
 
 
 def _touched_by(commands: Iterable[Command]) -> Touched:
@@ -113,7 +154,7 @@ def _touched_by(commands: Iterable[Command]) -> Touched:
 
 
 def _call_of(command: Command) -> tuple[Call, str]:  # noqa: PLR0911  (one line each)
-    """The call, and the name of the act: the same act always has the same name."""
+    """Return the call, and its name: equal commands have equal names."""
     match command:
         case Settle(task):
             return calls.tasks_settle(task=task), f"settle:{task}"

@@ -1,4 +1,4 @@
-"""Reads a :class:`Snapshot` from the chain's storage at one block, and the records that events touched."""
+"""Read a :class:`Snapshot` from the chain's storage at one block, and the records that events touched."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from offchain.schema.chain_types.ids import lease_parts
 from offchain.services.record_mapping import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 
-class Reads:
-    """Typed reads of what workers decide on. Every method takes the block to read at."""
+class SnapshotReader:
+    """Reads of the records that workers decide on. Every method takes the block to read at."""
 
     def __init__(self, chain: ChainPort) -> None:
         self._chain = GantryChain(chain)
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
-        """Everything that is live at block `at`."""
+        """Return all live records."""
         hosts, scores = await self._chain.hosts(at.hash), await self._chain.host_scores(at.hash)
         live = {task for tag in LIVE_TASK_STATES for task in await self._chain.tasks_by_state(tag, at.hash)}
         tasks = await self.tasks(live, at.hash)
@@ -36,7 +36,7 @@ class Reads:
         )
 
     async def read(self, touched: Touched, at: bytes) -> Read:
-        """The touched records at block `at`."""
+        """Return the touched records."""
         return Read(
             hosts=await self.hosts(touched.hosts, at),
             tasks=await self.tasks(touched.tasks, at),
@@ -45,35 +45,35 @@ class Reads:
         )
 
     async def schedulers(self, at: bytes) -> frozenset[str]:
-        """Who is bonded as a scheduler."""
+        """Return the bonded schedulers."""
         return frozenset(await self._chain.schedulers(at))
 
     async def events(self, at: bytes) -> list[ChainEvent]:
-        """The events of a block that may not be final yet."""
+        """Return the events of a block that may not be final yet."""
         records = await self._chain.port.query("System", "Events", at=at)
         return [ChainEvent(*_event_of(record["event"]), extrinsic=None) for record in records or ()]
 
     async def now(self, at: bytes) -> int:
-        """Chain time at block `at`, ms."""
+        """Return chain time in ms."""
         return await self._chain.now_ms(at)
 
     async def agenda_at(self, at: bytes) -> int | None:
-        """The chain time of the earliest entry of the agenda of leases, ms; None where it has none."""
+        """Return the chain time of the earliest entry of the agenda of leases, in ms; None if it is empty."""
         return await self._chain.agenda_at(at)
 
     async def next_task_id(self, at: bytes) -> int:
-        """The number that the next submitted task will get."""
+        """Return the number of the next submitted task."""
         return await self._chain.next_task(at)
 
     async def hosts(self, host_ids: Iterable[str], at: bytes) -> dict[str, Host | None]:
-        """Several hosts; None where one is not registered."""
+        """Return several hosts; None for one that is not registered."""
         wanted = sorted(host_ids)
         found = await self._chain.hosts_named(wanted, at)
         scores = await self._chain.host_scores_named(found, at)
         return {host: host_of(host, found[host], scores.get(host)) if host in found else None for host in wanted}
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
-        """Several tasks; None where one is final or unknown."""
+        """Return several tasks; None for one that is final or unknown."""
         wanted = sorted(task_ids)
         found = await self._chain.tasks(wanted, at)
         sources = {number: lease_parts(lease)[0] for number in found if (lease := source_of(found[number])) is not None}
@@ -84,16 +84,16 @@ class Reads:
         }
 
     async def tasks_after(self, after: int | None, limit: int, at: bytes) -> list[tuple[int, TaskRecord]]:
-        """The next kept tasks, final ones too, after one of them (None: from the oldest on)."""
+        """Return the next kept tasks, final ones too, after a task (None: from the oldest on)."""
         return await self._chain.tasks_after(after, limit, at)
 
     async def periods(self, at: bytes) -> Periods:
-        """The parameters that decide when something is due."""
+        """Return the parameters that decide when something is due."""
         return periods_of(await self._chain.params("Tasks", at), await self._chain.params("Hosts", at))
 
 
 def _event_of(plain: Any) -> tuple[str, str, Mapping[str, Any]]:
-    """Pallet, name and fields of an event in plain form: `{pallet: name}` or `{pallet: {name: fields}}`."""
+    """Return pallet, name and fields of an event in plain form: `{pallet: name}` or `{pallet: {name: fields}}`."""
     ((pallet, inner),) = plain.items()
     if isinstance(inner, str):
         return pallet, inner, {}

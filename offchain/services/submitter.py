@@ -1,4 +1,4 @@
-"""What a worker does to the chain: a call under a name for the act, and what became of it."""
+"""Submission of named calls through the outbox, and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from offchain.ports import Call, DispatchFailure
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it.
+class CallOutcome:
+    """The outcome of a call. `refusal` is None if it took effect and is final; else why the chain refused it.
 
-    `block`: the final block that says so; None where no block has it. `failure`: the chain's error, if it is one.
+    `block`: the final block that shows it; None if no block does. `failure`: the chain's error, if it is one.
     """
 
     refusal: str | None = None
@@ -24,38 +24,38 @@ class Verdict:
 
     @property
     def done(self) -> bool:
-        """Whether it had its effect."""
+        """Whether the call took effect."""
         return self.refusal is None
 
 
-class Perform(Protocol):
-    """Carries out an act once for its name, across restarts; again where the last try was refused."""
+class SubmitCall(Protocol):
+    """Submits a call once for its name, across restarts; again if the last attempt was refused."""
 
-    async def __call__(self, name: str, call: Call) -> Verdict:
-        """Returns when the outcome is final."""
+    async def __call__(self, name: str, call: Call) -> CallOutcome:
+        """Return the outcome when it is final."""
         ...
 
 
-class Performer:
-    """Acts through an outbox."""
+class Submitter:
+    """Submits calls through an outbox."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
-    async def __call__(self, name: str, call: Call) -> Verdict:
+    async def __call__(self, name: str, call: Call) -> CallOutcome:
         """Store the call, and wait until its outcome is final."""
         key = self._key(name)
         await self._outbox.submit(key, call)
         match await self._outbox.wait(key):
             case Included(block):
-                return Verdict(block=block.number)
+                return CallOutcome(block=block.number)
             case Failed(failure, block):
-                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number, failure)
+                return CallOutcome(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number, failure)
             case Dead(reason):
-                return Verdict(reason)
+                return CallOutcome(reason)
 
     def forget(self, name: str) -> None:
-        """Let the act be done again although it was done: its effect has been undone since."""
+        """Allow the call again although it took effect, because its effect has been undone."""
         for tried in range(self._tries(name) + 1):
             self._outbox.forget(f"{name}:{tried}")
 
@@ -63,15 +63,15 @@ class Performer:
         return f"{name}:{self._tries(name)}"
 
     def _tries(self, name: str) -> int:
-        """How many tries have been refused."""
+        """Return how many attempts have been refused."""
         tries = 0
         while isinstance(self._outbox.outcome(f"{name}:{tries}"), (Failed, Dead)):
             tries += 1
         return tries
 
 
-class Running:
-    """Acts under way, as tasks of their own. A fault in one of them is raised by :meth:`check`, never lost."""
+class PendingCalls:
+    """Calls in progress, as asyncio tasks. An exception in one of them is raised by :meth:`check`."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -79,24 +79,23 @@ class Running:
         self._fault: BaseException | None = None
 
     def spawn(self, act: Coroutine[Any, Any, None]) -> None:
-        """Start one."""
         task = asyncio.create_task(act)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def check(self) -> None:
-        """Raise what went wrong in an act."""
+        """Raise the exception of a call that has failed."""
         if self._fault is not None:
             raise self._fault
 
     async def stop(self) -> None:
-        """Let go of all: the outbox goes on with them at the next start."""
+        """Cancel all: the outbox continues them at the next start."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def quiet(self) -> None:
-        """Wait until none is under way."""
+        """Wait until none is in progress."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -1,4 +1,4 @@
-"""The picture of the chain that workers share: final records, and a look ahead at the best block (ADR 0010)."""
+"""The view of the chain that roles share: final records, and changes up to the best block (ADR 0010)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from offchain.core.conduct.seen import Seen
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.core.values import Host, Task
 from offchain.ports import Block, BlockRef, ChainPort
-from offchain.services.snapshot_reader import Reads
+from offchain.services.snapshot_reader import SnapshotReader
 
 
-class View:
-    """A snapshot that follows finalized blocks, and over it what newer blocks have changed, read at the best one.
+class ChainView:
+    """A snapshot that follows finalized blocks, overlaid with what newer blocks have changed, read at the best one.
 
-    Start it once, then give it every finalized block in order, and best blocks as they come.
+    Call :meth:`start` once, then pass every finalized block in order, and best blocks as they come.
     """
 
     def __init__(self, chain: ChainPort) -> None:
-        self.reads = Reads(chain)
+        self.reads = SnapshotReader(chain)
         self._chain = chain
         self._final: Snapshot | None = None
         self._final_hash = b""
@@ -32,7 +32,7 @@ class View:
         self._seen: dict[str, list[Seen]] = {}
 
     async def start(self) -> BlockRef:
-        """Read everything live at the last finalized block; gives that block."""
+        """Read all live records at the last finalized block, and return that block."""
         head = await self._chain.finalized_head()
         self._final, self._final_hash = await self.reads.snapshot(head), head.hash
         self._next_task = await self.reads.next_task_id(head.hash)
@@ -42,7 +42,7 @@ class View:
         return head
 
     async def finalized(self, block: Block) -> Touched:
-        """Take in the next finalized block; gives what it touched."""
+        """Apply the next finalized block, and return what it touched."""
         found = touched(self.final, block.events)
         self._observe(*observe.of_pods(self.final, block.events, block.timestamp_ms))
         self._observe(*observe.of_hosts(self.final, block.events, block.timestamp_ms))
@@ -60,7 +60,10 @@ class View:
         return found
 
     async def best(self, ref: BlockRef) -> Touched:
-        """Look ahead: chain time, and records that blocks which are not final yet have changed; gives what changed."""
+        """Apply the best block: chain time, and the records that blocks beyond the final one have changed.
+
+        Returns the changes.
+        """
         self._now = await self.reads.now(ref.hash)
         self._best = ref
         if ref.number <= self.final.number:
@@ -86,15 +89,15 @@ class View:
         self._tell(keys)
 
     def news(self, reader: str) -> Touched | None:
-        """What may have changed since this reader asked last; None: everything, for it asks for the first time."""
+        """Return what may have changed since the last call of this reader; None at its first call: everything."""
         found = self._news.get(reader)
         self._news[reader] = Touched()
         return found
 
     def seen(self, reader: str) -> list[Seen]:
-        """What hosts did since this reader asked last; nothing where it asks for the first time.
+        """Return what hosts did since the last call of this reader; nothing at its first call.
 
-        What became of a pod comes with the best block, and once more with the final one.
+        What became of a pod is reported with the best block, and again with the final one.
         """
         found = self._seen.get(reader, [])
         self._seen[reader] = []
@@ -109,16 +112,16 @@ class View:
             self._news = {reader: union((known, keys)) for reader, known in self._news.items()}
 
     def host(self, host: str) -> Host | None:
-        """A host as :attr:`snapshot` has it, without making that; None where there is none."""
+        """Return a host of :attr:`snapshot` without building it; None if there is none."""
         return self._ahead.hosts[host] if host in self._ahead.hosts else self.final.hosts.get(host)
 
     def task(self, number: int) -> Task | None:
-        """A task as :attr:`snapshot` has it, without making that; None where it is final."""
+        """Return a task of :attr:`snapshot` without building it; None if it is final."""
         return self._ahead.tasks[number] if number in self._ahead.tasks else self.final.tasks.get(number)
 
     @property
     def schedulers(self) -> frozenset[str]:
-        """Who is bonded as a scheduler, in the best block."""
+        """The bonded schedulers in the best block."""
         return self.final.schedulers if self._ahead.schedulers is None else self._ahead.schedulers
 
     @property
@@ -127,17 +130,17 @@ class View:
         return self._now
 
     def is_final(self, task: int) -> bool:
-        """Whether this task's submission is in a finalized block."""
+        """Return whether the submission of this task is in a finalized block."""
         return task < self._next_task
 
     async def confirm(self, keys: Touched) -> Snapshot:
-        """The present snapshot with these records as they are in the best block."""
+        """Return the present snapshot with these records read again in the best block."""
         at = self.best_block.hash
         return advance(self.snapshot, self.final.number, self._now, await self.reads.read(keys, at))
 
     @property
     def final_hash(self) -> bytes:
-        """The last finalized block that was taken in."""
+        """The hash of the last applied finalized block."""
         return self._final_hash
 
     @property
@@ -149,7 +152,7 @@ class View:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Finalized records with what is ahead of them; chain time is that of the best block."""
+        """Final records overlaid with later changes; chain time is that of the best block."""
         return advance(self.final, self.final.number, self._now, self._ahead)
 
     @property

@@ -1,4 +1,4 @@
-"""One process's loop: follows the chain, keeps the shared view, and lets each role take a step after every change."""
+"""The loop of a worker process: follows the chain, maintains the view, and steps each role after every change."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.core.snapshot import Touched
 from offchain.errors import ChainBehind
 from offchain.ports import Block, ChainPort
-from offchain.services.submitter import Running
-from offchain.services.view import View
+from offchain.services.submitter import PendingCalls
+from offchain.services.view import ChainView
 
 REMEMBERED_BLOCKS: Final = 10_000
-"""For how long the outbox remembers what it has done."""
+"""How long the outbox remembers completed calls."""
 
 
-class Role(Protocol):
+class WorkerRole(Protocol):
     """A scheduler or a settler."""
 
     @property
-    def running(self) -> Running:
-        """Its acts under way."""
+    def running(self) -> PendingCalls:
+        """Its calls in progress."""
         ...
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Look at the view and act. `touched`: what a block changed; None: anything may have."""
+        """Inspect the view and act. `touched`: what a block changed; None: anything may have changed."""
         ...
 
 
 class Worker:
-    """Feeds finalized blocks to the outbox and the view, best blocks to the view, and steps the roles."""
+    """Passes finalized blocks to the outbox and the view, best blocks to the view, and steps the roles."""
 
-    def __init__(self, chain: ChainPort, watcher: Watcher, outbox: Outbox, view: View) -> None:
+    def __init__(self, chain: ChainPort, watcher: Watcher, outbox: Outbox, view: ChainView) -> None:
         self._chain = chain
         self._watcher = watcher
         self._outbox = outbox
         self._view = view
-        self._roles: Sequence[Role] = ()
+        self._roles: Sequence[WorkerRole] = ()
         self._turn = asyncio.Lock()
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Ask for a step soon."""
+        """Request a step soon."""
         self._woken.set()
 
-    async def run(self, roles: Sequence[Role]) -> None:
-        """Run until cancelled. Ends with the errors that the parts below could not deal with."""
+    async def run(self, roles: Sequence[WorkerRole]) -> None:
+        """Run until cancelled. Raises errors that the parts cannot handle."""
         self._roles = roles
         self.wake()
         try:

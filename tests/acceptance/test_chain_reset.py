@@ -22,9 +22,9 @@ from node_agent.runtime.service import Agent
 from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import Ways
-from offchain.devnet.node import Node
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
+from tests.support.development_node import DevelopmentNode
 from tests.support.fake_host import HARDWARE, lasting
 from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, run
@@ -75,7 +75,7 @@ class Program:
 class Scene:
     """A node that can be started anew, and the programs that follow it."""
 
-    def __init__(self, folder: Path, node: Node) -> None:
+    def __init__(self, folder: Path, node: DevelopmentNode) -> None:
         self.node = node
         self.index = folder / "index.db"
         url = f"--url={node.url}"
@@ -143,7 +143,7 @@ async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[Agent, asy
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    with Node(binaries(), tmp_path / "node", patch=fast()) as node:
+    with DevelopmentNode(binaries(), tmp_path / "node", patch=fast()) as node:
         made = Scene(tmp_path, node)
         try:
             await asyncio.gather(*(program.start() for program in made.programs))

@@ -35,7 +35,6 @@ from wallet_world import (
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.core.rate import HOUR_MS
-from offchain.devnet.node import endow
 from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries, release_dir
 from offchain.errors import CallFailed
@@ -44,6 +43,7 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.support.chain_records import ANY_RATE, ask
+from tests.support.development_node import endow
 from tests.support.local_network import run
 from tests.support.real_chain import GTY, Chain, chain_of, plain
 

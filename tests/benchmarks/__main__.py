@@ -30,8 +30,8 @@ from main_job import BenchError, measure, say
 from scheduler import SchedulerBenchError
 from table import Figure, pace, record
 
-from offchain.devnet.node_rpc import RefusedError
-from offchain.devnet.paths import LocalError
+from offchain.devnet.node_rpc import RpcRefusedError
+from offchain.devnet.paths import DevnetError
 
 SECONDS = 60
 
@@ -41,10 +41,18 @@ def main() -> int:
     before = pace()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)
-    except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError, SchedulerBenchError) as error:
+    except (
+        BenchError,
+        FaultError,
+        IndexBenchError,
+        LogError,
+        NodeError,
+        RpcRefusedError,
+        SchedulerBenchError,
+    ) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
-    except LocalError as error:
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     if not options.no_record and figures:

@@ -24,11 +24,12 @@ from table import Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.watcher import blocks_after
-from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from tests.support.development_node import DevelopmentNode
 from tests.support.worker_process import worker_process
 
 HOSTS = 20
@@ -70,7 +71,7 @@ async def _measure(
     found = binaries()
     options = (*LIMITS, "--rpc-max-connections=1000")
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(Node(found, folder / "node", *options))
+        node = stack.enter_context(DevelopmentNode(found, folder / "node", *options))
         stack.enter_context(worker_process("settler", SETTLER, node.url, folder / "settler"))
         crew = [
             stack.enter_context(worker_process("scheduler", ACCOUNTS[number], node.url, folder / f"scheduler{number}"))

@@ -18,11 +18,12 @@ from table import ROOT, Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.keys.signer import from_uri
-from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from tests.support.development_node import DevelopmentNode
 from tests.support.worker_process import worker_process
 
 HOSTS = 50
@@ -49,7 +50,7 @@ def measure(hosts: int = HOSTS, tasks: int = TASKS) -> list[Figure]:
 async def _measure(folder: Path, hosts: int, tasks: int) -> list[Figure]:
     options = (*LIMITS, "--rpc-max-connections=1000")
     with (
-        Node(binaries(), folder / "node", *options) as node,
+        DevelopmentNode(binaries(), folder / "node", *options) as node,
         worker_process("all", SCHEDULER, node.url, folder / "worker"),
     ):
         say(f"{hosts} hosts come online")

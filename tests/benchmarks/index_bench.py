@@ -20,11 +20,12 @@ from table import ROOT, Figure
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.runtime import Runtime
 from offchain.adapters.keys.signer import from_uri
-from offchain.devnet.node import LIMITS, Node
+from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
 from offchain.indexer.database import open_index
 from offchain.indexer.index import Index, replayed_digest, stored_digest
 from offchain.ports import Block, Call, ChainEvent
+from tests.support.development_node import DevelopmentNode
 from tests.support.history_blocks import GENESIS, History
 
 EVENTS_PER_BLOCK = 1_000
@@ -99,7 +100,10 @@ def _record(event: ChainEvent) -> dict[str, Any]:
 async def _lag(folder: Path, blocks: int) -> tuple[float, ...]:
     """Seconds from a node's word that a block is final until its events can be read from the index."""
     address = folder / "lag.db"
-    with Node(binaries(), folder / "node", *LIMITS) as node, _indexer(node.url, address, folder / "indexer.log"):
+    with (
+        DevelopmentNode(binaries(), folder / "node", *LIMITS) as node,
+        _indexer(node.url, address, folder / "indexer.log"),
+    ):
         chain = SubstrateChain(node.url)
         await chain.connect()
         flood = asyncio.ensure_future(_flood(chain))

@@ -96,7 +96,7 @@ def measure(
                 told.append(f"{statistics.mean(samples):.4g}")
             lines.append(f"{name}: {', '.join(told)}")
     if plot is not None:
-        from offchain.cli.operator import plots  # noqa: PLC0415 - loaded when it is used
+        from offchain.cli.operator import replay  # noqa: PLC0415 - loaded when it is used
 
-        plots.draw(str(plot), drawn_there)
+        replay.draw_plots(str(plot), drawn_there)
     return figures, lines

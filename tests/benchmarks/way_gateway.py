@@ -13,7 +13,7 @@ import sys
 from way_host import GENESIS, allow
 
 from offchain.adapters.keys.signer import Ed25519Signer
-from offchain.gateway.service import Gateway, listen, public_address
+from offchain.gateway.service import GatewayServer, listen, public_address
 
 LOOK_EVERY_S = 0.02
 
@@ -26,7 +26,7 @@ def say(**facts: object) -> None:
 async def main(port: int, seed: bytes) -> None:
     key = Ed25519Signer(seed)
     transport = await listen(key, f"127.0.0.1:{port}")
-    gateway = Gateway(transport, genesis_hash=GENESIS, authorise=allow)
+    gateway = GatewayServer(transport, genesis_hash=GENESIS, authorise=allow)
     serving = asyncio.create_task(gateway.serve())
     say(address=public_address(key, transport.addresses, None).text)
     ended = asyncio.create_task(asyncio.to_thread(sys.stdin.read))

@@ -14,7 +14,7 @@ from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.port import HostRefused, refused
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.errors import BadKey
-from offchain.gateway.service import Gateway
+from offchain.gateway.service import GatewayServer
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Answer, Code, Op
 from tests.support.memory_transport import MemoryNetwork
@@ -36,7 +36,7 @@ class RunningGateway:
 
     def __init__(self, transport, relay=None, **options):
         self.strangers = set()
-        self.gateway = Gateway(transport, genesis_hash=GENESIS, authorise=self._authorise, relay=relay, **options)
+        self.gateway = GatewayServer(transport, genesis_hash=GENESIS, authorise=self._authorise, relay=relay, **options)
         self.serving = asyncio.create_task(self.gateway.serve())
         place = transport.addresses[0].removeprefix("wss://")
         self.address = parse_gateway(f"{ss58.encode(transport.key)}@{place}")

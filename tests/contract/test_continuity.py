@@ -7,9 +7,9 @@ import pytest
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.continuity import continued, require_continued
-from offchain.devnet.node import Node
 from offchain.devnet.release import binaries
 from offchain.errors import BadReply, ChainBehind, Reorganised
+from tests.support.development_node import DevelopmentNode
 from tests.support.fake_chain import FakeChain
 from tests.support.fast_chain import fast
 
@@ -40,7 +40,7 @@ class FakeWorld:
 
 class NodeWorld:
     def __init__(self, folder):
-        self.node = Node(binaries(), folder, patch=fast())
+        self.node = DevelopmentNode(binaries(), folder, patch=fast())
         self.chain = SubstrateChain(self.node.url, timeout=PATIENCE)
 
     async def __aenter__(self):

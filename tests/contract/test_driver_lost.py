@@ -18,7 +18,7 @@ from driver_fixtures import image_store
 
 from node_agent.drivers.docker.driver import DockerDriver
 from offchain.devnet import engine
-from offchain.devnet.paths import Places
+from offchain.devnet.paths import DevnetPaths
 
 pytestmark = [
     pytest.mark.docker,
@@ -31,7 +31,7 @@ class Private:
     """An engine of this test's own, with a driver on it."""
 
     def __init__(self, folder: Path) -> None:
-        self.places = Places(folder)
+        self.places = DevnetPaths(folder)
         self.child, self.url = engine.private_child(self.places, dict(os.environ))
 
     def up(self):
@@ -73,7 +73,7 @@ def private(tmp_path):
         yield made
     finally:
         made.child.stop()
-        engine.sweep(made.places)
+        engine.remove_private_engine(made.places)
 
 
 async def test_what_runs_unseen_is_ended_before_the_pod_starts_again_or_goes(private, tmp_path):
@@ -137,5 +137,5 @@ async def test_taking_an_engine_down_ends_what_it_did_not_know_of(private, tmp_p
     private.up().close()
     private.child.stop()
     assert private.processes(handle.reference)
-    engine.sweep(private.places)
+    engine.remove_private_engine(private.places)
     assert not private.processes(handle.reference)

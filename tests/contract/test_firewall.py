@@ -220,8 +220,8 @@ CLEAN = """
 import sys
 from pathlib import Path
 from offchain.devnet.network import clean
-from offchain.devnet.paths import Places
-clean(Places(Path(sys.argv[1])))
+from offchain.devnet.paths import DevnetPaths
+clean(DevnetPaths(Path(sys.argv[1])))
 """
 
 

@@ -16,7 +16,7 @@ from offchain.adapters.transport.port import ConnectionLost, HostRefused, HostUn
 from offchain.adapters.transport.relayed import SessionStream, answer
 from offchain.adapters.transport.routing import Reach, open_host
 from offchain.adapters.transport.websocket import WsTransport
-from offchain.gateway.limits import Limits
+from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Relay
 from offchain.schema.protocol.messages import Code, endpoint_text
 from offchain.schema.protocol.operations import CarryArgs, ServeArgs, TakeArgs
@@ -251,12 +251,12 @@ async def test_a_host_that_is_not_here_is_told(places):
 
 
 async def test_a_host_that_does_not_take_up_the_call_costs_no_more_than_its_time(places):
-    gateway = await places(world.RunningGateway.start(limits=Limits(call_s=0.1)))
+    gateway = await places(world.RunningGateway.start(limits=RelayLimits(call_s=0.1)))
     host = Ed25519Signer(os.urandom(32))
     asleep = await asked(places, gateway, host)
     await asleep.ask(ServeArgs(), None)
     client = await asked(places, gateway)
-    with pytest.raises(HostRefused, match="did not take up"):
+    with pytest.raises(HostRefused, match="did not accept the call"):
         await client.carry(host.public_key, window=1)
     assert gateway.relay.load.streams == 0
     await client.close()
@@ -282,7 +282,9 @@ async def test_a_token_is_worth_something_to_its_host_only(places):
         await one.close()
 
 
-@pytest.mark.parametrize("limits", [Limits(streams=2), Limits(streams_of_host=2), Limits(streams_of_tenant=2)])
+@pytest.mark.parametrize(
+    "limits", [RelayLimits(streams=2), RelayLimits(streams_of_host=2), RelayLimits(streams_of_tenant=2)]
+)
 async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(places, limits):
     gateway = await places(world.RunningGateway.start(limits=limits))
     host, caller, first, _ = await connected(places, gateway)
@@ -295,7 +297,7 @@ async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(place
 
 
 async def test_a_stream_on_which_nothing_moves_is_cut(places):
-    gateway = await places(world.RunningGateway.start(limits=Limits(idle_s=2)))
+    gateway = await places(world.RunningGateway.start(limits=RelayLimits(idle_s=2)))
     _, _, dialled, accepted = await connected(places, gateway)
     for end in (dialled, accepted):
         with pytest.raises(ConnectionLost):

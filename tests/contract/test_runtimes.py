@@ -17,7 +17,7 @@ from node_agent.drivers.docker.engine_features import Isolation, is_sandboxed
 from node_agent.drivers.port import DriverError
 from offchain.cli.provider.machine_survey import engine_facts
 from offchain.devnet import engine
-from offchain.devnet.paths import Places
+from offchain.devnet.paths import DevnetPaths
 
 PATIENCE_S = 60
 
@@ -54,7 +54,7 @@ def url(tmp_path_factory):
     }
     config = folder / "daemon.json"
     config.write_text(json.dumps({"runtimes": runtimes}))
-    places = Places(folder)
+    places = DevnetPaths(folder)
     child, address = engine.private_child(places, dict(os.environ))
     child.command.append(f"--config-file={config}")
     try:
@@ -63,7 +63,7 @@ def url(tmp_path_factory):
         yield address
     finally:
         child.stop()
-        engine.sweep(places)
+        engine.remove_private_engine(places)
 
 
 @pytest.fixture(scope="module")

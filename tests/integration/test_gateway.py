@@ -84,7 +84,7 @@ async def test_logs_come_through_the_gateway_where_the_hosts_ports_are_closed(ne
             return done if (done.code, done.out) == (0, direct.out) else None
 
         first: Done = await net.each_block(through, "logs through the gateway")
-        assert "going through a gateway" in first.err
+        assert "connecting through a gateway" in first.err
         killed = net.kill("gateway")
         await net.each_block(through, "logs through the gateway that was started again")
         assert net.pid("gateway") != killed

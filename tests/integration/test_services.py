@@ -43,7 +43,7 @@ async def test_versions_take_each_other_s_place(net: Net, tmp_path) -> None:
     done = await net.gantry("service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "PAGE": "missing"})
     assert done.code == 1, done.said
     assert done.json["task"] == second, done.said
-    assert "pods of the new version are well" in done.json["failed"]
+    assert "pods of the new version are healthy" in done.json["failed"]
     assert await runs(net, second, 2)
 
     # kill -9 in the middle, and the same command again.

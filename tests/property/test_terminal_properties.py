@@ -85,13 +85,16 @@ PRINTERS = {
     "table": (lambda value: output.table(("HOST", "REGION"), [("5F", value), (value, "here")]), 3),
     "details": (lambda value: output.details([("Host", "5F"), ("Region", value)]), 2),
     "emit": (lambda value: output.emit({"region": value, value: [value]}), 1),
-    "an error": (lambda value: failures.tell(CliError(f"{value} is no host.", f"Try {value}."), as_json=False), 2),
-    "an error as JSON": (lambda value: failures.tell(CliError(value, value), as_json=True), None),
+    "an error": (
+        lambda value: failures.report_failure(CliError(f"{value} is no host.", f"Try {value}."), as_json=False),
+        2,
+    ),
+    "an error as JSON": (lambda value: failures.report_failure(CliError(value, value), as_json=True), None),
     "a refusal of a host": (
-        lambda value: failures.tell(HostRefused(refused(Code.BUSY, value, value).refusal), as_json=False),
+        lambda value: failures.report_failure(HostRefused(refused(Code.BUSY, value, value).refusal), as_json=False),
         None,
     ),
-    "an error that nobody foresaw": (lambda value: failures.tell(RuntimeError(value), as_json=False), None),
+    "an error that nobody foresaw": (lambda value: failures.report_failure(RuntimeError(value), as_json=False), None),
     "the agent's text": (lambda value: agent_output.Teller(as_json=False).text("Status", f"Region {value}"), 2),
     "the agent's JSON": (lambda value: agent_output.Teller(as_json=True).result({"region": value}), 1),
     "the agent's error": (

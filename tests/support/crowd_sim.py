@@ -22,7 +22,7 @@ from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement,
 from offchain.ports import Call
 from offchain.schema.chain_types.ids import lease_id
 from offchain.services.scheduler import Scheduler
-from offchain.services.submitter import Verdict
+from offchain.services.submitter import CallOutcome
 from tests.support.chain_records import escrow
 
 BLOCK_MS = 2_000
@@ -218,7 +218,7 @@ class Member:
     def __init__(self, crowd: Crowd, account: str) -> None:
         self._crowd = crowd
         self._account = account
-        self._verdicts: dict[int, asyncio.Future[Verdict]] = {}
+        self._verdicts: dict[int, asyncio.Future[CallOutcome]] = {}
         self.start()
 
     def start(self) -> None:
@@ -248,12 +248,12 @@ class Member:
             for number, why in block.verdicts.items():
                 waiting = self._verdicts.pop(number, None)
                 if waiting is not None:
-                    waiting.set_result(Verdict(why))
+                    waiting.set_result(CallOutcome(why))
         await _quiet()
         await self._scheduler.step(Touched())
         await _quiet()
 
-    async def _perform(self, _name: str, call: Call) -> Verdict:
+    async def _perform(self, _name: str, call: Call) -> CallOutcome:
         pods = tuple(
             PodPlacement(pod["pod"], pod["host"], bytes(pod["devices"]), pod["rate_per_hour"])
             for pod in call.args["pods"]

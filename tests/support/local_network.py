@@ -18,7 +18,7 @@ from docker import DockerClient
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
-from offchain.cli.operator.inspect import Story, task_story
+from offchain.cli.operator.chain import EventHistory, task_history
 from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
 from offchain.devnet.processes import read_record
 from offchain.ports import ChainPort
@@ -182,14 +182,14 @@ class Net:
         """The leases that the task's record has: those that were not given up for others."""
         return [lease.record for lease in (await self.task(task)).leases]
 
-    async def story(self, task: int) -> Story:
+    async def story(self, task: int) -> EventHistory:
         """What the events of final blocks say of a task that is final, or soon will be."""
 
-        async def look() -> Story | None:
-            story = await task_story(self.chain, task, None, lambda _: None)
+        async def look() -> EventHistory | None:
+            story = await task_history(self.chain, task, None, lambda _: None)
             return story if story.final else None
 
-        found: Story = await self.each_block(look, f"the story of task {task} to end in a final block")
+        found: EventHistory = await self.each_block(look, f"the story of task {task} to end in a final block")
         return found
 
     async def assert_paid_once(self, task: int) -> int:

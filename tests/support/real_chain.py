@@ -14,10 +14,10 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.runtime import Runtime
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.devnet import node_rpc
-from offchain.devnet.node import Node
 from offchain.devnet.release import Binaries, binaries
 from offchain.errors import SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainEvent, SignedExtrinsic, Signer
+from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
 
 PATIENCE = 120.0
@@ -111,7 +111,7 @@ async def chain_of(
     """
     found = binaries()
     used = found if runtime is None else Binaries(found.node, runtime)
-    with Node(used, folder, patch=fast(patch) if runtime is None else patch) as node:
+    with DevelopmentNode(used, folder, patch=fast(patch) if runtime is None else patch) as node:
         chain: Chain | None = None
         try:
             chain = Chain(node.port, await connect(node.url))

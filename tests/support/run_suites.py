@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from offchain.devnet import engine
-from offchain.devnet.paths import ROOT, LocalError
+from offchain.devnet.paths import ROOT, DevnetError
 from tests.support.suite_report import SuiteResult, failure_lines, read_cargo, read_junit, slowest_tests, suite_table
 from tests.support.suites import CARGO, CORES, FUZZ, RELEASE, Suite, environment, pytest_command, selected
 
@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    except LocalError as error:
+    except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 2
     _interrupt_on_signals()

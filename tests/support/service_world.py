@@ -7,7 +7,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from offchain.services.submitter import Verdict
+from offchain.services.submitter import CallOutcome
 from tests.support.chain_records import Tasks, host_record, lease
 from tests.support.fake_chain import FakeChain
 
@@ -90,13 +90,13 @@ class ServiceWorld:
         assert name not in [one for one, _ in self.calls] or name in self.forgotten
         self.calls.append((name, call))
         if self.refusals:
-            return Verdict(self.refusals.pop(0))
+            return CallOutcome(self.refusals.pop(0))
         return self.apply(call)
 
     def apply(self, call):
         if call.function == "submit":
             self.tasks.submit(TENANT, gen.TaskSpec.decode(call.args["spec"]), manifest=call.args["manifest"])
-            return Verdict()
+            return CallOutcome()
         number = call.args["task"]
         record = self.tasks.get(number)
         if call.function == "scale":
@@ -109,7 +109,7 @@ class ServiceWorld:
         else:
             assert call.function == "cancel"
             self.tasks.change(number, state=gen.TaskStateCancelled())
-        return Verdict()
+        return CallOutcome()
 
     @property
     def done(self):

@@ -1,4 +1,4 @@
-"""Accounts: where they are kept, and how one is opened for signing. No secret is ever an argument or in a message."""
+"""Accounts: keystore files, and their opening for signing. A secret is never an argument and never in a message."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 
 from offchain.adapters.keys import ss58
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.network import user_config_dir
 from offchain.ports import Signer
 
 _WELL_KNOWN = ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie", "One", "Two")
@@ -22,7 +23,7 @@ _LARGEST_KEYSTORE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAccount:
     """An account in a keystore file."""
 
     name: str
@@ -31,18 +32,17 @@ class Stored:
 
 
 def folder() -> Path:
-    """Where accounts are kept."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "gantry" / "accounts"
+    """Return the folder of the keystore files."""
+    return user_config_dir() / "accounts"
 
 
 def seal_key_path(name: str) -> Path:
-    """Where the seal key of this name is kept."""
+    """Return the path of the seal key with this name."""
     return folder().parent / "seal-keys" / f"{checked_name(name)}.key"
 
 
 def open_seal_key(text: str) -> bytes:
-    """The private seal key of this name, or in this file."""
+    """Load the private seal key with this name, or from this file."""
     from offchain.adapters.keys.sealed_box import load_seal_key  # noqa: PLC0415  (only for sealed results)
 
     if "/" in text or not (path := seal_key_path(text)).is_file():
@@ -50,25 +50,28 @@ def open_seal_key(text: str) -> bytes:
     return load_seal_key(path)
 
 
-def stored() -> list[Stored]:
-    """Every account in the folder, by name. Files that are no keystores are left out."""
+def list_accounts() -> list[StoredAccount]:
+    """Return the accounts in the folder, by name. Files that are not keystores are skipped."""
     found = []
     for path in sorted(folder().glob("*.json")):
         address = _address_in(path)
         if address is not None:
-            found.append(Stored(path.stem, address, path))
+            found.append(StoredAccount(path.stem, address, path))
     return found
 
 
 def checked_name(name: str) -> str:
-    """A name for a new account. Raises CliError."""
+    """Return the name of a new account. Raises CliError if it is not valid."""
     if _NAME.fullmatch(name) is None:
         raise CliError(f'"{name}" is not a name for an account.', "Use letters, digits, dots and dashes.", code="usage")
     return name
 
 
 def address_of(text: str | None) -> str:
-    """The address that a name, file, development account or address stands for; None: the default account."""
+    """Return the address of a name, a file or a development account, or the checked address itself.
+
+    Without an argument: the address of the default account.
+    """
     text = text or _default()
     if text.startswith("//"):
         return _development(text).address
@@ -81,7 +84,7 @@ def address_of(text: str | None) -> str:
 
 
 def open_account(account: str | None, password_file: str | None) -> Signer:
-    """The account, ready to sign. Asks for its password where there is somebody to ask."""
+    """Return an account that can sign. Asks for its password on a terminal."""
     text = account or _default()
     if text.startswith("//"):
         return _development(text)
@@ -97,7 +100,7 @@ def open_account(account: str | None, password_file: str | None) -> Signer:
 
 
 def read_password(password_file: str | None, prompt: str, *, confirm: bool = False) -> str:
-    """The password from the file, GANTRY_PASSWORD, or the terminal."""
+    """Return the password from the file, from GANTRY_PASSWORD, or from the terminal."""
     if password_file is not None:
         try:
             return Path(password_file).read_text(encoding="utf-8").rstrip("\r\n")
@@ -108,7 +111,7 @@ def read_password(password_file: str | None, prompt: str, *, confirm: bool = Fal
         return from_env
     if not sys.stdin.isatty():
         raise CliError(
-            "the account has a password, and there is nobody to ask.",
+            "the account has a password, and standard input is not a terminal.",
             "Give --password-file, or set GANTRY_PASSWORD.",
             code="no_password",
         )
@@ -120,7 +123,7 @@ def _default() -> str:
     named = os.environ.get("GANTRY_ACCOUNT")
     if named:
         return named
-    known = stored()
+    known = list_accounts()
     if len(known) == 1:
         return known[0].name
     if known:
@@ -128,7 +131,7 @@ def _default() -> str:
         raise CliError("which account?", f"Give --account with one of: {names}.", code="no_account")
     raise CliError(
         "no account is given, and there is none here.",
-        "On a local network use --account //Charlie; else make one: gantry account create NAME.",
+        "On a local network use --account //Charlie; or create one: gantry account create NAME.",
         code="no_account",
     )
 
@@ -158,10 +161,10 @@ def _path_of(text: str) -> Path | None:
 
 
 def _unknown(text: str) -> str:
-    names = ", ".join(account.name for account in stored()) or "none yet"
+    names = ", ".join(account.name for account in list_accounts()) or "none yet"
     raise CliError(
         f'there is no account "{text}".',
-        f"Known here: {names}. gantry account create NAME makes one.",
+        f"Known here: {names}. gantry account create NAME creates one.",
         code="no_account",
     )
 

@@ -1,21 +1,31 @@
-"""What the chain's events say: a sentence for each, the state a task came to, and the bill they add up to."""
+"""Text of the chain's events and states, and the bill that the events of a task add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from offchain.indexer.event_fold import (
+    LeaseAmounts,
+    closing_payment,
+    deposit_of,
+    opened_leases,
+    payment_of,
+    task_state_after,
+)
 from offchain.ports import Block, ChainEvent, DispatchFailure
 from offchain.schema.chain_types.ids import lease_parts
-from offchain.schema.chain_types.reasons import SENTENCES, innermost, sentence
+from offchain.schema.chain_types.reasons import SENTENCES, innermost
 from offchain.schema.manifest.values import format_amount
 
 _FAILED_ATTEMPT = "{reason}; failures by different providers: {failures}. {bills}"
 _PAYMENT = (
     "{share} to the provider, {fee} protocol fee ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler)"
 )
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
     ("Tasks", "Assigned"): "Assigned: {leases}.",
@@ -23,26 +33,35 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
     ("Tasks", "Requeued"): "Lease {lease} was given up: " + _FAILED_ATTEMPT,
     ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): " + _FAILED_ATTEMPT,
-    ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
-    ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer, or does not fit in its place.",
-    ("Tasks", "PreemptionFailed"): "Others were to leave for it, and stay: it does not fit in their place.",
-    ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",
+    (
+        "Tasks",
+        "PreemptionNoticed",
+    ): "Will be preempted by task {wanting} of a higher priority; runs until {ends_at}.",
+    (
+        "Tasks",
+        "PreemptionWithdrawn",
+    ): "The preemption was withdrawn: task {wanting} does not need its place, or does not fit.",
+    ("Tasks", "PreemptionFailed"): "Its preemption of other tasks failed: it does not fit in their place.",
+    ("Tasks", "Preempted"): "Preempted by task {wanting}. {bills}",
     ("Tasks", "StandbyNamed"): "Pod {pod} (lease {lease}) has a standby: {host}.",
-    ("Tasks", "LeaseMoved"): "Pod {pod} goes on at {host}, {deposit} left (lease {to}); {from} ended: {reason}. {bill}",
+    (
+        "Tasks",
+        "LeaseMoved",
+    ): "Pod {pod} moved to {host}, {deposit} deposited (lease {to}); lease {from} ended: {reason}. {bill}",
     ("Tasks", "Checkpointed"): "Pod {pod} (lease {lease}) has a checkpoint of {bytes} bytes, sha256 {digest}.",
     ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
     ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
-    ("Tasks", "Expired"): "Was not assigned before its deadline.",
-    ("Tasks", "StateChanged"): "{from} to {to}.",
+    ("Tasks", "Expired"): "Expired: it was not assigned before its deadline.",
+    ("Tasks", "StateChanged"): "State changed from {from} to {to}.",
     ("Tasks", "Stopped"): "Ended by the tenant.",
-    ("Tasks", "Scaled"): "Is to have {pods} pods. {bills}",
+    ("Tasks", "Scaled"): "Scaled; pods now: {pods}. {bills}",
     ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
     ("Tasks", "Verified"): "The results of the replicas agree.",
     ("Tasks", "NotVerified"): "The results of the replicas do not agree. {bills}",
     ("Tasks", "Disputed"): "The result is disputed.",
-    ("Tasks", "DisputeResolved"): "The dispute is decided; upheld: {upheld}. {bills}",
+    ("Tasks", "DisputeResolved"): "The dispute was decided; upheld: {upheld}. {bills}",
     ("Tasks", "Settled"): "Settled. {bills}",
-    ("Tasks", "Rated"): "The tenant gave pod {pod} {stars} of 5 stars.",
+    ("Tasks", "Rated"): "The tenant rated pod {pod} with {stars} of 5 stars.",
     ("Tasks", "Purged"): "The host deleted the data of lease {lease} (receipt {receipt}).",
     ("Tasks", "DataLost"): "The host lost the data of lease {lease}.",
     ("Tasks", "DataMoved"): "Lease {to} took over the data of lease {from}.",
@@ -55,55 +74,73 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "ItemRefused"): "A call in a batch was refused: {error}",
     ("Leases", "Extended"): "{amount} deposited for more time; lease {lease} is paid for until {ends_at}.",
     ("Leases", "ToppedUp"): "{amount} deposited for lease {lease}; it lasts until {depletes_at}.",
-    ("Leases", "Suspended"): "Lease {lease} was stopped at {rate_per_hour} an hour; it lasts until {ends_at}.",
-    ("Leases", "Resumed"): "Lease {lease} goes on at {rate_per_hour} an hour; it lasts until {ends_at}.",
-    ("Leases", "ReclaimNoticed"): "The provider wants lease {lease} to end at {reclaim_at}.",
+    ("Leases", "Suspended"): "Lease {lease} was suspended; it costs {rate_per_hour} an hour and lasts until {ends_at}.",
+    ("Leases", "Resumed"): "Lease {lease} was resumed; it costs {rate_per_hour} an hour and lasts until {ends_at}.",
+    ("Leases", "ReclaimNoticed"): "The provider reclaims the resources of lease {lease} at {reclaim_at}.",
     ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: " + _PAYMENT + ".",
-    ("Leases", "BountyPaid"): "{who} closed lease {lease}, which was used up, for {bounty}.",
+    ("Leases", "BountyPaid"): "{who} closed lease {lease}, whose deposit was used up, for a bounty of {bounty}.",
     (
         "Leases",
         "DataKept",
     ): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
     ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: "
     + _PAYMENT
-    + "; {refunded} back to the tenant.",
-    ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
-    ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} is taken for deleted; its host sent no receipt.",
-    ("Verification", "CommitteeDrawn"): "Judges were drawn: {members}.",
-    ("Verification", "CommitteeNotDrawn"): "There were not enough judges to draw from.",
-    ("Verification", "VoteCommitted"): "{who} sealed a vote.",
-    ("Verification", "RevealsOpened"): "Votes are revealed until {until}.",
+    + "; {refunded} refunded to the tenant.",
+    ("Leases", "DataReleased"): "The tenant released the data of lease {lease}.",
+    ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} counts as deleted; its host sent no receipt.",
+    ("Verification", "CommitteeDrawn"): "A committee was drawn: {members}.",
+    ("Verification", "CommitteeNotDrawn"): "No committee was drawn: there were not enough verifiers.",
+    ("Verification", "VoteCommitted"): "{who} committed a vote.",
+    ("Verification", "RevealsOpened"): "Votes can be revealed until {until}.",
     ("Verification", "VoteRevealed"): "{who} voted {vote}.",
-    ("Verification", "BallotClosed"): "The votes are counted; the verdict: {verdict}.",
+    ("Verification", "BallotClosed"): "The votes were counted; verdict: {verdict}.",
     ("Verification", "VerifierPenalised"): "{who} loses {amount}: {reason}.",
-    ("Verification", "VerifierRewarded"): "{who} gets {amount} for its vote.",
-    ("Verification", "ResultCommitted"): "Pod {pod} sealed its result (lease {lease}).",
-    ("Verification", "ResultsOpened"): "Results are revealed until {until}.",
+    ("Verification", "VerifierRewarded"): "{who} receives {amount} for its vote.",
+    ("Verification", "ResultCommitted"): "Pod {pod} committed its result (lease {lease}).",
+    ("Verification", "ResultsOpened"): "Results can be revealed until {until}.",
     ("Verification", "ResultRevealed"): "Pod {pod} revealed its result: {result}.",
     ("Verification", "ReplicaRejected"): "The result of pod {pod} does not count: {reason}.",
-    ("Verification", "ExtraPodWanted"): "The results differ; {wanted} are wanted now.",
+    ("Verification", "ExtraPodWanted"): "The results differ; replicas required now: {wanted}.",
     ("Verification", "ResultsClosed"): "The results were compared: {outcome}.",
-    ("Verification", "DisputeOpened"): "{by} disputes the result and stakes {stake}; evidence is taken until {until}.",
-    ("Verification", "EvidenceAdded"): "{by} named evidence {digest}.",
-    ("Verification", "JuryAwaited"): "Jurors are to be drawn.",
-    ("Verification", "JuryCommits"): "Jurors seal their votes until {until}.",
+    (
+        "Verification",
+        "DisputeOpened",
+    ): "{by} disputes the result and stakes {stake}; evidence is due by {until}.",
+    ("Verification", "EvidenceAdded"): "{by} added evidence {digest}.",
+    ("Verification", "JuryAwaited"): "A jury will be drawn.",
+    ("Verification", "JuryCommits"): "Jurors can commit their votes until {until}.",
     ("Verification", "DisputeDecided"): "The jury's verdict: {verdict}.",
-    ("Verification", "DisputeClosed"): "The dispute is closed: {outcome}.",
-    ("Verification", "Appealed"): "{by} appeals and stakes {stake}; evidence is taken until {until}.",
-    ("Verification", "StakeReturned"): "{who} has its stake of {amount} back.",
+    ("Verification", "DisputeClosed"): "The dispute was closed: {outcome}.",
+    ("Verification", "Appealed"): "{by} appeals and stakes {stake}; evidence is due by {until}.",
+    ("Verification", "StakeReturned"): "{who} gets its stake of {amount} back.",
     ("Verification", "StakeLost"): "{who} loses its stake of {amount}.",
-    ("Verification", "FeeRefunded"): "{who} has its fee of {amount} back.",
+    ("Verification", "FeeRefunded"): "{who} gets its fee of {amount} back.",
     ("Hosts", "Registered"): "Registered by {provider}.",
-    ("Hosts", "StatusChanged"): "{from} to {to}.",
-    ("Hosts", "EndpointChanged"): "It is reached in another way.",
+    ("Hosts", "StatusChanged"): "State changed from {from} to {to}.",
+    ("Hosts", "EndpointChanged"): "Its endpoint changed.",
 }
-_STATES = {"Submitted": "Queued", "Cancelled": "Cancelled", "Expired": "Expired", "Settled": "Settled"}
-_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "Disputed": "Disputed"}
-_STATES |= {"NotVerified": "Failed(NoAgreement)"}
+_PHRASES: Mapping[str, str] = {
+    **SENTENCES,
+    "AttemptsExhausted": "every attempt failed",
+    "Cancelled": "cancelled by the tenant",
+    "Completed": "completed",
+    "DataMoved": "another lease took over its data",
+    "Depleted": "its deposit was used up",
+    "DisputeLost": "its result was found to be wrong",
+    "DurationExceeded": "its maximum duration passed without a result",
+    "Expired": "it was not assigned before its deadline",
+    "Moved": "its pod was moved to another host",
+    "NoAgreement": "the results of its replicas differ",
+    "NoResult": "no result was reported in time",
+    "Preempted": "a task of higher priority took its place",
+    "ScaledDown": "the service was scaled down",
+    "TenantEnded": "ended by the tenant",
+}
+"""Reasons for which leases and tasks end, by the name of the innermost variant."""
 
 
 def state_text(plain: Any) -> str:
-    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
+    """Return an enum's value as a stable code: Running, or Failed(AttemptsExhausted). For --json and comparisons."""
     if isinstance(plain, str):
         return plain
     if len(plain) != 1:
@@ -112,8 +149,20 @@ def state_text(plain: Any) -> str:
     return f"{name}({state_text(payload) if isinstance(payload, (str, dict)) else payload})"
 
 
+def phrase(plain: Any) -> str:
+    """Return the innermost variant of an enum's value, or of a code of :func:`state_text`, as words."""
+    name = plain.rstrip(")").rpartition("(")[2] if isinstance(plain, str) else innermost(plain)
+    return _PHRASES.get(name) or _CAMEL.sub(" ", name).lower()
+
+
+def state_phrase(code: str) -> str:
+    """Return a state as people read it: Running, or "Failed: every attempt failed"."""
+    state, inner, _ = code.partition("(")
+    return f"{state}: {phrase(code)}" if inner else state
+
+
 def time_text(moment_ms: int) -> str:
-    """Chain time in UTC; a time without end is called so."""
+    """Return a chain time in UTC; one beyond the calendar is "the end of time"."""
     try:
         return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):
@@ -121,22 +170,20 @@ def time_text(moment_ms: int) -> str:
 
 
 def state_after(event: ChainEvent) -> str | None:
-    """The state that an event of the tasks pallet brought its task to; None where it does not say."""
-    if event.pallet != "Tasks":
-        return None
-    told = event.fields.get("to" if event.name == "StateChanged" else "state")
-    return _STATES.get(event.name) if told is None else state_text(told)
+    """Return the code of the state that an event puts its task in; None where it does not change the state."""
+    state = task_state_after(event.name, event.fields) if event.pallet == "Tasks" else None
+    return None if state is None else state_text(state)
 
 
 def failure_of(event: ChainEvent, block: Block) -> DispatchFailure | None:
-    """The named reason in an event that an item of a batch was refused."""
+    """Return the error with which an item of a batch was refused; None for other events."""
     if event.name != "ItemRefused" or event.extrinsic is None:
         return None
     return block.inclusions[event.extrinsic].refused.get(event.fields["index"])
 
 
 def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str:
-    """One sentence, or a few. `failure`: what the event's error is called."""
+    """Return an event as one or more sentences. `failure`: the error that the event refers to by number."""
     words = {name: _word(name, value) for name, value in event.fields.items()}
     if failure is not None:
         words["error"] = f"{failure.pallet}.{failure.name}. {failure.doc}".strip()
@@ -151,13 +198,13 @@ def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str
         return _bare_text(event, words)
     try:
         return sentence.format_map(words).strip()
-    except KeyError:  # an older runtime said it with other fields
+    except KeyError:  # the event of an older runtime has other fields
         return _bare_text(event, words)
 
 
 def _bare_text(event: ChainEvent, words: Mapping[str, str]) -> str:
-    told = ", ".join(f"{name} {words[name]}" for name in event.fields)
-    return f"{event.pallet}.{event.name}{': ' if told else ''}{told}."
+    values = ", ".join(f"{name} {words[name]}" for name in event.fields)
+    return f"{event.pallet}.{event.name}{': ' if values else ''}{values}."
 
 
 def _word(name: str, value: Any) -> str:
@@ -168,7 +215,9 @@ def _word(name: str, value: Any) -> str:
         return value.hex()
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
-    return state_text(value) if isinstance(value, dict) and len(value) == 1 else str(value)
+    if isinstance(value, dict) and len(value) == 1:
+        return state_phrase(state_text(value))
+    return str(value)
 
 
 def _leases_text(opened: Iterable[tuple[int, str, int, int]]) -> str:
@@ -176,7 +225,7 @@ def _leases_text(opened: Iterable[tuple[int, str, int, int]]) -> str:
 
 
 def _lease_text(lease: int, host: str, rate: int | None = None, deposit: int | None = None) -> str:
-    if rate is None or deposit is None:  # the first release told that in an event of its own
+    if rate is None or deposit is None:  # in the first release these are in an event of their own
         return f"lease {lease} on {host}"
     return f"lease {lease} on {host} at {format_amount(rate)} an hour, {format_amount(deposit)} deposited"
 
@@ -185,11 +234,8 @@ def _result_text(result: Mapping[str, Any]) -> str:
     return f"exit code {result['exit_code']}, result sha256 {bytes(result['digest']).hex()}"
 
 
-def _reason_text(reason: Any) -> str:
-    """In words where there are any; verification has reasons of its own."""
-    if innermost(reason) in SENTENCES:
-        return sentence(reason)
-    return state_text(reason) if isinstance(reason, (str, dict)) else str(reason)
+def _variant_text(value: Any) -> str:
+    return phrase(value) if isinstance(value, (str, dict)) else str(value)
 
 
 def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
@@ -197,7 +243,7 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     if not found:
         return ""
     paid, fee, back = (sum(bill[name] for bill in found) for name in ("paid", "fee", "refunded"))
-    refund = f"{format_amount(back)} back to the tenant"
+    refund = f"{format_amount(back)} refunded to the tenant"
     if paid and paid == fee:
         return f"{format_amount(paid)} paid to the treasury for holding the host before the start; {refund}."
     scheduler, settler = (sum(bill.get(name, 0) for bill in found) for name in ("scheduler_fee", "settler_fee"))
@@ -218,14 +264,18 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "bill": lambda bill: _bills_text([bill]),
     "leases": _leases_text,
     "result": _result_text,
-    "reason": _reason_text,
+    **dict.fromkeys(
+        ("reason", "outcome", "verdict", "vote"),
+        _variant_text,
+    ),
+    "upheld": lambda value: "yes" if value else "no",
 }
-"""How fields of these names are told."""
+"""How the values of fields with these names are written."""
 
 
 @dataclass(slots=True)
 class LeaseBill:
-    """What became of the coins for one lease, in base units. `paid` has the fee in it, `fee` the shares of it."""
+    """Amounts of one lease in base units; `paid` includes `fee`, which includes the shares of scheduler and settler."""
 
     lease: int
     host: str | None = None
@@ -237,79 +287,55 @@ class LeaseBill:
     settler_fee: int = 0
     refunded: int = 0
 
-    def plain(self) -> dict[str, Any]:
-        """For --json."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-def _opened(event: ChainEvent) -> Iterable[Sequence[Any]]:
-    """The leases that an event opens: number, host, and in all but the first release rate an hour and deposit."""
-    fields = event.fields
-    if event.name == "LeaseMoved":
-        return ((fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"]),)
-    opened: Iterable[Sequence[Any]] = fields["leases"] if event.name == "Assigned" else ()
-    return opened
+    def add(self, payment: LeaseAmounts) -> None:
+        """Add what an event contributes."""
+        for name in LeaseAmounts.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(payment, name))
 
 
 @dataclass(slots=True)
-class Bill:
-    """Everything that was paid, added up from events alone."""
+class TaskBill:
+    """The payments of a task, added up from events alone."""
 
     leases: dict[int, LeaseBill] = field(default_factory=dict)
 
     def note(self, event: ChainEvent) -> None:
-        """Take in an event."""
+        """Add an event."""
         fields = event.fields
-        for lease, host, *terms in _opened(event):
-            found = self._of(lease)
-            found.host = host
+        for lease, host, *terms in opened_leases(event.name, fields):
+            bill = self._of(lease)
+            bill.host = host
             if terms:
-                found.rate_per_hour, found.deposited = terms
+                bill.rate_per_hour, bill.deposited = terms
         if event.name == "EscrowOpened":
-            found = self._of(fields["lease"])
-            found.rate_per_hour, found.deposited = fields["rate_per_hour"], fields["deposit"]
+            bill = self._of(fields["lease"])
+            bill.rate_per_hour, bill.deposited = fields["rate_per_hour"], fields["deposit"]
         elif event.name == "EscrowClosed":
-            found = self._of(fields["lease"])
-            found.paid, found.fee, found.refunded = fields["paid"], fields["fee"], fields["refunded"]
+            bill = self._of(fields["lease"])
+            bill.paid, bill.fee, bill.refunded = fields["paid"], fields["fee"], fields["refunded"]
         elif event.pallet == "Leases":
-            self._note_meanwhile(event)
-        for closed in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
-            found = self._of(closed["lease"])
-            # The closing bill is for the whole time: what was paid before is in it.
-            found.paid, found.fee = closed["paid"], closed["fee"]
-            found.scheduler_fee, found.settler_fee = closed.get("scheduler_fee", 0), closed.get("settler_fee", 0)
-            # What went back of the coins held for storage is in no bill.
-            found.refunded += closed["refunded"]
-
-    def _note_meanwhile(self, event: ChainEvent) -> None:
-        """What is deposited or paid while a lease goes on."""
-        fields = event.fields
-        if event.name in ("Extended", "ToppedUp") or (event.name == "DataKept" and "amount" in fields):
-            self._of(fields["lease"]).deposited += fields["amount"]
-        elif event.name in ("Paid", "StoragePaid", "DataKept"):
-            found = self._of(fields["lease"])
-            found.paid += fields["share"] + fields["fee"]
-            found.fee += fields["fee"]
-            found.scheduler_fee += fields.get("scheduler_fee", 0)
-            found.settler_fee += fields.get("settler_fee", 0)
-            found.refunded += fields.get("refunded", 0)
-            if event.name == "DataKept":
-                # Releases before 4 paid for kept data at once.
-                found.deposited += fields["share"] + fields["fee"]
+            deposit, payment = deposit_of(event.name, fields), payment_of(event.name, fields)
+            if deposit is not None:
+                self._of(fields["lease"]).deposited += deposit
+            elif payment is not None:
+                self._of(fields["lease"]).add(payment)
+        for closing in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
+            bill = self._of(closing["lease"])
+            bill.add(closing_payment(closing, bill))
 
     def plain(self) -> dict[str, Any]:
-        """For --json: sums, and each lease."""
+        """Return sums and leases for --json."""
         return {
             "paid": self.paid,
             "paid_gty": format_amount(self.paid),
             "fee": sum(lease.fee for lease in self.leases.values()),
             "refunded": sum(lease.refunded for lease in self.leases.values()),
-            "leases": [lease.plain() for lease in self.leases.values()],
+            "leases": [asdict(lease) for lease in self.leases.values()],
         }
 
     @property
     def paid(self) -> int:
-        """What left the tenant, fees included."""
+        """The sum that the tenant paid, fees included."""
         return sum(lease.paid for lease in self.leases.values())
 
     def _of(self, lease: int) -> LeaseBill:
@@ -317,7 +343,7 @@ class Bill:
 
 
 def plain_fields(value: Any) -> Any:
-    """An event's fields for JSON: bytes as 0x and hex digits."""
+    """Return an event's fields for JSON, with bytes as 0x and hex digits."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
     if isinstance(value, Mapping):

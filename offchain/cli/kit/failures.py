@@ -1,4 +1,4 @@
-"""How a failure is told: one message that says what happened and what to do, and an exit status. Never a traceback."""
+"""Report of failures: one message that says what happened and what to do, and an exit status. Never a traceback."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from offchain.cli.kit.output import counted
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.terminal_escaping import line
 
@@ -24,7 +25,7 @@ EXIT_INTERRUPTED = 130
 
 
 class CliError(Exception):
-    """Something the user can mend. `code` is stable and meant for programs, and so are `facts`, fields for --json."""
+    """An error that the user can fix. `code` is stable; `facts` are further fields for --json."""
 
     def __init__(
         self, message: str, remedy: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
@@ -37,18 +38,18 @@ class CliError(Exception):
 
 
 def unknown_command(name: str, known: list[str]) -> CliError:
-    """For a subcommand that does not exist."""
+    """Return the error for a subcommand that does not exist."""
     close = difflib.get_close_matches(name, known, n=1)
-    remedy = f"Did you mean {close[0]}?" if close else "gantry --help shows what there is."
+    remedy = f"Did you mean {close[0]}?" if close else "gantry --help lists the commands."
     return CliError(f'there is no command "{name}".', remedy, code="usage")
 
 
-def tell(error: BaseException, *, as_json: bool) -> int:
-    """Print what happened; gives the exit status."""
+def report_failure(error: BaseException, *, as_json: bool) -> int:
+    """Print the error and return the exit status."""
     if isinstance(error, click.exceptions.Exit):
         return int(error.exit_code)
     if isinstance(error, SystemExit):
-        # A part with a command line of its own has told everything already.
+        # A part with a command line of its own has printed its messages already.
         return error.code if isinstance(error.code, int) else EXIT_FAILED if error.code else 0
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         sys.stderr.write("\ninterrupted\n")
@@ -73,7 +74,7 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
             {"line": found.line, "path": found.path, "message": found.message, "remedy": found.remedy}
             for found in error.problems
         ]
-        summary = f"{error.source} has {len(problems)} problem{'s' * (len(problems) != 1)}."
+        summary = f"{error.source} has {counted(len(problems), 'problem')}."
         return EXIT_FAILED, {
             "code": "bad_manifest",
             "message": summary,
@@ -115,7 +116,7 @@ def _bug(error: BaseException) -> tuple[int, dict[str, Any]]:
     summary = " ".join(str(error).split())[:200] or "no message"
     return EXIT_BUG, {
         "code": "unexpected",
-        "message": f"gantry failed in a way that it does not know ({type(error).__name__}: {summary}); {where}.",
+        "message": f"gantry failed unexpectedly ({type(error).__name__}: {summary}); {where}.",
         "remedy": "This is a bug in Gantry: please report it with that file.",
     }
 

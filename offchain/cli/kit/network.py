@@ -1,4 +1,4 @@
-"""Which network a command talks to: --url, GANTRY_URL, the local network of this clone, or a node on this machine."""
+"""Addresses of the node, the gateways and the index: from options, variables or the local network."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """An address, and the genesis hash that the chain there must have; None: any chain of this release."""
+class NodeEndpoint:
+    """The address of a node and the genesis hash that its chain must have; None: any chain of this release."""
 
     url: str
     genesis_hash: bytes | None
     source: str
     """Where the address comes from, for messages."""
     schedulers: tuple[str, ...] = ()
-    """URLs of schedulers of this network that tell why they decided as they did."""
+    """URLs of the network's schedulers that explain their decisions."""
 
 
 def state_dir() -> Path:
-    """Where scripts/up keeps the local network."""
+    """Return the folder in which scripts/up keeps the local network."""
     named = os.environ.get("GANTRY_STATE")
     return Path(named) if named else _ROOT / ".gantry"
 
 
-def choose(url: str | None) -> Network:
-    """The network to use. Raises CliError where its address or genesis hash is malformed."""
+def choose_node(url: str | None) -> NodeEndpoint:
+    """Return the node to use. Raises CliError if its address or genesis hash is malformed."""
     local = _local_network()
     genesis = os.environ.get("GANTRY_GENESIS")
     pinned = _genesis(genesis, "GANTRY_GENESIS") if genesis else None
@@ -46,14 +46,14 @@ def choose(url: str | None) -> Network:
             same = local is not None and local.url == value and local.genesis_hash is not None
             if local and same:
                 return replace(local, source=source)
-            return Network(_checked(value, source), pinned, source)
-    return local or Network(DEFAULT_URL, pinned, "the default")
+            return NodeEndpoint(_checked(value, source), pinned, source)
+    return local or NodeEndpoint(DEFAULT_URL, pinned, "the default")
 
 
 def known_gateways() -> tuple[str, ...]:
-    """GANTRY_GATEWAY, else the local network's gateway and those that stand in this user's file, one a line.
+    """Return the gateways of GANTRY_GATEWAY, else that of the local network and those in the user's file, one a line.
 
-    Raises CliError where one of them is none.
+    Raises CliError if an address is malformed.
     """
     found = []
     for text in os.environ.get("GANTRY_GATEWAY", "").replace(",", " ").split():
@@ -63,7 +63,7 @@ def known_gateways() -> tuple[str, ...]:
             raise CliError(f"GANTRY_GATEWAY: {error}.", "Correct the variable.", code="bad_gateway") from None
     if found:
         return tuple(found)
-    for path in (state_dir() / "gateway" / "address", _config_dir() / "gateways"):
+    for path in (state_dir() / "gateway" / "address", user_config_dir() / "gateways"):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -81,13 +81,18 @@ def known_gateways() -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _config_dir() -> Path:
+def user_config_dir() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
     return (Path(base) if base else Path.home() / ".config") / "gantry"
 
 
+def user_state_dir() -> Path:
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "gantry"
+
+
 def environment() -> dict[str, str]:
-    """Variables for manifests: those of the shell over those that scripts/up left for its demo."""
+    """Return variables for manifests: those of the shell, and those that scripts/up stores for its demo."""
     found: dict[str, str] = {}
     try:
         lines = (state_dir() / "env").read_text(encoding="utf-8").splitlines()
@@ -100,17 +105,17 @@ def environment() -> dict[str, str]:
     return found | dict(os.environ)
 
 
-def _local_network() -> Network | None:
+def _local_network() -> NodeEndpoint | None:
     path = state_dir() / "network.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         url, genesis = _checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path))
-        return Network(url, genesis, str(path), tuple(map(str, record.get("schedulers", ()))))
+        return NodeEndpoint(url, genesis, str(path), tuple(map(str, record.get("schedulers", ()))))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CliError(
-            f"{path} cannot be read: {error}.", "Start the local network anew: scripts/down, then scripts/up."
+            f"{path} cannot be read: {error}.", "Restart the local network: scripts/down, then scripts/up."
         ) from None
 
 
@@ -138,3 +143,22 @@ def _genesis(text: object, source: str) -> bytes:
             f'"{text}" (from {source}) is not a genesis hash.', "Write 0x and 64 hex digits.", code="bad_genesis"
         )
     return value
+
+
+def choose_index(given: str | None) -> str:
+    """Return the address of the index. Raises CliError if it contains a password, which other users could see."""
+    if given:
+        if urlsplit(given).password is not None:
+            raise CliError(
+                "every user of this machine can see a password in --index.",
+                "Put the whole address into GANTRY_INDEX, or the password into ~/.pgpass.",
+                code="usage",
+            )
+        return given
+    named = os.environ.get("GANTRY_INDEX")
+    if named:
+        return named
+    local = state_dir()
+    if (local / "network.json").is_file():
+        return str(local / "index" / "index.db")
+    return str(user_state_dir() / "index.db")

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ _GATEWAYS = "gantry.gateways"
 
 
 class Percent(click.FloatRange):
-    """A number above 0, up to a most. Unlike its base it takes "nan" for none."""
+    """A number above 0 and up to `most`. Unlike its base class it rejects "nan"."""
 
     def __init__(self, most: float) -> None:
         super().__init__(0, most, min_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; click's own error where it is none."""
         found = super().convert(value, param, ctx)
         if isnan(found):
             self.fail(f"{value!r} is no number.", param, ctx)
@@ -32,12 +31,11 @@ class Percent(click.FloatRange):
 
 
 class _Address(click.ParamType[str]):
-    """An account's address, or a host's."""
+    """The address of an account or a host."""
 
     name = "ADDRESS"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The address as it was given."""
         try:
             return check_address(str(value))
         except ValueError as error:
@@ -45,12 +43,10 @@ class _Address(click.ParamType[str]):
 
 
 def address(command: F) -> F:
-    """ADDRESS."""
     return click.argument("address", type=_Address())(command)
 
 
 def url(command: F) -> F:
-    """--url."""
     return click.option(
         "--url",
         metavar="WS",
@@ -59,7 +55,6 @@ def url(command: F) -> F:
 
 
 def index(command: F) -> F:
-    """--index."""
     return click.option(
         "--index",
         metavar="ADDRESS",
@@ -69,12 +64,11 @@ def index(command: F) -> F:
 
 
 def as_json(command: F) -> F:
-    """--json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object, or one a line for lists.")(command)
 
 
 def gateway(command: F) -> F:
-    """--gateway. What was given is found with :func:`given_gateways`."""
+    """Add --gateway; :func:`given_gateways` returns its values."""
     return click.option(
         "--gateway",
         "gateways",
@@ -82,13 +76,13 @@ def gateway(command: F) -> F:
         multiple=True,
         callback=_checked_gateways,
         expose_value=False,
-        help="Ask this gateway, too, where the host itself does not answer: ACCOUNT@HOST:PORT. May be given several "
-        "times. Beside those that the host names. Else GANTRY_GATEWAY, else ~/.config/gantry/gateways.",
+        help="Also try this gateway if the host itself does not answer: ACCOUNT@HOST:PORT. May be repeated. "
+        "Gateways that the host names are always tried. Else GANTRY_GATEWAY, else ~/.config/gantry/gateways.",
     )(command)
 
 
 def given_gateways() -> tuple[str, ...]:
-    """The gateways to ask beside those that a host names: the option's, else the known ones."""
+    """Return the gateways to try besides those that a host names: those of the option, else the known ones."""
     context = click.get_current_context(silent=True)
     given: tuple[str, ...] = () if context is None else context.meta.get(_GATEWAYS, ())
     return given or networks.known_gateways()
@@ -104,7 +98,7 @@ def _checked_gateways(context: click.Context, _: click.Parameter, value: tuple[s
 
 
 def account(command: F) -> F:
-    """--account and --password-file."""
+    """Add --account and --password-file."""
     command = click.option(
         "--password-file",
         type=click.Path(exists=True, dir_okay=False),

@@ -1,6 +1,7 @@
-"""Results on standard output, as text for people or one JSON object a line; progress on standard error.
+"""Output of commands: results on standard output, as text or as one JSON object a line; progress on standard error.
 
-Much of what is told was written by others: hosts, tenants, pods. On its way to a terminal it is made harmless here.
+Much of it was written by others: hosts, tenants, pods. Control sequences in it are escaped here. On a terminal, tables
+and progress bars are drawn by rich; output into a pipe or file has no colours and is never truncated.
 """
 
 from __future__ import annotations
@@ -10,32 +11,54 @@ import io
 import itertools
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from offchain.schema import terminal_escaping
 from offchain.schema.terminal_escaping import Harmless
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 
 def emit(value: dict[str, Any]) -> None:
-    """One JSON object on a line of its own."""
-    # JSON writes out every control character but this one.
+    """Print one JSON object on a line of its own."""
+    # JSON escapes every control character but this one.
     sys.stdout.write(json.dumps(value, default=_plain).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns wide enough for what is in them."""
-    cells = [[terminal_escaping.line(str(cell)) for cell in row] for row in rows]
-    widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
-    for line in [list(header), *cells]:
+    """Print a table: drawn by rich on a terminal, else as columns that are as wide as their widest cell."""
+    lines = [list(header), *([terminal_escaping.line(str(cell)) for cell in row] for row in rows)]
+    if sys.stdout.isatty():
+        _draw_table(lines)
+        return
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
         say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+def _draw_table(lines: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415  (slow to load)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    header, *rows = lines
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    for name in header:
+        drawn.add_column(Text(name), overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))  # as Text, so that rich reads no markup in what others wrote
+    Console(file=sys.stdout).print(drawn)
+
+
 def details(pairs: Sequence[tuple[str, object]]) -> None:
-    """Names and values below each other; values of None are left out."""
+    """Print names and values below each other, without those whose value is None."""
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -43,41 +66,55 @@ def details(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def say(line: str = "") -> None:
-    """One line on standard output: line feeds in it are written out."""
+    """Print one line on standard output; line feeds in it are escaped."""
     click.echo(terminal_escaping.line(line))
 
 
 def progress(line: str) -> None:
-    """One line on standard error: line feeds in it are written out."""
+    """Print one line on standard error; line feeds in it are escaped."""
     click.echo(terminal_escaping.line(line), err=True)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 attempt", "2 attempts"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes with a decimal unit: "1.5 MB"."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
 def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
-    """CSV on standard output: harmless on a terminal, as it is into a file or a pipe."""
+    """Print CSV on standard output, with control sequences escaped if that is a terminal."""
     if not sys.stdout.isatty():
         csv.writer(sys.stdout).writerows(itertools.chain([columns], values))
         return
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="")
     for row in itertools.chain([columns], values):
         writer.writerow(row)
-        say(made.getvalue())
-        made.seek(0)
-        made.truncate()
+        say(buffer.getvalue())
+        buffer.seek(0)
+        buffer.truncate()
 
 
 class Screen:
-    """Standard output for bytes that a pod wrote: byte for byte into a file or a pipe, harmless on a terminal."""
+    """Standard output for bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal."""
 
     def __init__(self) -> None:
         self._harmless = Harmless() if sys.stdout.isatty() else None
 
     def show(self, data: bytes) -> None:
-        """The next bytes."""
         self._write(data if self._harmless is None else self._harmless.feed(data))
 
     def end(self) -> None:
-        """There are no more."""
+        """Print what is left when the stream has ended."""
         if self._harmless is not None:
             self._write(self._harmless.end())
 
@@ -85,6 +122,41 @@ class Screen:
     def _write(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+
+
+class TransferProgress:
+    """A progress bar for bytes on standard error, if that is a terminal; `with` shows and removes it."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.seconds = 0.0
+        self._started_s = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Self:
+        self._started_s = time.monotonic()
+        if sys.stderr.isatty():
+            from rich import progress as bars  # noqa: PLC0415  (slow to load)
+            from rich.console import Console  # noqa: PLC0415
+
+            columns = (bars.BarColumn(), bars.DownloadColumn(), bars.TransferSpeedColumn(), bars.TimeRemainingColumn())
+            self._bar = bars.Progress(*columns, console=Console(file=sys.stderr), transient=True)
+            self._bar.add_task("", total=None)
+            self._bar.start()
+        return self
+
+    def __call__(self, done: int, whole: int | None) -> None:
+        """Show that `done` bytes of `whole` (None: unknown) are transferred."""
+        self.bytes = done
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, total=whole)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.seconds = time.monotonic() - self._started_s
+        if self._bar is not None:
+            self._bar.stop()
 
 
 def _plain(value: object) -> object:

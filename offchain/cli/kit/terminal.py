@@ -1,4 +1,4 @@
-"""The user's end of a program in a pod: standard input and outputs, and a terminal in raw mode."""
+"""Standard input and output of a program in a pod, and a terminal in raw mode."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PIECE = 1 << 16
 _STDIN, _STDOUT = 0, 1
 
 
-class Escape:
-    """Watches what is typed for a tilde and a dot at the beginning of a line, which leave a shell that hangs. Pure."""
+class DisconnectKeys:
+    """Detects a tilde and a dot at the beginning of a line, which leave a shell that does not respond."""
 
     def __init__(self) -> None:
         self._at_start = True
         self._tilde = False
 
     def feed(self, typed: bytes) -> tuple[bytes, bool]:
-        """(what to send, whether to leave). A tilde is held back until the next key; typed twice, it is one."""
+        """Return the bytes to send, and whether to leave. A tilde waits for the next key; two send one."""
         send = bytearray()
         for byte in typed:
             if self._tilde:
@@ -45,19 +45,19 @@ class Escape:
 
 
 def size() -> tuple[int, int]:
-    """Rows and columns of the terminal."""
+    """Return the rows and columns of the terminal."""
     found = shutil.get_terminal_size()
     return max(1, min(found.lines, 1000)), max(1, min(found.columns, 1000))
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at both ends."""
+    """Return whether standard input and output are a terminal."""
     return os.isatty(_STDIN) and os.isatty(_STDOUT)
 
 
 @contextlib.contextmanager
 def raw() -> Iterator[None]:
-    """Every key goes to the program; the terminal is put back as it was, whatever happens."""
+    """Pass every key to the program, and restore the terminal at the end."""
     before = termios.tcgetattr(_STDIN)
     try:
         tty.setraw(_STDIN, termios.TCSADRAIN)  # what was typed ahead is kept
@@ -67,20 +67,20 @@ def raw() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def resized(tell: Callable[[], None]) -> Iterator[None]:
-    """Calls when the window's size changes."""
+def on_resize(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` when the size of the window changes."""
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGWINCH, tell)
+    loop.add_signal_handler(signal.SIGWINCH, callback)
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGWINCH)
 
 
-async def typed() -> AsyncIterator[bytes]:
-    """Standard input in pieces, until its end.
+async def read_input() -> AsyncIterator[bytes]:
+    """Yield standard input in pieces until its end.
 
-    A thread reads it, because a file or a closed terminal cannot be waited for; it is left behind at the program's end.
+    A daemon thread reads it, because asyncio cannot wait for a regular file or a closed terminal.
     """
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[bytes] = asyncio.Queue()
@@ -104,8 +104,8 @@ async def typed() -> AsyncIterator[bytes]:
         wanted.release()
 
 
-async def show(data: bytes, *, error: bool = False) -> None:
-    """Write to standard output or error; a reader that is slow holds up nothing else."""
+async def write_output(data: bytes, *, error: bool = False) -> None:
+    """Write to standard output or error in a thread, so that a slow reader blocks nothing else."""
     stream = sys.stderr.buffer if error else sys.stdout.buffer
 
     def write() -> None:

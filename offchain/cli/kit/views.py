@@ -1,14 +1,14 @@
-"""What commands show: the chain's records, read once into frozen values."""
+"""Tasks, leases and hosts as commands show them: records of the chain, read once into frozen values."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.cli.kit.event_text import state_text
+from offchain.cli.kit.event_text import state_phrase, state_text
 from offchain.cli.kit.failures import CliError
 from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
@@ -18,20 +18,53 @@ from offchain.schema.chain_types.score import host_ppm
 from offchain.schema.chain_types.standing import Suspension, suspension_of
 from offchain.schema.manifest.values import format_amount
 
+LIVE_STATES = ("Pending", "Active", "Suspended")
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000
+_KEY = "json"
 
 
 def text_of(data: Any) -> str:
-    """A name on the chain; bytes that are no text are shown as such."""
+    """Return a name on the chain as text; bytes that are not UTF-8 are escaped."""
     return bytes(data).decode("utf-8", errors="backslashreplace")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseView:
-    """One pod's lease with its escrow."""
+def _json_key(name: str | None) -> dict[str, str | None]:
+    """Return metadata of a field that has another key in JSON; None: it is left out."""
+    return {_KEY: name}
 
-    id: int
+
+def json_fields(value: Any) -> Any:
+    """Return a view as JSON values: a dataclass as an object, bytes as hex digits."""
+    if is_dataclass(value):
+        keys = {one.name: one.metadata.get(_KEY, one.name.rstrip("_")) for one in fields(value)}
+        keys |= {name: name for name in getattr(value, "JSON_PROPERTIES", ())}
+        return {key: json_fields(getattr(value, name)) for name, key in keys.items() if key is not None}
+    if isinstance(value, (tuple, list)):
+        return [json_fields(item) for item in value]
+    if isinstance(value, dict):
+        return {key: json_fields(item) for key, item in value.items()}
+    if isinstance(value, gen.Survival):
+        return value.value.lower()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+class JsonView:
+    """Base class of views."""
+
+    __slots__ = ()
+
+    def plain(self) -> dict[str, Any]:
+        """Return the view for --json."""
+        found: dict[str, Any] = json_fields(self)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView(JsonView):
+    """The lease of one pod, with its escrow. Amounts are base units, times ms."""
+
+    id: int = field(metadata=_json_key("lease"))
     pod: int
     host: str
     provider: str
@@ -44,58 +77,42 @@ class LeaseView:
     usage: dict[str, int] | None
     deposit: int
     owed: int
-    """What is owed in all by now; what of it is not paid yet is paid when the task is settled."""
+    """The total owed until now; the unpaid part is paid when the task is settled."""
     paid: int
     fee: int
     scheduler_fee: int
     settler_fee: int
     assigned_by: str | None
-    """The scheduler that opened it; None where its tenant did."""
+    """The scheduler that opened it; None if its tenant did."""
     paid_until: int | None
-    """Until when a running service or rental lasts with what is deposited, in ms; jobs: when they are stopped."""
+    """When the deposit of a running service or rental is used up, or a job is stopped."""
     kept_until: int | None
-    """Until when the data of an ended rental is kept."""
+    """When the retention of the data of an ended rental is over."""
     standby: str | None
-    """The host at which the pod goes on where its own fails."""
-    created_at: int = 0
+    """The host on which the pod continues if its own fails."""
+    created_at: int = field(default=0, metadata=_json_key(None))
     reason: str | None = None
-    """Why its pod was given up, as a stable code: input_missing. None where it was not."""
-    reason_text: str | None = None
-    """The same in words."""
+    """Why its pod was given up, as a stable code: input_missing."""
+    reason_text: str | None = field(default=None, metadata=_json_key(None))
+    """The reason in words."""
 
-    def plain(self) -> dict[str, Any]:
-        """For --json."""
-        return {
-            "lease": self.id,
-            "pod": self.pod,
-            "host": self.host,
-            "provider": self.provider,
-            "state": self.state,
-            "rate_per_hour": self.rate_per_hour,
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-            "result_digest": self.result_digest.hex() if self.result_digest is not None else None,
-            "exit_code": self.exit_code,
-            "usage": self.usage,
-            "deposit": self.deposit,
-            "owed": self.owed,
-            "paid": self.paid,
-            "fee": self.fee,
-            "scheduler_fee": self.scheduler_fee,
-            "settler_fee": self.settler_fee,
-            "assigned_by": self.assigned_by,
-            "paid_until": self.paid_until,
-            "kept_until": self.kept_until,
-            "standby": self.standby,
-            "reason": self.reason,
-        }
+    @property
+    def is_live(self) -> bool:
+        return self.state in LIVE_STATES
+
+    @property
+    def state_text(self) -> str:
+        """The state in words; the reason for which a pod was given up is in `reason_text`."""
+        return "Ended" if self.reason_text else state_phrase(self.state)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskView:
+class TaskView(JsonView):
     """A task with the leases of its present attempt."""
 
-    id: int
+    JSON_PROPERTIES: ClassVar = ("reason", "paid", "paid_gty", "fee")
+
+    id: int = field(metadata=_json_key("task"))
     tenant: str
     state: str
     attempts: int
@@ -107,70 +124,55 @@ class TaskView:
     queue: str
     spot: bool
     preemption: gen.Preemption | None
-    """It was told to leave for another task, and has not run anew since."""
+    """Set from the notice of its preemption until it runs again."""
     survival: gen.Survival
-    max_latency_ms: int
-    """The longest round trip that its hosts may have measured; 0: any."""
+    max_latency_ms: int | None
+    """The longest round trip that its hosts may have measured; None: any."""
     checkpoints: tuple[gen.PodCheckpoint, ...]
-    """The last one of each pod that has any."""
+    """The last checkpoint of each pod that has one."""
     leases: tuple[LeaseView, ...]
-    pods_wanted: int
+    pods_wanted: int = field(metadata=_json_key(None))
 
     @property
-    def final(self) -> bool:
-        """Whether nothing can change any more."""
+    def is_final(self) -> bool:
         return self.state.partition("(")[0] in FINAL_STATES
 
     @property
+    def state_text(self) -> str:
+        """The state in words."""
+        return state_phrase(self.state)
+
+    @property
     def paid(self) -> int:
-        """What the tenant paid so far, protocol fee included."""
+        """The sum that the tenant has paid so far, protocol fee included."""
         return sum(lease.paid for lease in self.leases)
 
     @property
+    def paid_gty(self) -> str:
+        return format_amount(self.paid)
+
+    @property
+    def fee(self) -> int:
+        """The protocol fee in what was paid."""
+        return sum(lease.fee for lease in self.leases)
+
+    @property
     def given_up(self) -> LeaseView | None:
-        """The lease because of which the last attempt came to nothing, where the chain still has it."""
+        """The lease whose failure ended the last attempt, if the chain still has it."""
         found = [lease for lease in self.leases if lease.reason is not None]
         return next((lease for lease in found if lease.reason != "gang_aborted"), None)
 
     @property
-    def fee(self) -> int:
-        """The protocol's part of what was paid."""
-        return sum(lease.fee for lease in self.leases)
-
-    def plain(self) -> dict[str, Any]:
-        """For --json."""
-        return {
-            "task": self.id,
-            "state": self.state,
-            "tenant": self.tenant,
-            "attempts": self.attempts,
-            "reason": None if self.given_up is None else self.given_up.reason,
-            "submitted_at": self.submitted_at,
-            "manifest_digest": self.manifest_digest.hex(),
-            "max_rate_per_hour": self.max_rate_per_hour,
-            "max_duration_ms": self.max_duration_ms,
-            "priority": self.priority,
-            "queue": self.queue,
-            "spot": self.spot,
-            "max_latency_ms": self.max_latency_ms or None,
-            "preemption": self.preemption and self.preemption.encode(),
-            "survival": self.survival.value.lower(),
-            "checkpoints": [
-                {"pod": one.pod, "digest": one.digest.hex(), "bytes": one.bytes_, "host": one.host, "at": one.at}
-                for one in self.checkpoints
-            ],
-            "paid": self.paid,
-            "paid_gty": format_amount(self.paid),
-            "fee": self.fee,
-            "leases": [lease.plain() for lease in self.leases],
-        }
+    def reason(self) -> str | None:
+        """The code of the reason why the last attempt failed."""
+        return None if self.given_up is None else self.given_up.reason
 
 
 @dataclass(frozen=True, slots=True)
-class HostView:
-    """A host with its score in parts per million; None: it has none yet."""
+class HostView(JsonView):
+    """A host and its score."""
 
-    id: str
+    id: str = field(metadata=_json_key("host"))
     provider: str
     status: str
     region: str
@@ -178,9 +180,9 @@ class HostView:
     capabilities: tuple[str, ...]
     endpoint: bytes
     network_mbps: tuple[int, int]
-    """To the host and from it, as it measured; zeros: not yet."""
-    latency_ms: int
-    """Of a round trip to its gateways, or to other hosts, as it measured; 0: not yet."""
+    """Download and upload rate that the host measured; zeros: not yet measured."""
+    latency_ms: int | None
+    """Round trip to its gateways or to other hosts that the host measured; None: not yet measured."""
     total: dict[str, int]
     free: dict[str, int]
     devices: tuple[dict[str, Any], ...]
@@ -190,55 +192,35 @@ class HostView:
     live_leases: int
     answers_challenges: bool
     challenged: int | None
-    """The GPU that takes no lease until the host has answered a challenge of it."""
+    """The GPU that accepts no lease until the host has answered a challenge for it."""
     suspension: Suspension | None
-    score_ppm: int | None
+    score_ppm: int | None = field(metadata=_json_key("host_score"))
+    """Parts per million; None: no score yet."""
     settled_leases: int
 
     def plain(self) -> dict[str, Any]:
-        """For --json."""
-        return {
-            "host": self.id,
-            "provider": self.provider,
-            "status": self.status,
-            "region": self.region,
-            "tier": self.tier,
-            "capabilities": list(self.capabilities),
-            "endpoint": text_of(self.endpoint),
-            "network_mbps": list(self.network_mbps),
-            "latency_ms": self.latency_ms or None,
-            "total": self.total,
-            "free": self.free,
-            "devices": list(self.devices),
-            "ask": self.ask,
-            "bond": self.bond,
-            "last_heartbeat": self.last_heartbeat,
-            "live_leases": self.live_leases,
-            "answers_challenges": self.answers_challenges,
-            "challenged": self.challenged,
-            "suspension": None if self.suspension is None else self.suspension.plain(),
-            "host_score": self.score_ppm,
-            "settled_leases": self.settled_leases,
-        }
+        found: dict[str, Any] = json_fields(self)
+        suspension = None if self.suspension is None else self.suspension.plain()
+        return found | {"endpoint": text_of(self.endpoint), "suspension": suspension}
 
 
 def score_text(score_ppm: int | None) -> str | None:
-    """A score as a number between 0 and 1 with all its digits."""
+    """Return a score as a number between 0 and 1."""
     return None if score_ppm is None else f"{score_ppm / _PPM:.6f}"
 
 
 async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> TaskView:
-    """One task. Raises CliError where there is none of this number, or no longer."""
+    """Return a task. Raises CliError if the chain has no task of this number, or no longer has it."""
     found = (await read_tasks(chain, [task], at)).get(task)
     if found is not None:
         return found
     if task < await GantryChain(chain).next_task(at):
         raise CliError(
-            f"task {task} was final for long, and was removed from the chain's storage.",
-            f"gantry chain inspect task {task} tells its story from the chain's events.",
+            f"task {task} ended long ago and was removed from the chain's storage.",
+            f"gantry chain inspect task {task} shows its history, read from the chain's events.",
             code="pruned",
         )
-    raise CliError(f"there is no task {task}.", "gantry task list shows those there are.", code="no_such_task")
+    raise CliError(f"there is no task {task}.", "gantry task list shows the existing ones.", code="no_such_task")
 
 
 async def read_tasks(chain: ChainPort, numbers: Iterable[int], at: bytes | None = None) -> dict[int, TaskView]:
@@ -266,7 +248,7 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         spot=spec.spot,
         preemption=record.preemption,
         survival=spec.survival,
-        max_latency_ms=spec.placement.max_latency_ms,
+        max_latency_ms=spec.placement.max_latency_ms or None,
         checkpoints=record.checkpoints,
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
         pods_wanted=record.pods_wanted,
@@ -306,17 +288,17 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
 
 
 async def read_host(chain: ChainPort, host: str, at: bytes | None = None) -> HostView:
-    """One host. Raises CliError where none is registered under this address."""
+    """Return a host. Raises CliError if none is registered under this address."""
     record, score = await asyncio.gather(
         chain.query("Hosts", "Hosts", [host], at), chain.query("Reputation", "HostScores", [host], at)
     )
     if record is None:
-        raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
+        raise CliError(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
     return host_view(host, record, score)
 
 
 async def read_hosts(chain: ChainPort, at: bytes | None = None) -> list[HostView]:
-    """All hosts."""
+    """Return all hosts, ordered by address."""
     records, scores = await asyncio.gather(
         chain.query_map("Hosts", "Hosts", at=at), chain.query_map("Reputation", "HostScores", at=at)
     )
@@ -331,7 +313,7 @@ def _suspension(host: str, record: dict[str, Any]) -> Suspension | None:
 
 
 def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -> HostView:
-    """A `HostRecord` and a `HostScore`."""
+    """Return the view of a `HostRecord` and a `HostScore`, both in plain form."""
     return HostView(
         id=host,
         provider=record["provider"],
@@ -341,7 +323,7 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         capabilities=tuple(name for name, there in record["capabilities"].items() if there),
         endpoint=bytes(record["endpoint"]),
         network_mbps=(record["network_mbps_down"], record["network_mbps_up"]),
-        latency_ms=record["latency_ms"],
+        latency_ms=record["latency_ms"] or None,
         total=dict(record["total"]),
         free=dict(record["free"]),
         devices=tuple(

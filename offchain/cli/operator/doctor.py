@@ -1,4 +1,4 @@
-"""gantry doctor."""
+"""gantry doctor: checks of this machine, and the audit of the chain."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from offchain.services.audit import audit_chain
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. `remedy` is the command that mends it; empty where all is well."""
+class DoctorCheck:
+    """A check of this machine. `remedy`: what fixes it; empty if all is well."""
 
     what: str
     good: bool
-    said: str
+    found: str
     remedy: str = ""
 
 
@@ -37,20 +37,20 @@ class Finding:
 @click.option("--audit", "do_audit", is_flag=True, help="Sum every account, hold and fee against the total issuance.")
 @click.option(
     "--mend-engine",
-    "mend",
+    "repair",
     is_flag=True,
     help="Let a Docker engine that does not start finish the removal of a network in which it was killed. Needs root.",
 )
 @options.url
 @options.as_json
-def doctor(do_audit: bool, mend: bool, url: str | None, as_json: bool) -> None:
-    """Tell what is missing on this machine, and the command that mends it.
+def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None:
+    """Check this machine, and print the command that fixes what is missing.
 
-    With --audit: read every account of the chain at one final block and check that no coin is missing or too many:
+    With --audit: read every account of the chain at one final block and check that no coin is missing or surplus:
     free and held coins add up to the total issuance, and every hold has an escrow, bond or deposit behind it.
 
-    With --mend-engine: for an engine older than 23.0.5 that was killed at a bad moment and panics at every start since
-    (docs/runbook/engine.md). Nothing is lost: its other networks, containers and images stay as they are.
+    With --mend-engine: for an engine older than 23.0.5 that was killed while it removed a network, and has panicked at
+    every start since (docs/runbook/engine.md). Its other networks, containers and images stay as they are.
 
     \b
     Examples:
@@ -58,58 +58,60 @@ def doctor(do_audit: bool, mend: bool, url: str | None, as_json: bool) -> None:
       gantry doctor --audit --json
       sudo gantry doctor --mend-engine
     """
-    if do_audit and mend:
-        raise CliError("--audit and --mend-engine are two different things.", "Give one of them.", code="usage")
-    if mend:
-        _mend_engine(as_json=as_json)
+    if do_audit and repair:
+        raise CliError("--audit and --mend-engine exclude each other.", "Give one of them.", code="usage")
+    if repair:
+        _repair_engine(as_json=as_json)
         return
     if do_audit:
         _audit(url, as_json=as_json)
         return
-    findings = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
-    for finding in findings:
+    checks = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
+    for check in checks:
         if as_json:
-            emit({"check": finding.what, "ok": finding.good, "found": finding.said, "remedy": finding.remedy})
+            emit({"check": check.what, "ok": check.good, "found": check.found, "remedy": check.remedy})
         else:
-            say(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
-            if finding.remedy:
-                say(f"         {finding.remedy}")
-    if not all(finding.good for finding in findings):
+            say(f"{'ok     ' if check.good else 'missing'}  {check.what}: {check.found}")
+            if check.remedy:
+                say(f"         {check.remedy}")
+    if not all(check.good for check in checks):
         raise click.exceptions.Exit(1)
 
 
-def _python() -> Finding:
-    return Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
+def _python() -> DoctorCheck:
+    return DoctorCheck("Python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
 
 
-def _engine() -> Finding:
+def _engine() -> DoctorCheck:
     from offchain.devnet import engine  # noqa: PLC0415  (only here)
-    from offchain.devnet.paths import LocalError, Places  # noqa: PLC0415
+    from offchain.devnet.paths import DevnetError, DevnetPaths  # noqa: PLC0415
 
-    refused: LocalError | None = None
+    refused: DevnetError | None = None
     found = None
     try:
-        own = f"unix://{Places.here().sockets}/docker.sock"
+        own = f"unix://{DevnetPaths.here().sockets}/docker.sock"
         found = own if "DOCKER_HOST" not in os.environ and engine.answers(own) else engine.find()
-    except LocalError as error:
+    except DevnetError as error:
         refused = error
     if found is not None:
-        return Finding("Docker engine", good=True, said=f"answers at {found}")
+        return DoctorCheck("Docker engine", good=True, found=f"answers at {found}")
     half = _half_removed()
     if half:
-        said = f"was killed while it removed the network {', '.join(half)}, and cannot start since"
-        return Finding("Docker engine", good=False, said=said, remedy="sudo gantry doctor --mend-engine")
+        found = f"was killed while it removed the network {', '.join(half)}, and can no longer start"
+        return DoctorCheck("Docker engine", good=False, found=found, remedy="sudo gantry doctor --mend-engine")
     if refused is not None:
-        return Finding("Docker engine", good=False, said=refused.message, remedy=refused.remedy)
+        return DoctorCheck("Docker engine", good=False, found=refused.message, remedy=refused.remedy)
     if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
         if os.getuid() == 0:
-            return Finding("Docker engine", good=True, said="installed; scripts/up starts a private one")
-        return Finding("Docker engine", good=False, said="installed, but stopped", remedy="sudo systemctl start docker")
-    return Finding("Docker engine", good=False, said="not installed", remedy="scripts/setup")
+            return DoctorCheck("Docker engine", good=True, found="installed; scripts/up starts a private one")
+        return DoctorCheck(
+            "Docker engine", good=False, found="installed, but stopped", remedy="sudo systemctl start docker"
+        )
+    return DoctorCheck("Docker engine", good=False, found="not installed", remedy="scripts/setup")
 
 
 def _half_removed() -> list[str]:
-    """Networks that keep this machine's own engine from starting, as far as this user may look."""
+    """Return the networks that keep this machine's own engine from starting, if this user may read its data."""
     from offchain.devnet import engine_store  # noqa: PLC0415  (only here)
 
     try:
@@ -118,38 +120,38 @@ def _half_removed() -> list[str]:
         return []
 
 
-def _mend_engine(*, as_json: bool) -> None:
+def _repair_engine(*, as_json: bool) -> None:
     from offchain.devnet import engine_store  # noqa: PLC0415  (only here)
 
     folder = engine_store.system_data()
     try:
-        networks = engine_store.mend(folder)
+        networks = engine_store.repair(folder)
     except OSError as error:
         raise CliError(
-            f"the engine's data in {folder} cannot be mended: {error.strerror}.", "Run this with sudo.", code="denied"
+            f"the engine's data in {folder} cannot be repaired: {error.strerror}.", "Run this with sudo.", code="denied"
         ) from None
     if as_json:
         emit({"data_root": str(folder), "networks": networks})
     elif networks:
-        say(f"The engine will end what it was doing when it was killed: removing {', '.join(networks)}.")
+        say(f"The engine will complete what it was doing when it was killed: removing {', '.join(networks)}.")
         say("Start it: sudo systemctl reset-failed docker; sudo systemctl start docker")
     else:
-        say(f"No network in {folder} keeps an engine from starting, or one runs with it.")
-        say("What else it may be, its log says: sudo journalctl -u docker -n 50")
+        say(f"No network in {folder} keeps an engine from starting, or an engine is running.")
+        say("For other causes, see its log: sudo journalctl -u docker -n 50")
 
 
-def _release() -> Finding:
-    from offchain.devnet.paths import LocalError  # noqa: PLC0415  (only here)
+def _release() -> DoctorCheck:
+    from offchain.devnet.paths import DevnetError  # noqa: PLC0415  (only here)
     from offchain.devnet.release import binaries  # noqa: PLC0415
 
     try:
-        return Finding("Node", good=True, said=str(binaries().node))
-    except LocalError as error:
-        return Finding("Node", good=False, said=error.message, remedy=error.remedy)
+        return DoctorCheck("Node", good=True, found=str(binaries().node))
+    except DevnetError as error:
+        return DoctorCheck("Node", good=False, found=error.message, remedy=error.remedy)
 
 
-def _chain(url: str | None) -> Finding:
-    chosen = network.choose(url)
+def _chain(url: str | None) -> DoctorCheck:
+    chosen = network.choose_node(url)
 
     async def work() -> str:
         async with connected(url) as chain:
@@ -158,24 +160,24 @@ def _chain(url: str | None) -> Finding:
             return f"{chosen.url}, final block {head.number}, genesis 0x{genesis.hex()}"
 
     try:
-        return Finding("Chain", good=True, said=run(work()))
+        return DoctorCheck("Chain", good=True, found=run(work()))
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        return Finding("Chain", good=False, said=message, remedy=str(getattr(error, "remedy", "")))
+        return DoctorCheck("Chain", good=False, found=message, remedy=str(getattr(error, "remedy", "")))
 
 
-def _gateways(url: str | None) -> list[Finding]:
-    """Whether those that this user knows answer. None known is well: hosts name theirs on the chain."""
+def _gateways(url: str | None) -> list[DoctorCheck]:
+    """Check whether the known gateways answer. None known is fine: hosts name theirs on the chain."""
     try:
         known = network.known_gateways()
     except CliError as error:
-        return [Finding("Gateway", good=False, said=error.message, remedy=error.remedy)]
+        return [DoctorCheck("Gateway", good=False, found=error.message, remedy=error.remedy)]
     return [_gateway(url, address) for address in known]
 
 
-def _gateway(url: str | None, address: str) -> Finding:
+def _gateway(url: str | None, address: str) -> DoctorCheck:
     from offchain.adapters.transport.gateway_registration import places  # noqa: PLC0415  (the transport is slow to load)
     from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
@@ -183,7 +185,7 @@ def _gateway(url: str | None, address: str) -> Finding:
         async with connected(url) as chain:
             genesis = await chain.genesis_hash()
         gateway = parse_gateway(address)
-        # Who asks does not matter: anybody may.
+        # Any account may ask.
         caller = from_uri("//doctor", "ed25519")
         async with open_direct(
             ss58.decode(gateway.account), await places(gateway), genesis_hash=genesis, signer=caller
@@ -194,20 +196,20 @@ def _gateway(url: str | None, address: str) -> Finding:
             return (time.perf_counter() - began_s) * 1000
 
     try:
-        return Finding("Gateway", good=True, said=f"{address} answers in {run(work()):.1f} ms")
+        return DoctorCheck("Gateway", good=True, found=f"{address} answers in {run(work()):.1f} ms")
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
         remedy = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
-        return Finding("Gateway", good=False, said=f"{address}: {message}", remedy=remedy)
+        return DoctorCheck("Gateway", good=False, found=f"{address}: {message}", remedy=remedy)
 
 
-def _accounts() -> Finding:
-    found = accounts.stored()
+def _accounts() -> DoctorCheck:
+    found = accounts.list_accounts()
     if found:
-        return Finding("Accounts", good=True, said=", ".join(stored.name for stored in found))
-    return Finding("Accounts", good=True, said="none kept here; a local network knows //Alice to //Ferdie")
+        return DoctorCheck("Accounts", good=True, found=", ".join(stored.name for stored in found))
+    return DoctorCheck("Accounts", good=True, found="none kept here; a local network knows //Alice to //Ferdie")
 
 
 def _audit(url: str | None, *, as_json: bool) -> None:

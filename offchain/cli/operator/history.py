@@ -1,4 +1,4 @@
-"""gantry history."""
+"""gantry history: queries of the index."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit import index_address, options
-from offchain.cli.kit.event_text import event_text, time_text
+from offchain.cli.kit import network, options
+from offchain.cli.kit.event_text import event_text, phrase, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
 from offchain.indexer import queries
@@ -24,6 +24,9 @@ from offchain.schema.manifest.values import format_amount
 F = TypeVar("F", bound=Callable[..., Any])
 _LIMIT = 1000
 _MOST = 100_000
+_LATER = "It may be in a later block: gantry history events --limit 1 shows how far the index has come."
+_EVENT_COLUMNS = ("block", "place", "time_ms", "extrinsic", "event", "fields", "failure")
+_MOVED_COLUMNS = ("block", "place", "time_ms", "kind", "sender", "receiver", "amount", "reason")
 
 
 def _output(command: F) -> F:
@@ -33,7 +36,11 @@ def _output(command: F) -> F:
 
 
 _limit = click.option(
-    "--limit", type=click.IntRange(1, _MOST), default=_LIMIT, show_default=True, help="At most so many, the newest."
+    "--limit",
+    type=click.IntRange(1, _MOST),
+    default=_LIMIT,
+    show_default=True,
+    help="Show the newest N.",
 )
 
 
@@ -42,7 +49,7 @@ _limit = click.option(
     "from the chain itself, as far as that worker has come."
 )
 def history() -> None:
-    """Ask the index of the chain's history: a task, a host, an account, events.
+    """Query the index of the chain's history: a task, a host, an account, events.
 
     \b
     Examples:
@@ -57,17 +64,17 @@ def history() -> None:
 @_limit
 @_output
 def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
-    """Tell what a task came to: its leases, what was paid and when, and every event about it.
+    """Show a task: its leases, its payments and every event about it.
 
     \b
     Examples:
       gantry history task 7
       gantry history task 7 --json | jq .task.paid
     """
-    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+    with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         found = queries.task(db, number)
         if found is None:
-            raise CliError(f"the index knows of no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
+            raise CliError(f"the index has no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
         happened = queries.mentions(db, str(number), limit)
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
@@ -96,7 +103,7 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
 @_limit
 @_output
 def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
-    """Tell what a host did: its leases, what they brought in, what it lost, and every event about it.
+    """Show a host: its leases, what they earned, its penalties and every event about it.
 
     With --csv: its leases.
 
@@ -105,10 +112,10 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
       gantry history host 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
       gantry history host 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --csv > leases.csv
     """
-    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+    with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         found = queries.host(db, address)
         if found is None:
-            raise CliError(f"the index knows of no host {address}{_up_to(db)}.", _LATER, code="no_such_host")
+            raise CliError(f"the index has no host {address}{_up_to(db)}.", _LATER, code="no_such_host")
         leases = queries.leases_of_host(db, address, limit)
         if as_csv:
             _csv(LeaseRow.__slots__, map(queries.as_dict, leases))
@@ -136,16 +143,16 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
 @_limit
 @_output
 def account(address: str, limit: int, index: str | None, as_json: bool, as_csv: bool) -> None:
-    """List how an account's coins moved, were held and let go of, and the tasks it submitted.
+    """List the transfers and holds of an account's coins, and the tasks that it submitted.
 
-    With --csv: the movements, as book-keeping wants them.
+    With --csv: the transfers, for bookkeeping.
 
     \b
     Examples:
       gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty
       gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty --csv > coins.csv
     """
-    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+    with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         moved = queries.transfers(db, address, limit)
         if as_csv:
             _csv(_MOVED_COLUMNS, map(_moved_plain, moved))
@@ -180,7 +187,10 @@ def account(address: str, limit: int, index: str | None, as_json: bool, as_csv: 
             say()
             table(
                 ("TASK", "STATE", "SUBMITTED", "PAID"),
-                [(one.task, one.state, time_text(one.submitted_ms), format_amount(one.paid)) for one in tasks],
+                [
+                    (one.task, state_phrase(one.state), time_text(one.submitted_ms), format_amount(one.paid))
+                    for one in tasks
+                ],
             )
 
 
@@ -209,7 +219,7 @@ def events(  # one option a filter
       gantry history events --pallet Tasks --name ItemRefused --json
       gantry history events --from-block 1000 --to-block 2000 --csv > events.csv
     """
-    with _asked(index, as_json=as_json, as_csv=as_csv) as db:
+    with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         happened = queries.events(db, Filter(pallet, name, from_block, to_block, limit))
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
@@ -224,15 +234,15 @@ def events(  # one option a filter
 @options.index
 @options.as_json
 def verify(index: str | None, as_json: bool) -> None:
-    """Derive everything again from the stored events, and compare it with what the index says.
+    """Derive everything again from the stored events, and compare it with the index.
 
-    Changes nothing, and does not stop the indexer: it looks at one moment of the index.
+    Changes nothing, and does not stop the indexer: it reads one snapshot of the index.
 
     \b
     Example:
       gantry history verify
     """
-    with _asked(index, as_json=as_json, as_csv=False) as db:
+    with _open_index(index, as_json=as_json, as_csv=False) as db:
         stored, replayed = stored_digest(db), replayed_digest(db, progress)
         same = stored.hex() == replayed.hex()
         if as_json:
@@ -241,24 +251,19 @@ def verify(index: str | None, as_json: bool) -> None:
             say(f"{stored.rows} rows, digest {stored.hex()}")
         if not same:
             raise CliError(
-                f"the index does not follow from its events: these give {replayed.hex()}.",
-                "Remove it and let gantry worker indexer make it again; please report it if it comes back.",
+                f"the index does not match its events, which give {replayed.hex()}.",
+                "Remove it and rebuild it with gantry worker indexer; please report it if it happens again.",
                 code="index_differs",
             )
         if not as_json:
-            say("It follows from the events, row by row.")
-
-
-_LATER = "It may be in a later block: gantry history events --limit 1 shows how far the index has come."
-_EVENT_COLUMNS = ("block", "place", "time_ms", "extrinsic", "event", "fields", "failure")
-_MOVED_COLUMNS = ("block", "place", "time_ms", "kind", "sender", "receiver", "amount", "reason")
+            say("The index matches its events, row by row.")
 
 
 @contextlib.contextmanager
-def _asked(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
+def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
-    with contextlib.closing(queries.open_for_reading(index_address.choose(index))) as db, db.moment():
+    with contextlib.closing(queries.open_for_reading(network.choose_index(index))) as db, db.moment():
         yield db
 
 
@@ -294,7 +299,7 @@ def _csv(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """As text that a spreadsheet does not take for a formula."""
+    """Return the value as text that a spreadsheet does not read as a formula."""
     text = str(value) if isinstance(value, dict) else value
     return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
 
@@ -303,13 +308,13 @@ def _events_table(happened: Sequence[Happened]) -> None:
     table(
         ("BLOCK", "TIME", "EVENT", ""),
         [
-            (one.event.block, time_text(one.time_ms), f"{one.event.pallet}.{one.event.name}", _said(one))
+            (one.event.block, time_text(one.time_ms), f"{one.event.pallet}.{one.event.name}", _event_text(one))
             for one in happened
         ],
     )
 
 
-def _said(happened: Happened) -> str:
+def _event_text(happened: Happened) -> str:
     row = happened.event
     event = ChainEvent(row.pallet, row.name, with_bytes(unpack(row.fields)), row.extrinsic)
     pallet, _, name = (row.failure or "").partition(".")
@@ -325,7 +330,7 @@ def _leases_table(leases: Sequence[LeaseRow]) -> None:
                 one.task,
                 one.host,
                 one.state,
-                one.reason or "",
+                "" if one.reason is None else phrase(one.reason),
                 "" if one.started_ms is None else time_text(one.started_ms),
                 "" if one.ended_ms is None else time_text(one.ended_ms),
                 format_amount(one.paid),
@@ -338,7 +343,7 @@ def _leases_table(leases: Sequence[LeaseRow]) -> None:
 def _task_details(found: TaskRow) -> list[tuple[str, object]]:
     return [
         ("Task", found.task),
-        ("State", found.state),
+        ("State", state_phrase(found.state)),
         ("Kind", found.kind),
         ("Tenant", found.tenant),
         ("Submitted", f"{time_text(found.submitted_ms)}, block {found.submitted_block}"),
@@ -352,7 +357,7 @@ def _host_details(found: HostRow) -> list[tuple[str, object]]:
     return [
         ("Host", found.host),
         ("Provider", found.provider),
-        ("Status", found.status),
+        ("Status", state_phrase(found.status)),
         ("Score", None if found.score_ppm is None else f"{found.score_ppm / 10_000:.2f} %"),
         ("Leases", found.leases),
         ("Earned", format_amount(found.earned)),

@@ -1,11 +1,9 @@
-"""gantry outbox."""
+"""gantry outbox: calls that a worker or an agent has stored for the chain."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from offchain.adapters.outbox.admin import Desk, Entry
 from offchain.adapters.outbox.intent_values import State
 from offchain.adapters.outbox.store import Store
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import plain_fields
+from offchain.cli.kit.event_text import plain_fields, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say, table
 
@@ -33,7 +31,7 @@ _STATE_DIR = click.option(
     "All of this may be used while the process runs; it looks at its outbox after every final block."
 )
 def outbox() -> None:
-    """See what a worker or an agent has yet to do on the chain, and what it gave up.
+    """Show the calls that a worker or an agent still has to submit, and its dead letters.
 
     \b
     Examples:
@@ -48,10 +46,10 @@ def outbox() -> None:
 @click.option("--dead", is_flag=True, help="Only what was given up.")
 @options.as_json
 def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
-    """List the calls that wait, are on their way, or were given up.
+    """List the calls that wait, are submitted, or were given up.
 
-    queued: to be signed and sent, at once or after a pause. sent: a node has it, or is to have it; a block up to VALID
-    UNTIL may hold it. dead: given up, for the reason given.
+    queued: will be signed and sent, at once or after a pause. sent: passed to a node; a block up to VALID UNTIL may
+    include it. dead: given up, for the reason shown.
 
     \b
     Examples:
@@ -60,14 +58,14 @@ def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
     """
     found: list[tuple[Path, Entry]] = []
     for database in _databases(state_dir):
-        with _desk(database) as desk:
-            found += [(database, entry) for entry in desk.entries(*([State.DEAD] if dead else []))]
+        with _open_outbox(database) as outbox_admin:
+            found += [(database, entry) for entry in outbox_admin.entries(*([State.DEAD] if dead else []))]
     if as_json:
         for database, entry in found:
             emit(_plain(database, entry))
         return
     if not found:
-        say("Nothing was given up." if dead else "Nothing waits, and nothing was given up.")
+        say("No call was given up." if dead else "No call waits, and none was given up.")
         return
     table(
         ("NUMBER", "STATE", "CALL", "KEY", "TRIES", "SINCE", "VALID UNTIL", "WHY", "FOLDER"),
@@ -78,7 +76,7 @@ def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
                 f"{entry.call.pallet}.{entry.call.function}",
                 entry.key,
                 entry.attempts,
-                _when(entry.created_ms),
+                time_text(entry.created_ms),
                 entry.valid_until or "",
                 entry.reason or "",
                 database.parent,
@@ -94,9 +92,9 @@ def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
 @_STATE_DIR
 @options.as_json
 def retry(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as_json: bool) -> None:
-    """Send calls again that were given up, or that pause before their next try.
+    """Send again calls that were given up, or that pause before their next attempt.
 
-    The chain checks each call against its present state; one whose time has passed is refused and changes nothing.
+    The chain checks each call against its present state; a call that is too late is refused and changes nothing.
 
     \b
     Examples:
@@ -112,7 +110,7 @@ def retry(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as
 @_STATE_DIR
 @options.as_json
 def drop(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as_json: bool) -> None:
-    """Remove calls that were given up; give up calls that wait. What is on its way cannot be dropped.
+    """Remove calls that were given up, and give up calls that wait. A sent call cannot be dropped.
 
     \b
     Examples:
@@ -139,9 +137,9 @@ def _each(
         raise CliError(
             f"there are outboxes in several folders: {folders}.", "Choose one with --state-dir.", code="usage"
         )
-    with _desk(databases[0]) as desk:
-        for number in numbers or [entry.number for entry in desk.entries(State.DEAD)]:
-            entry = act(desk, number)
+    with _open_outbox(databases[0]) as outbox_admin:
+        for number in numbers or [entry.number for entry in outbox_admin.entries(State.DEAD)]:
+            entry = act(outbox_admin, number)
             if as_json:
                 emit(_plain(databases[0], entry))
             else:
@@ -149,7 +147,7 @@ def _each(
 
 
 def _databases(state_dir: Path | None) -> list[Path]:
-    """The databases to look at. Raises CliError where there is none."""
+    """Return the databases to read. Raises CliError if there is none."""
     folders = [state_dir] if state_dir is not None else _usual_folders()
     found = [folder / name for folder in folders for name in _DATABASES if (folder / name).is_file()]
     if not found:
@@ -164,20 +162,14 @@ def _databases(state_dir: Path | None) -> list[Path]:
 
 def _usual_folders() -> list[Path]:
     local = network.state_dir()
-    base = os.environ.get("XDG_STATE_HOME")
-    own = (Path(base) if base else Path.home() / ".local" / "state") / "gantry"
-    workers = [own / name for name in ("all", "scheduler", "settler")]
+    workers = [network.user_state_dir() / name for name in ("all", "scheduler", "settler")]
     return [local / "workers", local / "agent", *workers, Path.home() / ".local" / "share" / "gantry" / "agent"]
 
 
 @contextlib.contextmanager
-def _desk(database: Path) -> Iterator[Desk]:
+def _open_outbox(database: Path) -> Iterator[Desk]:
     with contextlib.closing(Store(database)) as store:
         yield Desk(store)
-
-
-def _when(moment_ms: int) -> str:
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _plain(database: Path, entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""gantry simulate --replay: runs the replays, and tells what came of them as a table, JSON, CSV and plots."""
+"""gantry simulate --replay: run replays, and report them as a table, JSON, CSV and plots."""
 
 from __future__ import annotations
 
@@ -13,30 +13,45 @@ from typing import TYPE_CHECKING, Any
 
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
-from offchain.cli.operator import plots, trace_files
-from offchain.cli.operator.policy_preparation import rehearsed
+from offchain.cli.operator import simulation_inputs
+from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
 
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
     from offchain.core.placing.rehearsal import Prepared
     from offchain.core.queues.tree import Tree
     from offchain.core.replay.arrival import Arrival, Trace
+    from offchain.core.replay.series import Sample
     from offchain.core.replay.simulate import Outcome
 
 LOAD_PERCENT = 100.0
-"""Where pods are drawn and nothing else is said."""
+"""The default where pods are drawn."""
 
 DRAWN = 20_000
-"""Tasks, where the trace has no times and nothing else is said."""
+"""The default number of tasks of a trace without times."""
 
 
 _IDLE_PERCENT = 50.0
-"""Where less is asked for and nobody waits, a replay shows little of a policy."""
+"""Below this load, a replay in which no task waits says little about a policy."""
+_TASK_COLUMNS = (
+    "name",
+    "account",
+    "queue",
+    "priority",
+    "pods",
+    "cpu_milli",
+    "memory_mib",
+    "num_gpu",
+    "gpu_milli",
+    "gpu_spec",
+)
+_FORMATS = (".svg", ".png")
+_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What was asked for."""
+class ReplayOptions:
+    """The options of the command."""
 
     nodes: str | None
     pods: str | None
@@ -45,10 +60,10 @@ class Wishes:
     queues: str | None
     backfill: bool
     gangs_percent: float | None
-    """None: as the trace says."""
+    """None: as in the trace."""
     seeds: range
     load_percent: float | None
-    """None: tasks come when the trace says."""
+    """None: tasks arrive at the times in the trace."""
     draw: int | None
     """None: each task of the trace once, if it has times."""
     prices: Mapping[str, float]
@@ -58,7 +73,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _ReplayRun:
     policy: str
     order: str
     backfill: bool
@@ -67,7 +82,7 @@ class _Done:
 
     @property
     def order_name(self) -> str:
-        """As tables have it."""
+        """The order with the suffix of backfill, for tables."""
         return f"{self.order}+backfill" if self.backfill else self.order
 
     @property
@@ -76,49 +91,49 @@ class _Done:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """Who is next, and whether others may pass."""
+class _QueueOrder:
+    """The order of waiting tasks, and whether backfill is on."""
 
     order: str
     queues: Tree | None
     backfill: bool
 
 
-def run(wishes: Wishes) -> None:
-    """All replays, each policy with each order and seed."""
-    if wishes.plot is not None:
-        plots.ready(wishes.plot)
-    specs, tasks, source = _files(wishes)
-    queues = None if wishes.queues is None else _queues(wishes.queues)
+def run_replays(options: ReplayOptions) -> None:
+    """Run a replay of each policy with each order and seed."""
+    if options.plot is not None:
+        check_plot_file(options.plot)
+    specs, tasks, source = _files(options)
+    queues = None if options.queues is None else _queues(options.queues)
     total_milli = 1000 * sum(spec.gpus for spec in specs)
-    first = _paced(tasks(wishes.seeds[0]), wishes, total_milli, wishes.seeds[0])
-    if not wishes.as_json:
+    first = _paced(tasks(options.seeds[0]), options, total_milli, options.seeds[0])
+    if not options.as_json:
         say(f"{len(specs)} nodes, {total_milli // 1000} GPUs; {len(first.arrivals)} tasks; {source}.")
         for note in first.notes:
-            say(f"Made up: {note}.")
+            say(f"Generated: {note}.")
     done = []
-    for seed in wishes.seeds:
-        trace = first if seed == wishes.seeds[0] else _paced(tasks(seed), wishes, total_milli, seed)
-        for policy in wishes.policies:
-            prepared, _ = rehearsed(policy, specs, trace.mix())
+    for seed in options.seeds:
+        trace = first if seed == options.seeds[0] else _paced(tasks(seed), options, total_milli, seed)
+        for policy in options.policies:
+            prepared, _ = prepare_policy(policy, specs, trace.mix())
             done += [
-                _replay(specs, trace, policy, prepared, _Waiting(order, queues, wishes.backfill), seed, wishes)
-                for order in wishes.orders
+                _replay(specs, trace, policy, prepared, _QueueOrder(order, queues, options.backfill), seed, options)
+                for order in options.orders
             ]
     load = _load(first, total_milli)
     if load < _IDLE_PERCENT and not any(
         run.start_ms > run.arrival.arrival_ms for one in done for run in one.outcome.replayed.runs
     ):
         progress(
-            f"note: nobody waited, for the trace asks for {load:g} % of the GPUs on average. "
-            f"--draw {DRAWN} --load 110 draws pods from it that come faster than they end."
+            f"note: no task waited, because the trace requests {load:g} % of the GPUs on average. "
+            f"--draw {DRAWN} --load 110 draws pods from it that arrive faster than they end."
         )
-    if wishes.csv is not None:
-        _write(Path(wishes.csv), done, specs)
-    if wishes.plot is not None:
-        shown = [one for one in done if one.seed == wishes.seeds[0]]
-        plots.draw(wishes.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
-    if wishes.as_json:
+    if options.csv is not None:
+        _write(Path(options.csv), done, specs)
+    if options.plot is not None:
+        shown = [one for one in done if one.seed == options.seeds[0]]
+        draw_plots(options.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
+    if options.as_json:
         facts = {"nodes": len(specs), "tasks": len(first.arrivals), "source": source, "notes": list(first.notes)}
         emit(facts | {"load_percent": load, "runs": [_plain(one) for one in done]})
         return
@@ -129,36 +144,36 @@ def _queues(name: str) -> Tree:
     from offchain.core.queues.text import QueuesError, parse_queues  # noqa: PLC0415
 
     try:
-        return parse_queues(trace_files.read(name), source=name)
+        return parse_queues(simulation_inputs.read_text(name), source=name)
     except QueuesError as error:
         raise CliError(f"--queues: {error}", "Mend the file; examples/queues.yaml is a whole one.") from None
 
 
-def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]:
-    """Hosts, the tasks by seed, and where they are from."""
+def _files(options: ReplayOptions) -> tuple[list[HostSpec], Callable[[int], Trace], str]:
+    """Return the hosts, a function from seed to tasks, and the source of both."""
     from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
     from offchain.core.replay.trace import made_up, recorded  # noqa: PLC0415
 
-    files = trace_files.both_or_none(wishes.nodes, wishes.pods)
+    files = simulation_inputs.require_both(options.nodes, options.pods)
     if files is None:
-        seed = wishes.seeds[0]
+        seed = options.seeds[0]
         shapes = generated.pods(seed)
-        return generated.hosts(seed), partial(made_up, shapes), trace_files.made_up_from(seed)
+        return generated.hosts(seed), partial(made_up, shapes), simulation_inputs.generated_note(seed)
     nodes, pods = files
-    text = trace_files.read(pods)
-    return traces.nodes(trace_files.read(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
+    text = simulation_inputs.read_text(pods)
+    return traces.nodes(simulation_inputs.read_text(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
 
 
-def _paced(trace: Trace, wishes: Wishes, total_milli: int, seed: int) -> Trace:
+def _paced(trace: Trace, options: ReplayOptions, total_milli: int, seed: int) -> Trace:
     from offchain.core.replay.gangs import with_gangs  # noqa: PLC0415
     from offchain.core.replay.pace import at_load, drawn  # noqa: PLC0415
 
-    if wishes.gangs_percent is not None:
-        trace = with_gangs(trace, wishes.gangs_percent, seed)
-    many = wishes.draw if wishes.draw is not None or trace.timed else DRAWN
+    if options.gangs_percent is not None:
+        trace = with_gangs(trace, options.gangs_percent, seed)
+    many = options.draw if options.draw is not None or trace.timed else DRAWN
     if many is not None:
-        return drawn(trace, many, wishes.load_percent or LOAD_PERCENT, total_milli, seed)
-    return trace if wishes.load_percent is None else at_load(trace, wishes.load_percent, total_milli)
+        return drawn(trace, many, options.load_percent or LOAD_PERCENT, total_milli, seed)
+    return trace if options.load_percent is None else at_load(trace, options.load_percent, total_milli)
 
 
 def _load(trace: Trace, total_milli: int) -> float:
@@ -168,8 +183,14 @@ def _load(trace: Trace, total_milli: int) -> float:
 
 
 def _replay(
-    specs: Sequence[HostSpec], trace: Trace, policy: str, prepared: Prepared, waits: _Waiting, seed: int, wishes: Wishes
-) -> _Done:
+    specs: Sequence[HostSpec],
+    trace: Trace,
+    policy: str,
+    prepared: Prepared,
+    queue: _QueueOrder,
+    seed: int,
+    options: ReplayOptions,
+) -> _ReplayRun:
     from offchain.core.replay.orders import make_order  # noqa: PLC0415
     from offchain.core.replay.reserved import Reserved  # noqa: PLC0415
     from offchain.core.replay.simulate import simulate  # noqa: PLC0415
@@ -178,13 +199,13 @@ def _replay(
         specs,
         trace,
         prepared,
-        partial(make_order, waits.order, queues=waits.queues, passes=waits.backfill),
+        partial(make_order, queue.order, queues=queue.queues, passes=queue.backfill),
         seed=seed,
         clock_s=time.perf_counter,
-        prices=wishes.prices,
-        backfill=Reserved if waits.backfill else None,
+        prices=options.prices,
+        backfill=Reserved if queue.backfill else None,
     )
-    done = _Done(policy, waits.order, waits.backfill, seed, outcome)
+    done = _ReplayRun(policy, queue.order, queue.backfill, seed, outcome)
     progress(
         f"{policy}, {done.order_name}, seed {seed}: {outcome.measures.gpu_percent:.2f} % of GPUs in use, "
         f"{outcome.measures.started} tasks in {outcome.seconds:.1f} s"
@@ -192,11 +213,10 @@ def _replay(
     return done
 
 
-def _plain(done: _Done) -> dict[str, Any]:
-    """For --json."""
-    told = {"policy": done.policy, "order": done.order, "backfill": done.backfill, "seed": done.seed}
-    told |= asdict(done.outcome.measures)
-    rounded: dict[str, Any] = _rounded(told)
+def _plain(done: _ReplayRun) -> dict[str, Any]:
+    fields = {"policy": done.policy, "order": done.order, "backfill": done.backfill, "seed": done.seed}
+    fields |= asdict(done.outcome.measures)
+    rounded: dict[str, Any] = _rounded(fields)
     return rounded | {"tries": done.outcome.replayed.tries, "seconds": round(done.outcome.seconds, 3)}
 
 
@@ -208,12 +228,12 @@ def _rounded(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def _table(done: Sequence[_Done]) -> None:
-    """Means over seeds, a line for each policy and order."""
+def _table(done: Sequence[_ReplayRun]) -> None:
+    """Print means over seeds, one line for each policy and order."""
     rows = []
     for policy, order in dict.fromkeys((one.policy, one.order_name) for one in done):
         found = [one.outcome.measures for one in done if (one.policy, one.order_name) == (policy, order)]
-        waits = [measures.wait_s for measures in found if measures.wait_s is not None]
+        queue = [measures.wait_s for measures in found if measures.wait_s is not None]
         slow = [measures.slowdown for measures in found if measures.slowdown is not None]
         pieces = [measures.fragmentation_percent for measures in found if measures.fragmentation_percent is not None]
         rows.append(
@@ -222,8 +242,8 @@ def _table(done: Sequence[_Done]) -> None:
                 order,
                 f"{_mean(measures.gpu_percent for measures in found):.2f}",
                 f"{_mean(measures.cpu_percent for measures in found):.2f}",
-                f"{_mean(wait.mean for wait in waits):.1f}",
-                f"{_mean(wait.p99 for wait in waits):.1f}",
+                f"{_mean(wait.mean for wait in queue):.1f}",
+                f"{_mean(wait.p99 for wait in queue):.1f}",
                 f"{_mean(one.mean for one in slow):.2f}",
                 f"{_mean(measures.jain_index for measures in found):.3f}",
                 f"{_mean(piece.mean for piece in pieces):.1f}",
@@ -240,22 +260,8 @@ def _mean(values: Iterable[float]) -> float:
     return statistics.mean(found) if found else 0.0
 
 
-_TASK_COLUMNS = (
-    "name",
-    "account",
-    "queue",
-    "priority",
-    "pods",
-    "cpu_milli",
-    "memory_mib",
-    "num_gpu",
-    "gpu_milli",
-    "gpu_spec",
-)
-
-
-def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> None:
-    """Two files for each replay: its tasks, and how the cluster stood over time."""
+def _write(folder: Path, done: Sequence[_ReplayRun], specs: Sequence[HostSpec]) -> None:
+    """Write two files for each replay: its tasks, and the state of the cluster over time."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for one in done:
@@ -280,7 +286,7 @@ def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> No
     progress(f"{2 * len(done)} tables written into {folder}")
 
 
-def _tasks(done: _Done, specs: Sequence[HostSpec]) -> Iterable[Sequence[object]]:
+def _tasks(done: _ReplayRun, specs: Sequence[HostSpec]) -> Iterable[Sequence[object]]:
     for run in done.outcome.replayed.runs:
         hosts = "|".join(specs[place.host].name for place in run.places)
         times = (run.start_ms, run.end_ms, run.start_ms - run.arrival.arrival_ms)
@@ -301,3 +307,57 @@ def _csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) ->
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def check_plot_file(name: str) -> None:
+    """Raise CliError if this file cannot be drawn, before anything is computed."""
+    path = Path(name)
+    if path.suffix.lower() not in _FORMATS:
+        raise CliError(f"--plot: {name} does not end with {' or '.join(_FORMATS)}.", "Name it so.", code="usage")
+    if not path.parent.is_dir():
+        raise CliError(f"--plot: there is no folder {path.parent}.", f"Make it: mkdir -p {path.parent}", code="usage")
+    require_packages("matplotlib", command="--plot")
+
+
+def draw_plots(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
+    """Draw GPUs in use, waiting tasks and fragmentation over time, the distribution of waits, fairness and cost."""
+    from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    over_time: tuple[tuple[str, Callable[[Sample], float]], ...] = (
+        ("GPUs in use, %", lambda sample: sample.state.gpu_percent),
+        ("tasks that wait", lambda sample: sample.waiting),
+        ("free GPUs that are of no use, %", lambda sample: sample.state.fragmentation_percent),
+    )
+    # The same outcomes give the same file: no date, no random names.
+    with rc_context({"svg.hashsalt": "gantry"}):
+        figure = Figure(figsize=(16, 7), layout="constrained")
+        axes = list(figure.subplots(2, 3).flat)
+        for place, (label, outcome) in enumerate(outcomes):
+            hours = [sample.at_ms / _HOUR_MS for sample in outcome.samples]
+            for axis, (_, value) in zip(axes, over_time, strict=False):
+                axis.plot(hours, [value(sample) for sample in outcome.samples], label=label, linewidth=1)
+            queue = sorted((run.start_ms - run.arrival.arrival_ms) / 1000 for run in outcome.replayed.runs)
+            # Some hundred points show as much as all.
+            shown = sorted({*range(0, len(queue), 1 + len(queue) // 500), *range(len(queue) - 1, len(queue))})
+            parts = [100 * (at + 1) / len(queue) for at in shown]
+            axes[3].step([max(1.0, queue[at]) for at in shown], parts, where="post", label=label, linewidth=1)
+            axes[4].barh(place, outcome.measures.jain_index)
+            axes[5].barh(place, outcome.measures.cost)
+        for axis, (title, _) in zip(axes, over_time, strict=False):
+            axis.set(title=title, xlabel="hours", ylim=(0, None))
+        axes[3].set(
+            title="tasks that waited no longer, %", xlabel="seconds (1 or less: at once)", xscale="log", ylim=(0, 101)
+        )
+        axes[4].set(title="fairness between accounts (Jain's index)", xlim=(0, 1))
+        axes[5].set(title="cost of the GPUs", xlim=(0, None))
+        for axis in axes[4:]:
+            axis.set_yticks(range(len(outcomes)), [label for label, _ in outcomes])
+            axis.invert_yaxis()
+        axes[0].legend()
+        path = Path(name)
+        kind = path.suffix.lower().removeprefix(".")
+        try:
+            figure.savefig(path, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+        except OSError as error:
+            raise CliError(f"--plot: {name} cannot be written: {error.strerror}.", "Name another file.") from None

@@ -1,4 +1,4 @@
-"""gantry simulate."""
+"""gantry simulate: compare placement policies on a trace."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.optional_dependencies import need
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
-from offchain.cli.operator import trace_files
-from offchain.cli.operator.policy_preparation import rehearsed
+from offchain.cli.operator import simulation_inputs
+from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
 from offchain.core.placing.names import POLICIES
 from offchain.core.replay.names import ORDERS
 
@@ -50,8 +49,8 @@ class _Trace:
     "--load",
     type=options.Percent(1000),
     metavar="PERCENT",
-    help="Pods arrive until they have asked for so much of all GPUs (130). With --replay: they come so fast that on "
-    "average so much would be in use, if nobody waited (as the file says; 100 where pods are drawn).",
+    help="Pods arrive until they have requested this share of all GPUs (130). With --replay: they arrive so fast that "
+    "on average this share would be in use without waiting (as in the file; 100 where pods are drawn).",
 )
 @click.option(
     "--seeds", type=click.IntRange(1, 10_000), metavar="N", help="Runs, each with its own seed (10; with --replay 1)."
@@ -66,19 +65,19 @@ class _Trace:
 )
 @click.option("--policy", default="worth", show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
 @click.option("--replay", is_flag=True, help="In virtual time, as with TRACE: pods come, wait, run and end.")
-@click.option("--order", metavar="O[,O…]", help="With --replay: who is next (fifo); or several, or all.")
+@click.option("--order", metavar="O[,O…]", help="With --replay: the order of waiting tasks (fifo); or several, or all.")
 @click.option("--queues", metavar="FILE", type=_FILE, help="With --order queues: their definitions, in YAML (none).")
 @click.option(
     "--backfill",
     is_flag=True,
-    help="With --replay: who does not fit has room reserved, and others pass if they do not delay it.",
+    help="With --replay: reserve a start for a task that does not fit, and let others pass that do not delay it.",
 )
 @click.option(
     "--gangs",
     type=options.Percent(100),
     metavar="PERCENT",
-    help="With --replay: so many of the tasks with GPUs start as gangs of 2, 4 or 8 pods, drawn by the seed (as the "
-    "file says).",
+    help="With --replay: this share of the tasks with GPUs starts as gangs of 2, 4 or 8 pods, drawn by the seed (as in "
+    "the file).",
 )
 @click.option(
     "--draw",
@@ -123,34 +122,34 @@ def simulate(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Try placement policies and orders of the queue on a trace, or on a made-up cluster.
+    """Compare placement policies and queue orders on a trace, or on a generated cluster.
 
-    With TRACE, or --replay, in virtual time: pods come when the file says, wait until it is their turn and there is
-    room, run as long as the file says, and leave. Told are the GPUs in use, waits, slowdown (from arrival to end, as a
-    multiple of the time it ran), Jain's index of fairness between accounts, the part of free GPUs that is of no use,
-    and what the GPUs cost. TRACE is a folder with a list of nodes and a list of pods, or a list of pods that lies
-    beside a list of nodes; where there are several, --nodes and --pods say which.
+    With TRACE or --replay, tasks arrive in virtual time at the times in the file, wait for their turn and for free
+    resources, run as long as the file says, and leave. The report has the GPUs in use, waits, slowdown (from arrival to
+    end, as a multiple of the run time), Jain's index of fairness between accounts, the share of free GPUs that no task
+    can use, and the cost of the GPUs. TRACE is a folder with a list of nodes and a list of pods, or a list of pods that
+    lies beside a list of nodes; if there are several, choose with --nodes and --pods.
 
-    Without, a cluster is filled with pods that arrive one by one, to see how much of its GPUs a policy can give away.
-    Each run draws pods from the list at random, with replacement, until they have asked for --load percent of all GPUs.
-    Each is placed where the policy says; one that fits nowhere has failed; one that fits somewhere is placed. Nothing
-    ever leaves. The same files and seed give the same result.
+    Otherwise a cluster is filled with pods that arrive one by one, to see how much of its GPUs a policy can allocate.
+    Each run draws pods from the list at random, with replacement, until they have requested --load percent of all GPUs.
+    The policy chooses the host of each pod; a pod that fits on no host counts as failed. No pod ends. The same files
+    and seed give the same result.
 
     \b
-    Files are comma-separated, with the columns' names in the first line, in any order; other columns are passed over.
+    Files are comma-separated, with the columns' names in the first line, in any order; other columns are ignored.
       gpu_milli   thousandths of each GPU that the pod asks for (1000: the whole GPU)
       gpu_spec    models that it accepts, with | between them; empty: any
-    For --replay, and made up by the seed (which is said) where they are not there:
+    For --replay, and generated by the seed where they are missing:
       arrival_ms, duration_ms         or, in seconds, creation_time, deletion_time, and scheduled_time if it waited
-      account                         whose it is
-    For --replay, if need be: name, queue, priority, max_duration_ms; pods: so many that start
-    together; gang: lines with the same start together.
+      account                         the owner
+    Optional for --replay: name, queue, priority, max_duration_ms; pods: how many start
+    together; gang: lines with the same value start together.
 
-    Without files a made-up cluster is used, and said to be.
+    Without files a generated cluster is used.
 
     \b
     Policies:
-      worth        least loss of what free GPUs are worth (Gantry's own)
+      worth        lowest loss of the value of free GPUs (Gantry's own)
       fgd          least fragmentation, as published
       best_fit     least left over
       gpu_packing  GPUs in use first
@@ -160,7 +159,7 @@ def simulate(
 
     \b
     Orders:
-      fifo    first come, first served; who does not fit holds up all behind
+      fifo    first come, first served; a task that does not fit blocks those behind it
       drf     the account that has the least, by dominant resource
       queues  as the scheduler: queues, shares by weight, priorities that grow with waiting
 
@@ -174,16 +173,16 @@ def simulate(
       gantry simulate --replay --order queues --queues queues.yaml --backfill --gangs 10
       gantry simulate --replay --nodes nodes.csv --pods pods.csv --draw 100000 --load 110 --csv tables --json
     """
-    need("numpy", "numba", command="gantry simulate")
+    require_packages("numpy", "numba", command="gantry simulate")
     policies = _names("--policy", "policy", policy, POLICIES)
     if trace is not None:
-        nodes, pods = trace_files.of_trace(trace, nodes, pods)
+        nodes, pods = simulation_inputs.find_trace_files(trace, nodes, pods)
         replay = True
     if replay:
         if queues is not None and "queues" not in (order or "").split(",") and order != "all":
             raise CliError("--queues is for --order queues.", "Add --order queues, or leave it out.", code="usage")
-        replaying.run(
-            replaying.Wishes(
+        replaying.run_replays(
+            replaying.ReplayOptions(
                 nodes=nodes,
                 pods=pods,
                 policies=policies,
@@ -264,13 +263,13 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
 def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
     from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
 
-    files = trace_files.both_or_none(nodes, pods)
+    files = simulation_inputs.require_both(nodes, pods)
     if files is None:
-        return _Trace(generated.hosts(seed), generated.pods(seed), trace_files.made_up_from(seed))
+        return _Trace(generated.hosts(seed), generated.pods(seed), simulation_inputs.generated_note(seed))
     node_file, pod_file = files
     return _Trace(
-        traces.nodes(trace_files.read(node_file), node_file),
-        traces.pods(trace_files.read(pod_file), pod_file),
+        traces.nodes(simulation_inputs.read_text(node_file), node_file),
+        traces.pods(simulation_inputs.read_text(pod_file), pod_file),
         f"{node_file}, {pod_file}",
     )
 
@@ -281,7 +280,7 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
 
     outcomes: list[Outcome] = []
     mix = Mix.of(trace.pods)
-    prepared, prepared_s = rehearsed(name, trace.nodes, mix)
+    prepared, prepared_s = prepare_policy(name, trace.nodes, mix)
     for seed in seeds:
         outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)
         progress(

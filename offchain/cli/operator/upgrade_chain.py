@@ -1,6 +1,6 @@
-"""scripts/upgrade-chain: have a running chain take a new runtime, and wait until its state is that of the new one.
+"""scripts/upgrade-chain: submit a new runtime to a running chain, and wait until its state is migrated.
 
-Works on a chain of any release: what it needs is read from the chain's own metadata.
+Works on a chain of any release: everything it needs is read from the chain's own metadata.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import hashlib
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,48 +19,37 @@ from offchain.cli.kit import accounts, failures, options
 from offchain.cli.kit import network as networks
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress
-from offchain.cli.kit.session import Included, send
+from offchain.cli.kit.session import IncludedCall, send
 from offchain.ports import Call, ChainPort, Signer
 
 RELEASED = Path(__file__).resolve().parents[3] / "chain" / "release" / "gantry-runtime.wasm"
 _WASM = b"\0asm"
 _COMPRESSED = bytes.fromhex("52bc537646db8e05")
-"""How a runtime begins that chains carry compressed."""
+"""The first bytes of a compressed runtime."""
 PATIENCE_SECONDS = 60.0
-"""For how long a node may leave a question open: while it compiles the new runtime it answers nobody."""
+"""How long a node may take for an answer; it does not answer while it compiles the new runtime."""
 STALLED_SECONDS = 120.0
-"""For how long no block may become final before the command gives up watching."""
+"""How long the command waits for the next final block."""
 
-MakeChain = Callable[[networks.Network], ChainPort]
+MakeChain = Callable[[networks.NodeEndpoint], ChainPort]
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
-    """What was done. Versions are spec versions; blocks are numbers of final blocks."""
+class RuntimeUpgrade:
+    """A completed upgrade. Versions are spec versions; blocks are numbers of final blocks."""
 
     code_hash: bytes
     from_version: int
     to_version: int
     authorized_in: int | None
-    """None where it was authorized before."""
+    """None if it was authorized before."""
     applied_in: int
     migrated_in: int
-    """The last block of the migration: the next one takes calls again."""
-
-    def plain(self) -> dict[str, Any]:
-        """As one JSON object."""
-        return {
-            "code_hash": self.code_hash,
-            "from_version": self.from_version,
-            "to_version": self.to_version,
-            "authorized_in": self.authorized_in,
-            "applied_in": self.applied_in,
-            "migrated_in": self.migrated_in,
-        }
+    """The last block of the migration: the next one accepts calls again."""
 
 
-def make_chain(network: networks.Network) -> ChainPort:
-    """The chain adapter for a chain whose types this program was not made for. A seam: tests put the fake here."""
+def make_chain(network: networks.NodeEndpoint) -> ChainPort:
+    """Return an adapter that accepts a chain with other types. Tests replace it with the fake."""
     from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (not needed for --help)
 
     return SubstrateChain(
@@ -70,7 +58,7 @@ def make_chain(network: networks.Network) -> ChainPort:
 
 
 def read_runtime(path: Path) -> bytes:
-    """A runtime as chains carry it. Raises CliError."""
+    """Return the code of a runtime. Raises CliError if the file is not one."""
     try:
         code = path.read_bytes()
     except OSError as error:
@@ -82,8 +70,10 @@ def read_runtime(path: Path) -> bytes:
     return code
 
 
-async def upgrade(network: networks.Network, signer: Signer, code: bytes, make: MakeChain = make_chain) -> Upgrade:
-    """Authorize where that is to be done and `signer` may, apply, and wait for the last block of the migration."""
+async def upgrade(
+    network: networks.NodeEndpoint, signer: Signer, code: bytes, make: MakeChain = make_chain
+) -> RuntimeUpgrade:
+    """Authorize the upgrade if needed and allowed, apply it, and wait for the last block of the migration."""
     code_hash = hashlib.blake2b(code, digest_size=32).digest()
     async with _connected(network, make) as chain:
         before = await _version(chain)
@@ -95,11 +85,11 @@ async def upgrade(network: networks.Network, signer: Signer, code: bytes, make: 
     async with _connected(network, make) as chain:
         migrated_in = await _migrated(chain, applied.block.number)
         after = await _version(chain)
-    return Upgrade(code_hash, before, after, authorized_in, applied.block.number, migrated_in)
+    return RuntimeUpgrade(code_hash, before, after, authorized_in, applied.block.number, migrated_in)
 
 
 @asynccontextmanager
-async def _connected(network: networks.Network, make: MakeChain) -> AsyncIterator[ChainPort]:
+async def _connected(network: networks.NodeEndpoint, make: MakeChain) -> AsyncIterator[ChainPort]:
     chain = make(network)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(chain.close)
@@ -113,7 +103,7 @@ async def _version(chain: ChainPort) -> int:
 
 
 async def _authorize(chain: ChainPort, signer: Signer, code_hash: bytes) -> int | None:
-    """The block that authorized the upgrade; None where that was done before."""
+    """Return the block that authorized the upgrade; None if it was authorized before."""
     if await _is_authorized(chain, code_hash):
         progress("The upgrade is authorized already.")
         return None
@@ -128,7 +118,7 @@ async def _authorize(chain: ChainPort, signer: Signer, code_hash: bytes) -> int 
     inner = {"System": {"authorize_upgrade": {"code_hash": code_hash}}}
     included = await send(chain, Call("Sudo", "sudo", {"call": inner}), signer)
     if not await _is_authorized(chain, code_hash):
-        raise CliError("the chain did not authorize the upgrade.", "Its event Sudo.Sudid says why.", code="refused")
+        raise CliError("the chain did not authorize the upgrade.", "See its event Sudo.Sudid.", code="refused")
     progress(f"Block {included.block.number}: the upgrade to 0x{code_hash.hex()} is authorized.")
     return included.block.number
 
@@ -138,7 +128,7 @@ async def _is_authorized(chain: ChainPort, code_hash: bytes) -> bool:
     return waiting is not None and waiting["code_hash"] == code_hash
 
 
-def _ensure_taken(applied: Included) -> None:
+def _ensure_taken(applied: IncludedCall) -> None:
     if any(event.name == "RejectedInvalidAuthorizedUpgrade" for event in applied.events):
         raise CliError(
             "the chain refused the runtime.",
@@ -148,7 +138,7 @@ def _ensure_taken(applied: Included) -> None:
 
 
 async def _migrated(chain: ChainPort, applied_in: int) -> int:
-    """Waits for the end of the migration, which begins in the block after the upgrade."""
+    """Wait for the end of the migration, which begins in the block after the upgrade, and return its last block."""
     async with aclosing(chain.finalized()) as heads:
         while True:
             try:
@@ -157,7 +147,7 @@ async def _migrated(chain: ChainPort, applied_in: int) -> int:
             except TimeoutError:
                 raise CliError(
                     f"no block became final for {STALLED_SECONDS:g} seconds.",
-                    "The upgrade goes on without this command. Look at the validators' logs.",
+                    "The upgrade continues without this command. See the validators' logs.",
                     code="stalled",
                 ) from None
             if head.number <= applied_in:
@@ -167,8 +157,8 @@ async def _migrated(chain: ChainPort, applied_in: int) -> int:
                 return head.number
             if cursor == "Stuck":
                 raise CliError(
-                    "the migration is stuck, and the chain takes no calls.",
-                    "docs/upgrades.md says what validators do then.",
+                    "the migration is stuck, and the chain accepts no calls.",
+                    "docs/upgrades.md describes what validators must do.",
                     code="stuck",
                 )
             progress(f"Block {head.number}: the state is being migrated.")
@@ -185,19 +175,19 @@ async def _migrated(chain: ChainPort, applied_in: int) -> int:
 @options.url
 @options.as_json
 def command(runtime: Path, account: str | None, password_file: str | None, url: str | None, *, as_json: bool) -> None:
-    """Have a running chain take a new runtime, and wait until its state is migrated.
+    """Upgrade a running chain to a new runtime, and wait until its state is migrated.
 
-    Where nobody has authorized the upgrade yet, the account must be the chain's sudo key. Else any account will do.
+    If nobody has authorized the upgrade yet, the account must be the chain's sudo key. Otherwise any account will do.
 
     \b
     Example:
       scripts/upgrade-chain --url ws://127.0.0.1:9944 --account //Alice
     """
     code = read_runtime(runtime)
-    network = networks.choose(url)
+    network = networks.choose_node(url)
     done = asyncio.run(upgrade(network, accounts.open_account(account, password_file), code))
     if as_json:
-        emit(done.plain())
+        emit(asdict(done))
         return
     details(
         [
@@ -210,11 +200,11 @@ def command(runtime: Path, account: str | None, password_file: str | None, url: 
 
 
 def main() -> int:
-    """Run the command; gives the exit status."""
+    """Run the command and return its exit status."""
     try:
         command.main(prog_name="upgrade-chain", standalone_mode=False)
     except BaseException as error:  # noqa: BLE001  (the one place where everything ends)
-        return failures.tell(error, as_json="--json" in sys.argv)
+        return failures.report_failure(error, as_json="--json" in sys.argv)
     return 0
 
 

@@ -1,19 +1,17 @@
-"""gantry worker."""
+"""gantry worker: run the off-chain workers."""
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit import accounts, index_address, network, options
+from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import connected, run
-from offchain.cli.operator import policy_files
 from offchain.core.planning.definitions import Definitions
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
@@ -21,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _state_dir(name: str) -> Callable[[F], F]:
-    """--state-dir of a worker that sends calls."""
+    """Add --state-dir of a worker that submits calls."""
     return click.option(
         "--state-dir",
         type=click.Path(file_okay=False, path_type=Path),
@@ -29,14 +27,14 @@ def _state_dir(name: str) -> Callable[[F], F]:
     )
 
 
-Place = Callable[[tuple[str, ...]], None]
-"""Runs a worker of these roles, of which one places tasks, as its options say."""
+RunRoles = Callable[[tuple[str, ...]], None]
+"""Runs a worker with these roles, one of which is the scheduler."""
 
 
-def _placing(name: str) -> Callable[[Callable[[Place], None]], Callable[..., None]]:
-    """The options of a worker that places tasks. The command is given what runs it."""
+def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Callable[..., None]]:
+    """Add the options of a worker that schedules; the command receives the function that runs it."""
 
-    def add(command: Callable[[Place], None]) -> Callable[..., None]:
+    def add(command: Callable[[RunRoles], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def work(
             account: str | None,
@@ -47,12 +45,14 @@ def _placing(name: str) -> Callable[[Callable[[Place], None]], Callable[..., Non
             answers: str | None,
             state_dir: Path | None,
         ) -> None:
-            said = policy_files.read(queues, reservations)
-            folder = state_dir or _default_state(name)
-            command(lambda roles: _run(roles, url, folder, account, password_file, said=said, answers=answers))
+            definitions = policy_files.read_definitions(queues, reservations)
+            folder = state_dir or network.user_state_dir() / name
+            command(
+                lambda roles: _run(roles, url, folder, account, password_file, definitions=definitions, answers=answers)
+            )
 
         with_options: Callable[..., None] = work
-        for option in (_state_dir(name), _answers, policy_files.files, options.url, options.account):
+        for option in (_state_dir(name), _answers, policy_files.policy_options, options.url, options.account):
             with_options = option(with_options)
         return with_options
 
@@ -62,14 +62,14 @@ def _placing(name: str) -> Callable[[Callable[[Place], None]], Callable[..., Non
 _answers = click.option(
     "--answers",
     metavar="IP:PORT",
-    help="Tell there, by HTTP, why tasks were placed or wait, for gantry task why --scheduler. A port alone: on this "
-    "machine only.  [default: do not]",
+    help="Explain decisions there by HTTP, for gantry task why --scheduler. A port alone: on this "
+    "machine only.  [default: off]",
 )
 
 
 @click.group(
     epilog="Any number of schedulers and settlers may run, each with an account of its own: the chain decides between "
-    "them. A worker writes lines of events to standard error, survives its node's restart, and ends on SIGTERM."
+    "them. A worker logs to standard error, survives a restart of its node, and stops on SIGTERM."
 )
 def worker() -> None:
     """Run the off-chain workers (operators).
@@ -84,31 +84,30 @@ def worker() -> None:
 
 
 @worker.command(name="all")
-@_placing("all")
-def everything(place: Place) -> None:
+@_scheduling_options("all")
+def everything(run_roles: RunRoles) -> None:
     """Run scheduler and settler in one process, with one account.
 
     \b
     Example:
       gantry worker all --account //Dave
     """
-    place(("scheduler", "settler"))
+    run_roles(("scheduler", "settler"))
 
 
 @worker.command()
-@_placing("scheduler")
-def scheduler(place: Place) -> None:
+@_scheduling_options("scheduler")
+def scheduler(run_roles: RunRoles) -> None:
     """Place queued tasks on hosts. Bonds its account as a scheduler when it starts.
 
-    What it is told in files holds for what it places; give all schedulers of a network the same. Files are read at the
-    start.
+    Queues and reservations are read from files at the start; give all schedulers of a network the same files.
 
     \b
     Examples:
       gantry worker scheduler --account //Dave
       gantry worker scheduler --account scheduler-1 --queues queues.yaml --reservations reservations.yaml
     """
-    place(("scheduler",))
+    run_roles(("scheduler",))
 
 
 @worker.command()
@@ -122,29 +121,29 @@ def settler(account: str | None, password_file: str | None, url: str | None, sta
     Example:
       gantry worker settler --account //Dave
     """
-    _run(("settler",), url, state_dir or _default_state("settler"), account, password_file)
+    _run(("settler",), url, state_dir or network.user_state_dir() / "settler", account, password_file)
 
 
 @worker.command()
 @options.account
 @options.url
-@click.option("--tenant", metavar="NAME", help="Whose services: a name or an address.  [default: the account's own]")
+@click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
 @_state_dir("autoscaler")
 def autoscaler(
     account: str | None, password_file: str | None, url: str | None, tenant: str | None, state_dir: Path | None
 ) -> None:
-    """Give services the number of pods that their load asks for, as x-gantry.scaling in their manifests says.
+    """Scale services by their load, as x-gantry.scaling in their manifests says.
 
-    Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). What pods use
-    is taken from the receipts that their hosts sign.
+    Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). The load is
+    computed from the receipts that hosts sign.
 
     \b
     Examples:
       gantry worker autoscaler --account //Charlie
       gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
     """
-    whose = None if tenant is None else accounts.address_of(tenant)
-    _run(("autoscaler",), url, state_dir or _default_state("autoscaler"), account, password_file, whose)
+    owner = None if tenant is None else accounts.address_of(tenant)
+    _run(("autoscaler",), url, state_dir or network.user_state_dir() / "autoscaler", account, password_file, owner)
 
 
 @worker.command()
@@ -153,9 +152,9 @@ def autoscaler(
 def indexer(url: str | None, index: str | None) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
 
-    Every event of every final block is stored once, in order, with what follows from it: tasks, leases, hosts, bills
-    and movements of coins as they stand. It goes on where it was, whatever was killed and when. The node must keep old
-    states (--state-pruning archive) for blocks that were made while no indexer ran.
+    Every event of every final block is stored once, in order, with the tasks, leases, hosts, bills and transfers that
+    follow from it. After an interruption it continues where it stopped. For blocks that were made while no indexer ran,
+    the node must keep old states (--state-pruning archive).
 
     \b
     Examples:
@@ -164,8 +163,8 @@ def indexer(url: str | None, index: str | None) -> None:
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
-    chosen = network.choose(url)
-    address = index_address.choose(index)
+    chosen = network.choose_node(url)
+    address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash))
 
 
@@ -181,19 +180,19 @@ def indexer(url: str | None, index: str | None) -> None:
 @click.option(
     "--public",
     metavar="HOST:PORT",
-    help="Where hosts and tenants reach it, if that is not where it listens; only told, in the log and the status.",
+    help="Where hosts and tenants reach it, if it listens elsewhere; only shown in the log and the status.",
 )
 @click.option(
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
 )
-@click.option("--show-address", is_flag=True, help="Only print the address to give to hosts and tenants, and end.")
+@click.option("--show-address", is_flag=True, help="Print the address to give to hosts and tenants, and exit.")
 def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | None, show_address: bool) -> None:
-    """Carry tenants' connections to hosts that nobody can dial. Needs no account; makes a key of its own.
+    """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
 
-    A host keeps a stream to it (gantry agent run --gateway ADDRESS) and names it on the chain; tenants' commands find
-    it there. What tenant and host say to each other is encrypted from end to end: a gateway can drop it, not read it.
+    A host keeps a stream to the gateway (gantry agent run --gateway ADDRESS) and names it on the chain; tenants'
+    commands find it there. The traffic of tenant and host is encrypted from end to end: a gateway cannot read it.
 
     \b
     Examples:
@@ -201,26 +200,25 @@ def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | No
       gantry worker gateway --bind 0.0.0.0:443 --public gateway.example.org:443 --url ws://10.0.0.5:9944
       gantry worker gateway --public gateway.example.org:4435 --show-address
     """
-    from offchain.gateway.service import Settings, run_gateway, told_address  # noqa: PLC0415  (slow to load)
+    from offchain.gateway.service import GatewaySettings, gateway_address, run_gateway  # noqa: PLC0415  (slow to load)
 
-    folder = state_dir or _default_state("gateway")
+    folder = state_dir or network.user_state_dir() / "gateway"
     if show_address:
-        say(told_address(folder, bind, public).text)
+        say(gateway_address(folder, bind, public).text)
         return
-    run(_look(url))
-    chosen = network.choose(url)
-    run(run_gateway(Settings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)))
+    run(_check_network(url))
+    chosen = network.choose_node(url)
+    run(
+        run_gateway(
+            GatewaySettings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)
+        )
+    )
 
 
-async def _look(url: str | None) -> None:
-    """A wrong network is told soon; later on, a worker is patient with its node."""
+async def _check_network(url: str | None) -> None:
+    """Check the network before the worker starts; a running worker waits for its node."""
     async with connected(url):
         pass
-
-
-def _default_state(name: str) -> Path:
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "gantry" / name
 
 
 def _address(given: str) -> tuple[str, int]:
@@ -236,14 +234,14 @@ def _run(
     account: str | None,
     password_file: str | None,
     tenant: str | None = None,
-    said: Definitions | None = None,
+    definitions: Definitions | None = None,
     answers: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
     address = None if answers is None else _address(answers)
-    # A wrong network is told before a password is asked for.
-    run(_look(url))
+    # A wrong network is reported before the password is asked for.
+    run(_check_network(url))
     signer = accounts.open_account(account, password_file)
-    chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, said, address))
+    chosen = network.choose_node(url)
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address))

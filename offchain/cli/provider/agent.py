@@ -29,5 +29,5 @@ def present_network() -> Network:
     """What a host uses that has not joined a network; one that has stays with that."""
     from offchain.cli.provider.agent_options import Network  # noqa: PLC0415
 
-    found = network.choose(None)
+    found = network.choose_node(None)
     return Network(found.url, found.genesis_hash)

@@ -1,4 +1,4 @@
-"""gantry account."""
+"""gantry account: keystore files, seal keys and balances."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def account() -> None:
 @account.command("list")
 @options.as_json
 def list_(as_json: bool) -> None:
-    """List the accounts kept here.
+    """List the accounts on this machine.
 
     \b
     Example:
       gantry account list
     """
-    found = accounts.stored()
+    found = accounts.list_accounts()
     if as_json:
         for stored in found:
             emit({"name": stored.name, "address": stored.address, "file": str(stored.path)})
     elif found:
         table(("NAME", "ADDRESS"), [(stored.name, stored.address) for stored in found])
     else:
-        progress("There is no account yet. gantry account create NAME makes one.")
+        progress("There is no account yet. gantry account create NAME creates one.")
 
 
 @account.command()
 @click.argument("name", required=False)
 @options.as_json
 def show(name: str | None, as_json: bool) -> None:
-    """Show an account's address and where its key is.
+    """Show the address of an account and the path of its key.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def show(name: str | None, as_json: bool) -> None:
       gantry account show //Charlie
     """
     address = accounts.address_of(name)
-    file = next((str(stored.path) for stored in accounts.stored() if stored.address == address), None)
+    file = next((str(stored.path) for stored in accounts.list_accounts() if stored.address == address), None)
     if as_json:
         emit({"address": address, "file": file})
     else:
@@ -77,7 +77,7 @@ def show(name: str | None, as_json: bool) -> None:
 )
 @options.as_json
 def create(name: str, crypto: str, password_file: str | None, show_phrase: bool, as_json: bool) -> None:
-    """Make a new account in an encrypted keystore file.
+    """Create an account in an encrypted keystore file.
 
     \b
     Examples:
@@ -90,7 +90,7 @@ def create(name: str, crypto: str, password_file: str | None, show_phrase: bool,
     path = _save(name, phrase, crypto, password_file)
     if show_phrase:
         progress(f"The secret words: {phrase}")
-    _tell(path, as_json=as_json)
+    _print_account(path, as_json=as_json)
 
 
 @account.command("import")
@@ -106,7 +106,7 @@ def import_(
     password_file: str | None,
     as_json: bool,
 ) -> None:
-    """Take in an account: a keystore file that a wallet exported, or secret words that you are asked for.
+    """Import an account: a keystore file that a wallet exported, or secret words that you are asked for.
 
     \b
     Examples:
@@ -118,23 +118,23 @@ def import_(
 
     if keystore is None:
         phrase = click.prompt("Secret words", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-        _tell(_save(name, phrase.strip(), crypto, password_file), as_json=as_json)
+        _print_account(_save(name, phrase.strip(), crypto, password_file), as_json=as_json)
         return
     password = accounts.read_password(password_file, f"Password of {keystore}")
     signer: Any = keystores.load(keystore, password)
     path = _new_path(name)
     keystores.save(path, signer, password, name)
-    _tell(path, as_json=as_json)
+    _print_account(path, as_json=as_json)
 
 
 @account.command("seal-key")
 @click.argument("name")
 @options.as_json
 def seal_key(name: str, as_json: bool) -> None:
-    """Make a key that results can be sealed to, so that nobody but you can read them, on the host or on the way.
+    """Create a key to which results can be sealed, so that only you can read them.
 
-    Its public half belongs into the manifest (x-gantry: result: seal_to); gantry task result --seal-key NAME opens what
-    was sealed to it. Keep the file: without it, nobody can open the results.
+    Its public half belongs into the manifest (x-gantry: result: seal_to); gantry task result --seal-key NAME opens
+    what was sealed to it. Keep the file: without it, nobody can open the results.
 
     \b
     Example:
@@ -148,7 +148,7 @@ def seal_key(name: str, as_json: bool) -> None:
     if as_json:
         emit({"name": name, "seal_to": public.hex(), "file": str(path), "made": made})
     else:
-        details([("Name", name), ("seal_to", public.hex()), ("File", path if made else f"{path} (was there)")])
+        details([("Name", name), ("seal_to", public.hex()), ("File", path if made else f"{path} (already existed)")])
 
 
 @account.command()
@@ -158,7 +158,7 @@ def seal_key(name: str, as_json: bool) -> None:
 def balance(name: str | None, url: str | None, as_json: bool) -> None:
     """Show an account's coins. NAME: an account here, an address, or //Charlie.
 
-    Held coins are yours but spoken for: escrows of running tasks, deposits, bonds.
+    Held coins are yours but reserved: escrows of running tasks, deposits, bonds.
 
     \b
     Examples:
@@ -183,7 +183,9 @@ def balance(name: str | None, url: str | None, as_json: bool) -> None:
 def _new_path(name: str) -> Path:
     path = accounts.folder() / f"{accounts.checked_name(name)}.json"
     if path.exists():
-        raise CliError(f'there is an account "{name}" already.', "Choose another name; gantry account list shows them.")
+        raise CliError(
+            f'an account named "{name}" already exists.', "Choose another name; gantry account list shows them."
+        )
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return path
 
@@ -197,13 +199,13 @@ def _save(name: str, phrase: str, crypto: str, password_file: str | None) -> Pat
     password = accounts.read_password(password_file, f"New password for {name}", confirm=True)
     if not password:
         raise CliError(
-            "the password is empty.", "An account's file is worth its password: choose one.", code="no_password"
+            "the password is empty.", "The password protects the keystore file: choose one.", code="no_password"
         )
     keystore.save(path, signer, password, name)
     return path
 
 
-def _tell(path: Path, *, as_json: bool) -> None:
+def _print_account(path: Path, *, as_json: bool) -> None:
     address = accounts.address_of(str(path))
     if as_json:
         emit({"name": path.stem, "address": address, "file": str(path)})

@@ -1,4 +1,4 @@
-"""gantry deliver."""
+"""gantry deliver: secrets and inputs for pods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import host_of, lease_of
+from offchain.cli.kit.host_connection import lease_of, open_lease_host
 from offchain.cli.kit.output import emit, progress
 from offchain.cli.kit.session import connected, run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
@@ -37,10 +37,10 @@ def deliver(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Give pods a secret or an input that the manifest names, sealed so that only their host can open it.
+    """Deliver a secret or an input that the manifest names, sealed so that only the pod's host can open it.
 
-    A pod that waits for files starts when all of them are there. FILE -: standard input, so that a secret need not be
-    on a disk.
+    A pod starts when all files that it waits for are delivered. FILE -: read standard input, so that a secret need not
+    be on a disk.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def deliver(
         async with connected(url) as chain:
             leases = _wanted(await read_task(chain, number), pod)
             for lease in leases:
-                async with host_of(chain, lease, signer) as client:
+                async with open_lease_host(chain, lease, signer) as client:
                     await client.deliver(lease.id, name, data)
                 if not as_json:
                     progress(f"{name} ({len(data)} bytes) delivered to pod {lease.pod} on host {lease.host}.")
@@ -71,7 +71,7 @@ def _wanted(view: TaskView, pod: int | None) -> list[LeaseView]:
     live = [lease for lease in view.leases if lease.state.partition("(")[0] in _LIVE]
     if not live:
         lease_of(view, 0)
-        raise CliError(f"no pod of task {view.id} runs or waits.", "gantry task show tells why.", code="no_lease")
+        raise CliError(f"no pod of task {view.id} runs or waits.", "gantry task show shows its state.", code="no_lease")
     return live
 
 

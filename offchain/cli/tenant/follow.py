@@ -1,29 +1,37 @@
-"""Following a task from its submission to its bill, by the chain's final events."""
+"""Follow a task from its submission to its bill, by the chain's final events, and print what its hosts report."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from offchain.adapters.transport.port import LinkError
 from offchain.cli.kit.event_text import event_text, state_after
-from offchain.cli.kit.host_connection import fetch_result
+from offchain.cli.kit.host_connection import fetch_result, open_lease_host
 from offchain.cli.kit.session import blocks, send
-from offchain.cli.kit.views import FINAL_STATES, TaskView, read_host, read_task
-from offchain.cli.tenant.start_notes import tell_notes
+from offchain.cli.kit.views import FINAL_STATES, LeaseView, TaskView, read_host, read_task
 from offchain.errors import GantryError
 from offchain.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.chain_types.ids import tasks_of_event
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
-"""What the tenant knows already, or what is between a scheduler and the chain."""
+"""Events that the tenant knows already, or that concern only schedulers."""
+ASK_AGAIN_S: Final = 3.0
+ANSWER_S: Final = 5.0
+"""How long a host may take for an answer before it is asked again later."""
+LARGEST_LOG: Final = 1 << 16
+"""The part of a log, in bytes, that is read for notes: before a pod starts, its log has lines of the host only."""
+_WAITS: Final = ("Queued", "Assigned")
+_NOTE: Final = re.compile(r"\S+ \[(.*)\]")
 
 
 @dataclass(slots=True)
-class Outcome:
-    """A finished task: read back from the chain, with the results that arrived (by pod) and the hosts' scores."""
+class TaskOutcome:
+    """A finished task with the results that arrived, by pod, and the scores of its hosts."""
 
     task: TaskView
     results: dict[int, bytes] = field(default_factory=dict)
@@ -31,31 +39,31 @@ class Outcome:
 
 
 async def follow(
-    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, *, accept: bool, tell: Callable[[str], None]
-) -> Outcome:
+    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, *, accept: bool, notify: Callable[[str], None]
+) -> TaskOutcome:
     """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
     results: dict[int, bytes] = {}
-    early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, tell=tell))
-    notes = asyncio.create_task(tell_notes(chain, number, signer, tell))
+    early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, notify=notify))
+    notes = asyncio.create_task(report_start_notes(chain, number, signer, notify))
     try:
-        at = await _finished(chain, number, submitted, tell)
+        at = await _finished(chain, number, submitted, notify)
     finally:
         early.cancel()
         notes.cancel()
         await asyncio.gather(early, notes, return_exceptions=True)
     view = await read_task(chain, number, at.hash)
-    await _fetch(chain, view, signer, results, tell)
+    await _fetch(chain, view, signer, results, notify)
     scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
-    return Outcome(view, results, scores)
+    return TaskOutcome(view, results, scores)
 
 
 async def until_running(
-    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, tell: Callable[[str], None]
+    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, notify: Callable[[str], None]
 ) -> tuple[TaskView, BlockRef]:
-    """Wait until the first pods run, or it has come to nothing; the task as it is then."""
-    notes = asyncio.create_task(tell_notes(chain, number, signer, tell))
+    """Wait until the first pods run or the task has failed, and return the task at that block."""
+    notes = asyncio.create_task(report_start_notes(chain, number, signer, notify))
     try:
-        at = await _finished(chain, number, submitted, tell, ends=("Running", "Reported", "Verified", *FINAL_STATES))
+        at = await _finished(chain, number, submitted, notify, ends=("Running", "Reported", "Verified", *FINAL_STATES))
     finally:
         notes.cancel()
         await asyncio.gather(notes, return_exceptions=True)
@@ -66,15 +74,15 @@ async def _finished(
     chain: ChainPort,
     number: int,
     submitted: BlockRef,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     ends: Collection[str] = FINAL_STATES,
 ) -> BlockRef:
-    """Tell the task's final events until it is in one of these states; gives the block of the last."""
+    """Report the task's final events until it is in one of these states, and return the block of the last."""
     at = submitted
     async with contextlib.aclosing(blocks(chain, submitted.number)) as found:
         async for block in found:
             at = block.ref
-            states = [state for event in block.events if (state := _told(event, number, tell)) is not None]
+            states = [state for event in block.events if (state := _notify_event(event, number, notify)) is not None]
             if states and states[-1].partition("(")[0] in ends:
                 break
     return at
@@ -87,30 +95,30 @@ async def _when_reported(
     results: dict[int, bytes],
     *,
     accept: bool,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
-    """Fetch and accept in the first block that has the report. A fork can take that block back; neither does harm."""
+    """Fetch and accept results in the first block that has the report; a fork that removes the block does no harm."""
     async for _ in chain.best():
         view = await read_task(chain, number)
-        if view.final or view.state == "Verified":
+        if view.is_final or view.state == "Verified":
             return
         if view.state == "Reported":
-            await _fetch(chain, view, signer, results, tell)
+            await _fetch(chain, view, signer, results, notify)
             if accept and all(lease.pod in results for lease in view.leases):
-                await _accept(chain, number, signer, tell)
+                await _accept(chain, number, signer, notify)
             return
 
 
-def _told(event: ChainEvent, number: int, tell: Callable[[str], None]) -> str | None:
-    """Tell an event of this task; gives the state it went to."""
+def _notify_event(event: ChainEvent, number: int, notify: Callable[[str], None]) -> str | None:
+    """Report an event of this task, and return the state that it leads to."""
     if event.pallet != "Tasks" or number not in tasks_of_event(event.fields) or event.name in _UNTOLD:
         return None
-    tell(event_text(event))
+    notify(event_text(event))
     return state_after(event)
 
 
 async def _fetch(
-    chain: ChainPort, view: TaskView, signer: Signer, results: dict[int, bytes], tell: Callable[[str], None]
+    chain: ChainPort, view: TaskView, signer: Signer, results: dict[int, bytes], notify: Callable[[str], None]
 ) -> None:
     for lease in view.leases:
         if lease.result_digest is None or lease.pod in results:
@@ -118,16 +126,57 @@ async def _fetch(
         try:
             results[lease.pod] = await fetch_result(chain, lease, signer)
         except LinkError as error:
-            tell(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
+            notify(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
         else:
-            tell(f"Result of {len(results[lease.pod])} bytes fetched; its digest is the one on the chain.")
+            notify(f"Result of {len(results[lease.pod])} bytes fetched; its digest matches the chain.")
 
 
-async def _accept(chain: ChainPort, number: int, signer: Signer, tell: Callable[[str], None]) -> None:
-    """Accept the result. That the dispute window passed first is no error."""
+async def _accept(chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
+    """Accept the result. It is no error if the dispute window has passed first."""
     try:
         await send(chain, Call("Tasks", "accept_result", {"task": number}), signer)
     except GantryError as error:
         view = await read_task(chain, number)
         if view.state not in ("Verified", "Settled"):
-            tell(f"The result could not be accepted: {error.message} It is settled when the dispute window has passed.")
+            notify(f"The result could not be accepted: {error.message} The task is settled after the dispute window.")
+
+
+async def report_start_notes(chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
+    """Report each note once, until every pod of the task has started or the task has ended."""
+    reported: set[tuple[int, str]] = set()
+    loop = asyncio.get_running_loop()
+    due_s = loop.time()
+    async for _ in chain.best():
+        if loop.time() < due_s:
+            continue
+        due_s = loop.time() + ASK_AGAIN_S
+        view = await read_task(chain, number)
+        if view.state.partition("(")[0] not in _WAITS:
+            return
+        for lease in view.leases:
+            if lease.state != "Pending":
+                continue
+            for note in await _notes_of(chain, lease, signer):
+                if (lease.id, note) not in reported:
+                    reported.add((lease.id, note))
+                    notify(f"Pod {lease.pod}: {note}.")
+
+
+async def _notes_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> list[str]:
+    log = bytearray()
+    try:
+        async with asyncio.timeout(ANSWER_S), open_lease_host(chain, lease, signer) as client:
+            async for piece in client.logs(lease.id):
+                log += piece
+                if len(log) > LARGEST_LOG:
+                    break
+    except (LinkError, GantryError, TimeoutError):
+        return []  # no log yet, or no way to the host now; what matters comes from the chain
+    return list(notes_in(log.decode("utf-8", errors="replace").splitlines()))
+
+
+def notes_in(lines: Iterable[str]) -> Iterable[str]:
+    """Return the host's own lines in a log, without time and brackets."""
+    for line in lines:
+        if (found := _NOTE.fullmatch(line)) is not None:
+            yield "".join(letter for letter in found[1] if letter.isprintable())

@@ -1,4 +1,4 @@
-"""gantry forward."""
+"""gantry forward: TCP ports of pods on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import pod_of, pod_option
+from offchain.cli.kit.host_connection import connected_pod, pod_option
 from offchain.cli.kit.output import emit, progress
 from offchain.cli.kit.session import run
 from offchain.errors import GantryError
@@ -25,13 +25,12 @@ _PIECE = 1 << 17
 _FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})
 
 
-class Ports(click.ParamType[tuple[int, int]]):
-    """A port here and one in the pod."""
+class PortsType(click.ParamType[tuple[int, int]]):
+    """A pair of a local port and a port in the pod."""
 
     name = "[LOCAL:]PORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """(local, in the pod)."""
         if isinstance(value, tuple):
             return value
         local, _, inside = str(value).rpartition(":")
@@ -45,7 +44,7 @@ class Ports(click.ParamType[tuple[int, int]]):
 
 @click.command()
 @click.argument("number", metavar="ID", type=click.IntRange(0))
-@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=Ports())
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PortsType())
 @pod_option
 @options.gateway
 @options.account
@@ -60,9 +59,9 @@ def forward(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Reach TCP ports of a pod on this machine's 127.0.0.1, until Ctrl-C.
+    """Forward TCP ports of a pod to this machine's 127.0.0.1, until Ctrl-C.
 
-    Nothing is opened to anybody else, on the host or here. Programs in the pod that listen on 127.0.0.1 are reached,
+    The ports are open to nobody else, on the host or here. Programs in the pod that listen on 127.0.0.1 can be reached,
     too. All containers of a pod share its ports.
 
     \b
@@ -73,11 +72,11 @@ def forward(
     signer = accounts.open_account(account, password_file)
 
     async def work() -> None:
-        async with pod_of(url, number, pod, signer) as found, contextlib.AsyncExitStack() as stack:
+        async with connected_pod(url, number, pod, signer) as found, contextlib.AsyncExitStack() as stack:
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             dial = partial(found.client.dial, found.lease.id)
             for local, inside in ports:
-                at = await stack.enter_async_context(listening(dial, local, inside, failed, _FATAL))
+                at = await stack.enter_async_context(listen_locally(dial, local, inside, failed, _FATAL))
                 if as_json:
                     emit({"task": number, "pod": pod, "local": f"127.0.0.1:{at}", "port": inside})
                 else:
@@ -89,16 +88,16 @@ def forward(
 
 
 @contextlib.asynccontextmanager
-async def listening(
+async def listen_locally(
     dial: Callable[[int], Awaitable[Session]],
     local: int,
     inside: int,
     failed: asyncio.Future[None],
     fatal: Collection[str],
 ) -> AsyncIterator[int]:
-    """Serves connections to a local port with those that `dial` makes; gives the port.
+    """Forward connections to a local port to those that `dial` opens, and yield the port.
 
-    A way that is closed for good, which errors with a code in `fatal` say, ends up in `failed`.
+    An error with a code in `fatal` means that no connection can be opened any more; it is set on `failed`.
     """
     tasks: set[asyncio.Task[Any]] = set()
 

@@ -1,30 +1,37 @@
-"""gantry logs."""
+"""gantry logs: the output of a pod, also over several leases."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 
 from offchain.adapters.transport.port import LinkError
 from offchain.cli.kit import accounts, options
-from offchain.cli.kit.host_connection import pod_of, pod_option, reached
+from offchain.cli.kit.event_text import phrase
+from offchain.cli.kit.host_connection import connected_host, connected_pod, pod_option
 from offchain.cli.kit.output import Screen, progress
 from offchain.cli.kit.session import run
-from offchain.cli.tenant.follow_pod import next_run, still_runs
+from offchain.cli.kit.views import LeaseView, TaskView, read_task
+from offchain.ports import ChainPort
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_WAITS: Final = ("Queued", "Assigned", "Running")
+"""States of tasks whose pods may run again."""
+_AGAIN: Final = ("Preempted", "Moved", "HostLost", "HostRefused", "StartTimeout", "GangAborted", "Reclaimed")
+"""Reasons of ended leases whose pods continue, or start again, on another host."""
 
 
-class Moment(click.ParamType[int]):
-    """A time: so long ago, or a date."""
+class TimeType(click.ParamType[int]):
+    """A time: a duration before now, or a date."""
 
     name = "WHEN"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Unix time in ms."""
+        """Return Unix time in ms."""
         text = str(value)
         if text[:-1].isdecimal() and text[-1:] in _UNITS:
             ago_s = int(text[:-1]) * _UNITS[text[-1]]
@@ -44,10 +51,10 @@ class Moment(click.ParamType[int]):
     "--follow",
     "-f",
     is_flag=True,
-    help="Go on until the pod has ended; also with its next run, where it has to leave its host.",
+    help="Follow the log until the pod has ended; also on its next host, if it has to leave this one.",
 )
-@click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last so many lines.")
-@click.option("--since", type=Moment(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
+@click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last LINES lines.")
+@click.option("--since", type=TimeType(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
 @options.gateway
 @options.account
 @options.url
@@ -62,11 +69,11 @@ def logs(
     password_file: str | None,
     url: str | None,
 ) -> None:
-    """Print what a pod wrote, fetched from its host with your signature.
+    """Print the output of a pod, fetched from its host with your signature.
 
-    Of a pod with several containers each line names its own; --service shows one of them. The host keeps it for 30
-    days after the pod has ended. On a terminal, control sequences other than colours are written out instead of obeyed;
-    into a file or a pipe every byte goes as it is.
+    If a pod has several containers, each line names its own; --service selects one. The host keeps the log for 30 days
+    after the pod has ended. On a terminal, control sequences other than colours are escaped; into a file or a pipe
+    every byte is written unchanged.
 
     \b
     Examples:
@@ -78,19 +85,19 @@ def logs(
     signer = accounts.open_account(account, password_file)
 
     async def work() -> None:
-        async with pod_of(url, number, pod, signer) as found:
+        async with connected_pod(url, number, pod, signer) as found:
             lease = found.lease
             log = found.client.logs(lease.id, follow=follow, tail=tail, since_ms=since, service=service)
             if not follow:
                 await _show(log)
                 return
             failed = await _followed(log)
-            while (then := await next_run(found.chain, number, pod, lease, progress)) is not None:
+            while (then := await wait_for_next_lease(found.chain, number, pod, lease, progress)) is not None:
                 lease = then
-                async with reached(found.chain, lease, signer) as client:
+                async with connected_host(found.chain, lease, signer) as client:
                     failed = await _followed(client.logs(lease.id, follow=True, service=service))
-            # A host takes the way away also where the lease has ended: then there is no more to say.
-            if failed is not None and await still_runs(found.chain, number, lease):
+            # A host also closes the connection when the lease has ended: then there is no more output.
+            if failed is not None and await is_live(found.chain, number, lease):
                 raise failed
 
     run(work())
@@ -107,9 +114,68 @@ async def _show(log: AsyncGenerator[bytes, None]) -> None:
 
 
 async def _followed(log: AsyncGenerator[bytes, None]) -> LinkError | None:
-    """Show it to its end; gives why it broke off, for a host takes the way away when the lease has gone elsewhere."""
+    """Print the log to its end; return the error if the connection broke, as it does when the lease has moved."""
     try:
         await _show(log)
     except LinkError as error:
         return error
     return None
+
+
+async def wait_for_next_lease(
+    chain: ChainPort, number: int, pod: int, last: LeaseView, notify: Callable[[str], None]
+) -> LeaseView | None:
+    """Return the lease under which the pod runs after `last`, as soon as it does; None if it does not run again.
+
+    Reports once that the task waits, and why.
+    """
+    waiting = False
+    async for _ in chain.best():
+        view = await read_task(chain, number)
+        lease = next((one for one in view.leases if one.pod == pod), None)
+        if lease is not None and lease.id != last.id and lease.started_at is not None:
+            notify(f"Pod {pod} of task {number} runs on {lease.host} (lease {lease.id}).")
+            return lease
+        if lease is not None and lease.id == last.id and lease.is_live and view.preemption is not None:
+            # It is being preempted, and its host saw the block with its end before this node did.
+            continue
+        if not _comes_again(view, pod, lease, last):
+            if waiting:
+                notify(f"Task {number} is {view.state_text}: there is nothing more to follow.")
+            return None
+        if not waiting:
+            notify(
+                f"Pod {pod} of task {number} had to leave {last.host}{_why(view, lease, last)} and waits to run "
+                "again. Its next run is followed from its first line; Ctrl-C stops."
+            )
+            waiting = True
+    return None
+
+
+async def is_live(chain: ChainPort, number: int, lease: LeaseView) -> bool:
+    """Return whether this lease goes on."""
+    view = await read_task(chain, number)
+    return any(one.id == lease.id and one.is_live for one in view.leases)
+
+
+def _comes_again(view: TaskView, pod: int, lease: LeaseView | None, last: LeaseView) -> bool:
+    if view.state not in _WAITS:
+        return False
+    if lease is None:
+        # A service's other pods run on meanwhile.
+        return view.state == "Queued" or pod < view.pods_wanted
+    if lease.id != last.id:
+        # Assigned, and not started yet; or refused before it was.
+        return True
+    return not lease.is_live and _reason(lease).partition("(")[0] in _AGAIN
+
+
+def _why(view: TaskView, lease: LeaseView | None, last: LeaseView) -> str:
+    if view.preemption is not None:
+        return f" for task {view.preemption.wanting} of a higher priority"
+    return f" ({lease.reason_text or phrase(lease.state)})" if lease is not None and lease.id == last.id else ""
+
+
+def _reason(lease: LeaseView) -> str:
+    """Return the code of the reason why a lease ended."""
+    return lease.state.removeprefix("Ended(").removesuffix(")")

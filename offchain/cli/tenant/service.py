@@ -1,4 +1,4 @@
-"""gantry service."""
+"""gantry service: rolling updates of services, and connections to them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ import click
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say, table
+from offchain.cli.kit.output import counted, details, emit, progress, say, table
 from offchain.cli.kit.session import connected, run
-from offchain.cli.tenant.forward import Ports, listening
-from offchain.cli.tenant.service_text import plain_service, service_lines
-from offchain.cli.tenant.service_update import Asked, update_to
-from offchain.cli.tenant.submit import load
+from offchain.cli.tenant.forward import PortsType, listen_locally
+from offchain.cli.tenant.manifest import load
+from offchain.cli.tenant.service_update import UpdateOptions, update_service
 from offchain.cli.tenant.task_lifecycle import DURATION
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.version import plain
-from offchain.services.health_probe import Checks
-from offchain.services.host_connections import Ways
-from offchain.services.rolling_update import PATIENCE_MS, SETTLE_MS, Result
-from offchain.services.service_proxy import Front
-from offchain.services.service_versions import Service, named, services_of
+from offchain.services.health_probe import HealthProbe
+from offchain.services.host_connections import HostConnections
+from offchain.services.rolling_update import PATIENCE_MS, SETTLE_MS, UpdateResult
+from offchain.services.service_proxy import ServiceProxy
+from offchain.services.service_versions import ServiceVersion, TenantService, find_service, services_of
 
 _WHICH = click.argument("which", metavar="NAME|ID")
 
 
-@click.group(
-    epilog="docs/services.md tells the order of every step, and what happens when anything is killed in between."
-)
+@click.group(epilog="docs/services.md describes the order of the steps, and what happens after an interruption.")
 def service() -> None:
-    """Replace a service's pods by those of a new version, or go back; see where it stands.
+    """Update a service to a new version, or roll it back, and show its versions.
 
-    A service is known by the name in its manifest. A new version is a task of its own beside the old one; it is given
-    pods as the old one gives them up, and the old one is ended when all new pods are well.
+    A service is identified by the name in its manifest. A new version is a task of its own beside the old one; it grows
+    as the old one shrinks, and the old one is ended when all new pods are healthy.
 
     \b
     Examples:
@@ -50,7 +48,7 @@ def service() -> None:
 
 
 def _rolling(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that update and rollback have in common; the command is given them as `asked`."""
+    """Add the options of update and rollback; the command receives them as `asked`."""
 
     @functools.wraps(command)
     def roll(
@@ -63,7 +61,7 @@ def _rolling(command: Callable[..., None]) -> Callable[..., None]:
         url: str | None,
         **own: Any,
     ) -> None:
-        command(asked=Asked(url, account, password_file, surge, unavailable, settle, patience), **own)
+        command(asked=UpdateOptions(url, account, password_file, surge, unavailable, settle, patience), **own)
 
     with_options: Callable[..., None] = roll
     for option in (
@@ -75,25 +73,25 @@ def _rolling(command: Callable[..., None]) -> Callable[..., None]:
             "--patience",
             type=DURATION,
             default=PATIENCE_MS,
-            help="Go back when nothing more became well for so long.  [default: 10m]",
+            help="Roll back when no further pod becomes healthy for this time.  [default: 10m]",
         ),
         click.option(
             "--settle",
             type=DURATION,
             default=SETTLE_MS,
-            help="A pod must have run for so long before it counts as well.  [default: 10s]",
+            help="How long a pod must have run before it counts as healthy.  [default: 10s]",
         ),
         click.option(
             "--unavailable",
             type=click.IntRange(0, 15),
             default=0,
             show_default=True,
-            help="So many pods fewer than now may be well meanwhile.",
+            help="How many of the present pods may be missing during the update.",
         ),
         click.option(
             "--surge",
             type=click.IntRange(1, 16),
-            help="So many pods more than now may there be meanwhile.  [default: the least that is possible]",
+            help="How many pods more than now may exist during the update.  [default: the smallest possible number]",
         ),
     ):
         with_options = option(with_options)
@@ -104,14 +102,14 @@ def _rolling(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--of", "which", metavar="NAME|ID", help="Which service.  [default: the one of the name in FILE]")
 @_rolling
-def update(asked: Asked, file: str, which: str | None, as_json: bool) -> None:
-    """Replace a live service's pods by those of FILE, without a moment in which fewer are well.
+def update(asked: UpdateOptions, file: str, which: str | None, as_json: bool) -> None:
+    """Update a live service to the manifest FILE, without losing healthy pods on the way.
 
-    A pod is well when it has run for --settle and every healthcheck of FILE passes in it. When the new version comes to
-    nothing, it goes back to the old one by itself and ends with status 1. Stop it with Ctrl-C whenever you like: the
-    same command again goes on from there, and gantry service rollback goes back from there.
+    A pod is healthy when it has run for --settle and passes every healthcheck of FILE. If the new version fails, the
+    command rolls back to the old one and exits with status 1. You may interrupt it with Ctrl-C: the same command
+    continues the update, and gantry service rollback undoes it.
 
-    The number of pods stays, within the pods min and max of FILE.
+    The number of pods does not change, within the pods min and max of FILE.
 
     \b
     Examples:
@@ -131,25 +129,25 @@ def update(asked: Asked, file: str, which: str | None, as_json: bool) -> None:
             "Add name: NAME at its top, or give --of with the number of the service's task.",
             code="no_name",
         )
-    _ended(update_to(asked, word, (plain(text), manifest)), as_json=as_json)
+    _ended(update_service(asked, word, (plain(text), manifest)), as_json=as_json)
 
 
 @service.command()
 @_WHICH
 @_rolling
-def rollback(asked: Asked, which: str, as_json: bool) -> None:
-    """Go back to the version that a service had before.
+def rollback(asked: UpdateOptions, which: str, as_json: bool) -> None:
+    """Roll a service back to its previous version.
 
-    While an update is under way, it is undone: the old version's pods come back, then the new version is ended. After
-    it, the old manifest becomes a new version, and takes the place of the present one as in gantry service update.
-    Rolling back twice leads forth again.
+    An update in progress is undone: the old version's pods are started again, then the new version is ended. After an
+    update, the old manifest becomes a new version, which replaces the present one as in gantry service update. Rolling
+    back twice restores the present version.
 
     \b
     Examples:
       gantry service rollback hello --account anna
       gantry service rollback 8 --account anna --json
     """
-    _ended(update_to(asked, which, None), as_json=as_json)
+    _ended(update_service(asked, which, None), as_json=as_json)
 
 
 @service.command("list")
@@ -173,7 +171,7 @@ def list_(account: str | None, password_file: str | None, url: str | None, as_js
         (one.name or "-", one.current.id, one.current.task.record.pods_wanted, one.coming.id if one.coming else "-")
         for one in found
     ]
-    table(("NAME", "TASK", "PODS", "COMING"), rows)
+    table(("NAME", "TASK", "PODS", "NEW VERSION"), rows)
 
 
 @service.command()
@@ -182,7 +180,7 @@ def list_(account: str | None, password_file: str | None, url: str | None, as_js
 @options.url
 @options.as_json
 def status(which: str, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
-    """Show which task has a service's present version, which is to take its place, and their pods.
+    """Show the task with a service's present version, the task that replaces it, and their pods.
 
     \b
     Examples:
@@ -190,7 +188,7 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
       gantry service status 7 --account anna --json
     """
     del password_file  # nothing is signed
-    one = named(run(_services(url, account)), which)
+    one = find_service(run(_services(url, account)), which)
     if as_json:
         emit(plain_service(one))
         return
@@ -199,7 +197,7 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
 
 @service.command()
 @_WHICH
-@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=Ports())
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PortsType())
 @options.gateway
 @options.account
 @options.url
@@ -212,10 +210,10 @@ def forward(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Reach TCP ports of a service on this machine's 127.0.0.1, until Ctrl-C, whatever its pods and versions are.
+    """Forward TCP ports of a service to this machine's 127.0.0.1, until Ctrl-C, across changes of pods and versions.
 
-    Every connection goes to the next pod in turn. While a new version takes the old one's place, its pods are among
-    them as soon as they are well. A connection ends with its pod; the next one goes to another.
+    Connections go to the pods in turn. During an update, pods of the new version take part as soon as they are healthy.
+    A connection ends with its pod; the next one goes to another.
 
     \b
     Examples:
@@ -227,12 +225,12 @@ def forward(
     async def work() -> None:
         async with connected(url) as chain, contextlib.AsyncExitStack() as stack:
             typed = GantryChain(chain)
-            named(await services_of(typed, signer.address), which)
-            ways = Ways(stack, await chain.genesis_hash(), signer, options.given_gateways())
-            front = Front(typed, Checks(typed, ways.to), ways, signer.address, which)
+            find_service(await services_of(typed, signer.address), which)
+            connections = HostConnections(stack, await chain.genesis_hash(), signer, options.given_gateways())
+            proxy = ServiceProxy(typed, HealthProbe(typed, connections.to), connections, signer.address, which)
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             for local, inside in ports:
-                at = await stack.enter_async_context(listening(front.dial, local, inside, failed, ("no_service",)))
+                at = await stack.enter_async_context(listen_locally(proxy.dial, local, inside, failed, ("no_service",)))
                 if as_json:
                     emit({"service": which, "local": f"127.0.0.1:{at}", "port": inside})
                 else:
@@ -243,18 +241,65 @@ def forward(
     run(work())
 
 
-async def _services(url: str | None, account: str | None) -> list[Service]:
+async def _services(url: str | None, account: str | None) -> list[TenantService]:
     tenant = accounts.address_of(account)
     async with connected(url) as chain:
         return await services_of(GantryChain(chain), tenant)
 
 
-def _ended(result: Result, *, as_json: bool) -> None:
+def _ended(result: UpdateResult, *, as_json: bool) -> None:
     if as_json:
         emit({"task": result.task, "pods": result.pods, "failed": result.failed})
     elif result.failed is None:
-        say(f"The service is task {result.task} now, with {result.pods} pods.")
+        say(f"The service is task {result.task} now, with {counted(result.pods, 'pod')}.")
     if result.failed is not None:
-        progress(f"error: it went back to task {result.task}: {result.failed}.")
-        progress("  gantry logs shows what pods wrote, also of the version that was ended.")
+        progress(f"error: the update was rolled back to task {result.task}: {result.failed}.")
+        progress("  gantry logs shows the output of pods, also of the version that was ended.")
         raise click.exceptions.Exit(1)
+
+
+def plain_version(version: ServiceVersion) -> dict[str, Any]:
+    """Return a version for --json."""
+    record = version.task.record
+    place = version.place
+    return {
+        "task": version.id,
+        "state": record.state.tag,
+        "pods_wanted": record.pods_wanted,
+        "pods_running": _running(version),
+        "manifest_digest": version.task.spec.manifest_digest.hex(),
+        "takes_place_of": None if place is None else place.task,
+    }
+
+
+def plain_service(service: TenantService) -> dict[str, Any]:
+    """Return a service for --json, with the fields of the present version at the top."""
+    coming = service.coming
+    return {
+        "service": service.name,
+        **plain_version(service.current),
+        "coming": None if coming is None else plain_version(coming),
+    }
+
+
+def service_lines(service: TenantService) -> list[tuple[str, object]]:
+    """Return the lines about a service."""
+    lines: list[tuple[str, object]] = [("Service", service.text), *_version_lines("Task", service.current)]
+    if service.coming is not None:
+        lines += _version_lines("New version", service.coming)
+        lines.append(("Continue", "gantry service update FILE, with the file of the new version"))
+        lines.append(("Roll back", f"gantry service rollback {service.name or service.current.id}"))
+    return lines
+
+
+def _version_lines(title: str, version: ServiceVersion) -> list[tuple[str, object]]:
+    record, place = version.task.record, version.place
+    return [
+        (title, f"{version.id} ({record.state.tag})"),
+        ("  pods", f"{_running(version)} of {record.pods_wanted} run"),
+        ("  replaces", None if place is None else f"task {place.task}, which had {counted(place.pods, 'pod')}"),
+    ]
+
+
+def _running(version: ServiceVersion) -> int:
+    return sum(isinstance(lease.state, gen.LeaseStateActive) for lease in version.task.record.leases)

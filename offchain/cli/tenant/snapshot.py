@@ -1,4 +1,4 @@
-"""gantry task snapshot, restore: what a rental's machine was, kept as an image on its host."""
+"""gantry task snapshot and restore: images of a rental's machine on its host."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli.kit import accounts, options
+from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import Pod, pod_of
-from offchain.cli.kit.output import details, emit, progress, say, table
+from offchain.cli.kit.host_connection import PodConnection, connected_pod
+from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.cli.kit.session import run
-from offchain.cli.tenant.cp import Meter, size_text
 from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots, snapshot_name
 
@@ -26,12 +26,11 @@ _NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
 
 
 class _Name(click.ParamType[str]):
-    """How a snapshot may be called."""
+    """The name of a snapshot."""
 
     name = "NAME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it was given."""
         try:
             return snapshot_name(str(value))
         except WireError as error:
@@ -39,7 +38,6 @@ class _Name(click.ParamType[str]):
 
 
 def register(group: click.Group) -> None:
-    """Add the commands to `gantry task`."""
     group.add_command(snapshot)
     group.add_command(restore)
 
@@ -69,15 +67,15 @@ def snapshot(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a rental's machine as it is now, on its host; gantry task restore brings it back.
+    """Store the state of a rental's machine as a snapshot on its host; gantry task restore brings it back.
 
-    In a snapshot is what the first container has on its own file system: installed programs, settings, files. NOT in
-    it are its volumes (a snapshot never takes back what you wrote there), delivered secrets and inputs, ssh keys, and
-    what is in memory: /tmp, /dev/shm, running programs. The machine stands still while a snapshot is taken.
+    A snapshot contains what the first container has on its own file system: installed programs, settings, files. It
+    does NOT contain volumes (so restoring never reverts them), delivered secrets and inputs, ssh keys, and what is in
+    memory: /tmp, /dev/shm, running programs. The machine is paused while a snapshot is taken.
 
-    Snapshots take of the rental's disk, at most 8 are kept, and they last as long as its data: also when it has ended
-    and until its volumes are deleted. A new rental on the same host that takes over the data (data_from) can be made of
-    one (snapshot: NAME in x-gantry). A save that was cut goes on where it was when you run it again.
+    Snapshots use the rental's disk, at most 8 are kept, and they last as long as its data: also after it has ended,
+    until its volumes are deleted. A new rental on the same host that takes over the data (data_from) can start from one
+    (snapshot: NAME in x-gantry). An interrupted save continues where it stopped when you run the command again.
 
     \b
     Examples:
@@ -97,7 +95,7 @@ def snapshot(
         return
     wanted = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
-    async def work(pod: Pod) -> Snapshots:
+    async def work(pod: PodConnection) -> Snapshots:
         if listed:
             return await pod.client.snapshots(pod.lease.id, Act.LIST)
         if remove is not None:
@@ -132,17 +130,17 @@ def snapshot(
 def restore(
     number: int, name: str | None, account: str | None, password_file: str | None, url: str | None, as_json: bool
 ) -> None:
-    """Make a rental's machine anew from a snapshot. What its first container has written since is gone for good.
+    """Reset a rental's machine to a snapshot. What its first container has written since is lost.
 
-    Volumes stay as they are now. A machine that runs is stopped and started for it, which ends its programs and
-    sessions; one that is suspended is made of the snapshot when it is resumed.
+    Volumes stay as they are. A running machine is restarted, which ends its programs and sessions; a suspended one
+    starts from the snapshot when it is resumed.
 
     \b
     Example:
       gantry task restore 7 --name before-upgrade --account anna
     """
 
-    async def work(pod: Pod) -> tuple[Snapshots, str]:
+    async def work(pod: PodConnection) -> tuple[Snapshots, str]:
         chosen = name
         if chosen is None:
             chosen = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), None, number).name
@@ -167,30 +165,28 @@ def _save(
     *,
     as_json: bool,
 ) -> None:
-    """Fetch a snapshot's image into a file."""
+    """Download a snapshot's image into a file."""
     from offchain.adapters.transport import copy  # noqa: PLC0415 - loaded when it is used
 
     if target.exists():
         raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
-    meter = Meter()
+    transfer = TransferProgress()
 
-    async def work(pod: Pod) -> Snapshot:
+    async def work(pod: PodConnection) -> Snapshot:
         found = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), name, number)
         # Named by the image too, so that what came of another one is not gone on with.
         key = hashlib.sha256(repr((pod.lease.id, found.digest)).encode()).hexdigest()[:12]
         part = target.parent / f".{target.name}.{key}.gantry-part"
-        await copy.get_image(pod.client, pod.lease.id, found.name, part, meter)
+        await copy.get_image(pod.client, pod.lease.id, found.name, part, transfer)
         await asyncio.to_thread(part.replace, target)
         return found
 
-    try:
+    with transfer:
         saved = _at_host(number, account, password_file, url, work)
-    finally:
-        meter.end()
     if as_json:
-        emit({"task": number, "file": str(target), "bytes": meter.bytes, **asdict(saved)})
+        emit({"task": number, "file": str(target), "bytes": transfer.bytes, **asdict(saved)})
     else:
-        progress(f"{size_text(meter.bytes)} in {target}: docker load -i {target}, then run it as {saved.digest}")
+        progress(f"{size_text(transfer.bytes)} in {target}: docker load -i {target}, then run it as {saved.digest}")
 
 
 def _at_host(
@@ -198,19 +194,19 @@ def _at_host(
     account: str | None,
     password_file: str | None,
     url: str | None,
-    work: Callable[[Pod], Awaitable[T]],
+    work: Callable[[PodConnection], Awaitable[T]],
 ) -> T:
     signer = accounts.open_account(account, password_file)
 
     async def asked() -> T:
-        async with pod_of(url, number, 0, signer) as pod:
+        async with connected_pod(url, number, 0, signer) as pod:
             return await work(pod)
 
     return run(asked())
 
 
 def _found(there: Snapshots, name: str | None, number: int) -> Snapshot:
-    """The snapshot with this name, or the newest."""
+    """Return the snapshot with this name, or the newest."""
     fitting = [one for one in there.snapshots if name in (None, one.name)]
     if not fitting:
         what = "no snapshot" if name is None else f"no snapshot {name}"
@@ -231,7 +227,7 @@ def _show(there: Snapshots) -> None:
         [
             (
                 one.name,
-                f"{datetime.fromtimestamp(one.created_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}",
+                time_text(one.created_ms),
                 size_text(one.size_bytes),
                 one.digest[:19],
                 "the machine is made of it" if one.name == there.current else "",

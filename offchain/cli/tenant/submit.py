@@ -1,39 +1,40 @@
-"""gantry submit."""
+"""gantry submit: submission of a task, and what is printed until its end."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import accounts, options, policy_files
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.network import environment
 from offchain.cli.kit.output import details, emit, progress, say
 from offchain.cli.kit.session import connected, run, send
 from offchain.cli.kit.views import TaskView, score_text
-from offchain.cli.operator import policy_files
-from offchain.cli.tenant import outlook_text
-from offchain.cli.tenant.follow import Outcome, follow, until_running
-from offchain.cli.tenant.manifest_text import deposit_text, next_steps
-from offchain.cli.tenant.outlooks import Asked, outlook_of
-from offchain.cli.tenant.submit_checks import Chances, chances, check_duration, check_funds, check_hosts, check_replicas
+from offchain.cli.tenant import feasibility
+from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
+from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
+from offchain.cli.tenant.manifest import deposit_text, load, next_steps
+from offchain.cli.tenant.submit_checks import (
+    HostAvailability,
+    availability,
+    check_duration,
+    check_funds,
+    check_hosts,
+    check_replicas,
+)
 from offchain.core.queues.tree import Tree, tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.parse import Manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.values import format_amount
-from offchain.schema.manifest.variables import resolve
 
 EXIT_PROGRAM_FAILED = 3
-_LARGEST_FILE = 1 << 20
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
@@ -46,17 +47,17 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
 @click.option(
     "--accept/--no-accept",
     default=True,
-    help="With --wait: accept the result when it has arrived whole (the default), or let the dispute window pass.",
+    help="With --wait: accept the result when it has arrived complete (the default), or let the dispute window pass.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Send nothing: tell which hosts would take it now, at what price, and when."
+    "--dry-run", is_flag=True, help="Send nothing: show which hosts could run it now, at what price, and when."
 )
-@click.option("--anyway", is_flag=True, help="Submit also what no registered host could ever run: it waits for one.")
+@click.option("--anyway", is_flag=True, help="Submit a task even if no registered host could ever run it.")
 @click.option(
     "--queues",
     type=policy_files.FILE,
     envvar="GANTRY_QUEUES",
-    help="With --dry-run: the queues that the schedulers were given, which decide whose spot tasks leave. Else "
+    help="With --dry-run: the queues of the schedulers, which decide whose spot tasks are preempted. Else "
     "GANTRY_QUEUES, else every account has the same share.",
 )
 @options.account
@@ -80,8 +81,8 @@ def submit(
     containers are up then, but may not have passed their health checks.
 
     Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
-    limit is not below every host's ask. What no registered host could ever run is refused with the reason (--anyway
-    sends it); what none takes now is submitted, waits, and is told why.
+    limit is not below every host's ask. A task that no registered host could ever run is refused with the reason
+    (--anyway sends it); a task that no host can run now is submitted and waits.
 
     \b
     Examples:
@@ -98,14 +99,14 @@ def submit(
     _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
     if dry_run:
-        said = policy_files.read(queues, None).queues
-        _dry_run(spec, text, signer, url, queues=said, anyway=anyway, as_json=as_json)
+        definitions = policy_files.read_definitions(queues, None).queues
+        _dry_run(spec, text, signer, url, queues=definitions, anyway=anyway, as_json=as_json)
         return
 
-    async def work() -> tuple[int, Outcome | TaskView | None]:
+    async def work() -> tuple[int, TaskOutcome | TaskView | None]:
         async with connected(url) as chain:
-            found = await check(chain, spec, text, signer, anyway=anyway)
-            _tell_chances(spec, found)
+            found = await check_task(chain, spec, text, signer, anyway=anyway)
+            _note_availability(spec, found)
             number, at = await _send(chain, spec, text, signer)
             if not as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
@@ -116,7 +117,7 @@ def submit(
             if manifest.kind != "job":
                 view, _ = await until_running(chain, number, at, signer, progress)
                 return number, view
-            return number, await follow(chain, number, at, signer, accept=accept, tell=progress)
+            return number, await follow(chain, number, at, signer, accept=accept, notify=progress)
 
     number, outcome = run(work())
     if outcome is None:
@@ -124,29 +125,13 @@ def submit(
             emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
         else:
             say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
-            _tell_next(manifest, number, account)
+            _print_next_steps(manifest, number, account)
         return
     if isinstance(outcome, TaskView):
-        _show_running(outcome, manifest, account, as_json=as_json)
+        _print_running(outcome, manifest, account, as_json=as_json)
         return
-    _show(outcome, time.monotonic() - began, as_json=as_json)
+    _print_outcome(outcome, time.monotonic() - began, as_json=as_json)
     _finish(outcome, as_json=as_json)
-
-
-def load(file: str) -> tuple[bytes, Manifest]:
-    """The manifest's exact bytes as they go on the chain, variables put in, and what they say."""
-    try:
-        data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise CliError(
-            f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
-        ) from None
-    source = "standard input" if file == "-" else os.path.relpath(file)
-    try:
-        resolved = resolve(data.decode("utf-8"), environment(), source=source).encode()
-    except UnicodeDecodeError:
-        resolved = data
-    return resolved, parse_manifest(resolved, source=source)
 
 
 def _warn_of_secrets(manifest: Manifest) -> None:
@@ -155,12 +140,14 @@ def _warn_of_secrets(manifest: Manifest) -> None:
             if value and _SECRET.search(name):
                 progress(
                     f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history. "
-                    "Write it under secrets, and hand it over with gantry deliver."
+                    "Write it under secrets, and send it with gantry deliver."
                 )
 
 
-async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
-    """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
+async def check_task(
+    chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False
+) -> HostAvailability:
+    """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
     from offchain.services.record_mapping import host_of  # noqa: PLC0415
@@ -176,8 +163,8 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
     check_duration(spec, params)
     if isinstance(spec.verification, VerificationPolicyRedundant):
         progress(
-            "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "
-            "yourself or cancel it (docs/verification.md)."
+            "note: schedulers do not place tasks whose results are compared yet: assign its pods yourself, "
+            "or cancel it (docs/verification.md)."
         )
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
@@ -188,16 +175,16 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
         if not anyway:
             raise
         progress(f"note: {error.message}")
-    return chances(spec, there, signer.address)
+    return availability(spec, there, signer.address)
 
 
-def _tell_chances(spec: TaskSpec, found: Chances) -> None:
-    """Say why it will wait, where too few hosts take it now."""
+def _note_availability(spec: TaskSpec, found: HostAvailability) -> None:
+    """Report why the task will wait, if too few hosts can run it now."""
     if found.pods >= spec.pods_min or not found.hosts:
         return
-    room = f"{found.pods} of the {spec.pods_min} pods have room now" if found.pods else "no host takes it now"
-    reasons = outlook_text.reasons_text(found.excluded)
-    progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why tells more while it does.")
+    room = f"{found.pods} of the {spec.pods_min} pods fit now" if found.pods else "no host can run it now"
+    reasons = feasibility.reasons_text(found.excluded)
+    progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why explains it.")
 
 
 def _dry_run(
@@ -211,16 +198,16 @@ def _dry_run(
     as_json: bool,
 ) -> None:
 
-    async def work() -> Asked:
+    async def work() -> FeasibilityReport:
         async with connected(url) as chain:
-            await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, signer.address, queues or tree())
+            await check_task(chain, spec, text, signer, anyway=anyway)
+            return await report_unsent(chain, spec, signer.address, queues or tree())
 
     found = run(work())
     if as_json:
-        emit(outlook_text.fields(found) | {"leaving": outlook_text.leaving_fields(found)})
+        emit(feasibility.feasibility_fields(found) | {"leaving": feasibility.preemption_fields(found)})
         return
-    details(outlook_text.pairs(found) + outlook_text.leaving_pairs(found))
+    details(feasibility.feasibility_lines(found) + feasibility.preemption_lines(found))
     say()
     say("Nothing was sent.")
 
@@ -230,7 +217,7 @@ async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -
     return int(included.event("Tasks", "Submitted").fields["first"]), included.block
 
 
-def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
+def _print_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> None:
     view = outcome.task
     if as_json:
         emit(outcome_fields(outcome) | {"seconds": round(seconds, 1)})
@@ -241,7 +228,7 @@ def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
             for line in result.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
                 say(line)
     say()
-    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state)]
+    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state_text)]
     for lease in view.leases:
         score = outcome.scores.get(lease.host)
         pairs += [
@@ -255,8 +242,8 @@ def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
     details(pairs)
 
 
-def outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    """A finished task in JSON. The fields of the first pod stand at the top."""
+def outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
+    """Return a finished task for --json, with the fields of the first pod at the top."""
     from offchain.cli.tenant.task import result_fields  # noqa: PLC0415  (shared with task result)
 
     view = outcome.task
@@ -274,12 +261,12 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     return fields
 
 
-def _show_running(view: TaskView, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
-    """A service or rental has no end to wait for: what it costs, and what can be done with it."""
+def _print_running(view: TaskView, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
+    """Print what a running service or rental costs, and what can be done with it."""
     if view.state != "Running":
         if as_json:
             emit(view.plain())
-        _finish(Outcome(view), as_json=as_json)
+        _finish(TaskOutcome(view), as_json=as_json)
         return
     if as_json:
         emit(view.plain())
@@ -288,16 +275,16 @@ def _show_running(view: TaskView, manifest: Manifest, account: str | None, *, as
         rate, held = format_amount(lease.rate_per_hour), format_amount(lease.deposit)
         state = "runs" if lease.started_at is not None else "starts"
         say(f"Pod {lease.pod} {state} on {lease.host} at {rate} an hour; {held} are deposited (lease {lease.id}).")
-    _tell_next(manifest, view.id, account)
+    _print_next_steps(manifest, view.id, account)
 
 
-def _tell_next(manifest: Manifest, number: int, account: str | None) -> None:
+def _print_next_steps(manifest: Manifest, number: int, account: str | None) -> None:
     say()
     details(list(next_steps(manifest, number, account)))
 
 
 def _attempts_text(view: TaskView) -> str:
-    """Why a task failed that was tried as often as the chain allows."""
+    """Return why a task failed that used up all its attempts."""
     last = view.given_up
     if last is None:
         return "Every attempt failed, for the reasons above;"
@@ -307,17 +294,17 @@ def _attempts_text(view: TaskView) -> str:
     return f"All {view.attempts} attempts failed; the last one: {cause}"
 
 
-def _finish(outcome: Outcome, *, as_json: bool) -> None:
+def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
     view = outcome.task
     if view.state != "Settled":
-        more = f"gantry task show {view.id} tells more."
+        more = f"gantry task show {view.id} shows details."
         remedy = {
-            "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
+            "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
             "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
-            "Failed(DurationExceeded)": "Its time was over and its host reported no result: nothing was paid for it.",
-            "Failed(DisputeLost)": "Its result was found wrong, so nothing was paid for it. Submit it again.",
+            "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
+            "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
         }.get(view.state, more)
-        message = f"task {view.id} ended as {view.state}."
+        message = f"task {view.id} did not succeed. Its state: {view.state_text}."
         if not as_json:
             raise CliError(message, remedy, code="not_settled")
         # The one object has been printed.

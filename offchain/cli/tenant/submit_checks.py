@@ -1,6 +1,6 @@
-"""What is checked before a task is sent: that somebody could run it, at that price, and that the tenant can pay.
+"""Checks before a submission: that a host could run the task, at that price, and that the tenant can pay.
 
-The chain decides; these checks only tell earlier, and with numbers, what it or the scheduler would refuse.
+The chain decides; these checks report earlier, and with numbers, what it or the schedulers would refuse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from offchain.cli.kit.failures import CliError
-from offchain.cli.tenant.manifest_text import duration_text
+from offchain.cli.kit.output import counted
+from offchain.cli.tenant.manifest import duration_text
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.rate import deposit
 from offchain.core.vacancy import emptied
@@ -21,18 +22,18 @@ from offchain.schema.manifest.values import format_amount
 
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1
-_ANYWAY: Final = " With --anyway it is sent, and waits for a host that can."
+_ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
 
 
 _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETIRED}
-"""Hosts in these states may be online some day."""
+"""States from which a host may come online."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
-    """How a task finds the hosts now: so many pods of it have room on the `hosts` registered ones.
+class HostAvailability:
+    """How many pods of a task have free resources now on the `hosts` registered hosts.
 
-    `excluded`: of those that take no pod, how many by each rule.
+    `excluded`: by rule, how many hosts it excludes.
     """
 
     hosts: int
@@ -40,17 +41,17 @@ class Chances:
     excluded: Mapping[Misfit, int]
 
 
-def chances(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> Chances:
-    """As `tenant` finds hosts now, who may have shares of their GPUs."""
-    found = [_room(spec, host, spec.pods_min, tenant) for host in hosts]
+def availability(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> HostAvailability:
+    """Return the availability for `tenant`, who may hold shares of GPUs already."""
+    found = [_pods_that_fit(spec, host, spec.pods_min, tenant) for host in hosts]
     counts = Counter(why for _, why in found if isinstance(why, Misfit))
     ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
     rooms = [(host, pods) for host, (pods, _) in zip(hosts, found, strict=True)]
-    return Chances(len(hosts), _together(layout_of(spec), rooms), ordered)
+    return HostAvailability(len(hosts), _pods_together(layout_of(spec), rooms), ordered)
 
 
 def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
-    """Raise CliError where these hosts could never run it for `tenant`, whatever ends, comes back or is mended."""
+    """Raise CliError if these hosts could never run the task for `tenant`, even when others end or are repaired."""
     if not hosts:
         raise CliError(
             "no host is registered on this network.",
@@ -60,15 +61,16 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
     best = [_at_its_best(host) for host in hosts]
     found = [(_fit(spec, host, _NO_LIMIT, tenant), host) for host in best]
     rates = [(verdict.rate_per_hour, host.id) for verdict, host in found if isinstance(verdict, Fit)]
-    plural = "s" if len(hosts) > 1 else ""
+    registered = counted(len(hosts), "registered host")
     if not rates:
         reasons = Counter(verdict for verdict, _ in found if isinstance(verdict, Misfit))
-        told = "; ".join(
-            f"{count} {'is' if count == 1 else 'are'} {_said(reason, spec)}" for reason, count in reasons.most_common()
+        excluded = "; ".join(
+            f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec)}"
+            for reason, count in reasons.most_common()
         )
         raise CliError(
-            f"none of the {len(hosts)} registered host{plural} could run this, even if nothing else ran there: {told}.",
-            f"Ask for less, or allow more places; gantry host list shows what there is.{_ANYWAY}",
+            f"none of the {registered} could run this, even if nothing else ran there: {excluded}.",
+            f"Request less, or allow more hosts; gantry host list shows all hosts.{_ANYWAY}",
             code="no_fit",
             facts={"hosts": len(hosts), "excluded_always": {str(reason): reasons[reason] for reason in reasons}},
         )
@@ -77,14 +79,16 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
         raise CliError(
             f"the price limit of {format_amount(spec.max_rate_per_hour)} an hour is below every host's ask "
             f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
-            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or ask for less.{_ANYWAY}",
+            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or request less.{_ANYWAY}",
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
-    pods = _together(layout_of(spec), [(host, _room(spec, host, spec.pods_min, tenant)[0]) for host in best])
+    pods = _pods_together(
+        layout_of(spec), [(host, _pods_that_fit(spec, host, spec.pods_min, tenant)[0]) for host in best]
+    )
     if pods < spec.pods_min:
         raise CliError(
-            f"{spec.pods_min} pods must start together, and the {len(hosts)} registered host{plural} could run "
+            f"{spec.pods_min} pods must start together, and the {registered} could run "
             f"{pods} of them within the price limit, even if nothing else ran there.",
             f"Ask for fewer pods (x-gantry.pods), or for less in each.{_ANYWAY}",
             code="no_fit",
@@ -93,7 +97,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
 
 
 def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CliError where the chain does not let results of so many replicas be compared."""
+    """Raise CliError if there are more replicas than the chain compares."""
     policy = spec.verification
     if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
         limit = (
@@ -108,7 +112,7 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
 
 
 def check_duration(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CliError where the chain does not let a task ask for such a duration."""
+    """Raise CliError if the chain does not accept the task's duration."""
     least, most = params.min_charge_ms, params.max_duration_ms
     if not least <= spec.max_duration_ms <= most:
         raise CliError(
@@ -121,15 +125,15 @@ def check_duration(spec: TaskSpec, params: TasksParams) -> None:
 
 
 def layout_of(spec: TaskSpec) -> Layout:
-    """How its pods lie to each other: replicas whose results are compared are of different providers."""
+    """Return the affinity of the task's pods: replicas whose results are compared run at different providers."""
     redundant = isinstance(spec.verification, VerificationPolicyRedundant)
     return Layout.PROVIDERS if redundant else spec.placement.layout
 
 
 def _at_its_best(host: Host) -> Host:
-    """The host with nothing leased, all its devices in order, and online, if it ever may be.
+    """Return the host online, with nothing leased and all devices healthy, if it may ever be online.
 
-    What it has not measured of its network yet may turn out to be anything.
+    Measurements of its network that are missing may turn out to have any value.
     """
     devices = tuple(
         # A challenge may prove any GPU to be real, but for one that says that it is not.
@@ -153,8 +157,8 @@ def _fit(spec: TaskSpec, host: Host, most_per_hour: int, tenant: str) -> Fit | M
     return fit(host, spec.resources, spec.placement, spec.unit, most_per_hour, tenant)
 
 
-def _room(spec: TaskSpec, host: Host, most: int, tenant: str) -> tuple[int, Fit | Misfit]:
-    """How many pods have room beside each other, up to `most`; and what is said of the first."""
+def _pods_that_fit(spec: TaskSpec, host: Host, most: int, tenant: str) -> tuple[int, Fit | Misfit]:
+    """Return how many pods fit on the host together, up to `most`, and the check of the first one."""
     first = found = _fit(spec, host, spec.max_rate_per_hour, tenant)
     pods = 0
     while isinstance(found, Fit) and pods < most:
@@ -164,8 +168,8 @@ def _room(spec: TaskSpec, host: Host, most: int, tenant: str) -> tuple[int, Fit 
     return pods, first
 
 
-def _together(layout: Layout, rooms: Iterable[tuple[Host, int]]) -> int:
-    """How many pods of one task have room in all, where each host alone has room for so many."""
+def _pods_together(layout: Layout, rooms: Iterable[tuple[Host, int]]) -> int:
+    """Return how many pods of one task fit in all, given how many fit on each host alone."""
     if layout is Layout.HOSTS:
         return sum(pods > 0 for _, pods in rooms)
     if layout is Layout.PROVIDERS:
@@ -174,7 +178,7 @@ def _together(layout: Layout, rooms: Iterable[tuple[Host, int]]) -> int:
 
 
 def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:
-    """What must be free on the account; raises CliError where it is not.
+    """Return what must be free on the account. Raises CliError if it is not.
 
     `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account.
     """
@@ -186,13 +190,13 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
         raise CliError(
             f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
             f"{format_amount(escrow)} for its pods at the price limit for their whole duration, the rest as deposit.",
-            "Give it coins, or lower x-gantry.price.max_per_hour, duration or pods. What is not used comes back.",
+            "Give it coins, or lower x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
             code="no_funds",
         )
     return needed
 
 
-def _said(reason: Misfit, spec: TaskSpec) -> str:
+def _reason_text(reason: Misfit, spec: TaskSpec) -> str:
     if reason is Misfit.CAPABILITY_MISSING:
         needed = asdict(spec.placement.capabilities)
         return f"no match ({reason}: {', '.join(name for name in needed if needed[name] and name != 'sandboxed')})"

@@ -1,9 +1,11 @@
-"""gantry task."""
+"""gantry task: tasks as the chain's storage has them, and their results."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +21,15 @@ from offchain.cli.kit.session import connected, run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle
 from offchain.cli.tenant.logs import logs
-from offchain.cli.tenant.manifest_text import SURVIVALS
-from offchain.cli.tenant.start_conditions import Waited, waited_for, waiting_text
-from offchain.cli.tenant.task_actions import act
+from offchain.cli.tenant.manifest import SURVIVALS
+from offchain.cli.tenant.task_lifecycle import submit_calls
 from offchain.cli.tenant.task_move import move
 from offchain.cli.tenant.task_why import why
 from offchain.cli.tenant.usage import usage
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import IndexTag, Survival
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.types import Survival as Word
 from offchain.schema.manifest.values import format_amount
 
@@ -36,12 +39,46 @@ _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.STANDBY: "standby",
 }
 _AT_ONCE = 200
-"""So many tasks are read together."""
+"""How many tasks are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartConditions:
+    """What pods wait for. `files`: secrets and inputs, by name. `start_by`: chain time in ms of the start timeout."""
+
+    files: tuple[str, ...] = ()
+    start_by: int | None = None
+    now: int = 0
+
+
+async def start_conditions(chain: ChainPort, view: TaskView) -> StartConditions:
+    """Return what the pods wait for that have not started; empty if all have."""
+    pending = [lease for lease in view.leases if lease.state == "Pending"]
+    if not pending:
+        return StartConditions()
+    typed = GantryChain(chain)
+    data, params, now = await asyncio.gather(typed.manifest(view.id), typed.params("Tasks"), typed.now_ms())
+    try:
+        files = () if data is None else tuple(sorted(parse_manifest(data).deliveries))
+    except ManifestError:
+        files = ()
+    return StartConditions(files, min(lease.created_at for lease in pending) + params.start_timeout_ms, now)
+
+
+def waiting_text(waited: StartConditions, view: TaskView, lease: LeaseView) -> str | None:
+    """Return a line about a pod that has not started; None for other pods."""
+    if lease.state != "Pending" or waited.start_by is None:
+        return None
+    left_s = max(0, waited.start_by - waited.now) // 1000
+    files = "".join(
+        f"{name}, unless it was delivered (gantry deliver {view.id} {name} FILE); " for name in waited.files
+    )
+    return f"{files}its image (see gantry logs {view.id}); it is given up in {left_s} s"
 
 
 @click.group(epilog="A task is known by its number, which gantry submit prints.")
 def task() -> None:
-    """List and show tasks, read their logs and results; extend, scale, stop and end what runs.
+    """List and show tasks, read their logs and results; extend, scale, stop and end them.
 
     \b
     Examples:
@@ -63,7 +100,7 @@ task.add_command(usage)
 @options.as_json
 @click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
 @click.option("--state", metavar="STATE", help="Only tasks in this state, for example Running.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="The newest so many.")
+@click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
 def list_(url: str | None, as_json: bool, account: str | None, state: str | None, limit: int) -> None:
     """List tasks, the newest first.
 
@@ -93,12 +130,12 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
         table(
             header,
             [
-                (v.id, v.state, v.tenant, time_text(v.submitted_at), v.attempts + 1, format_amount(v.paid))
+                (v.id, v.state_text, v.tenant, time_text(v.submitted_at), v.attempts + 1, format_amount(v.paid))
                 for v in found
             ],
         )
     else:
-        progress("There is no such task.")
+        progress("No task matches.")
 
 
 @task.command()
@@ -108,17 +145,17 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
 def show(number: int, url: str | None, as_json: bool) -> None:
     """Show a task with its pods, result digests and bill, as the chain's storage has them now.
 
-    What was, and tasks that were final for long and are removed from storage: gantry chain inspect.
+    For earlier events, and tasks that were removed from storage: gantry chain inspect.
 
     \b
     Example:
       gantry task show 7
     """
 
-    async def work() -> tuple[TaskView, Waited]:
+    async def work() -> tuple[TaskView, StartConditions]:
         async with connected(url) as chain:
             view = await read_task(chain, number)
-            return view, await waited_for(chain, view)
+            return view, await start_conditions(chain, view)
 
     view, waited = run(work())
     if as_json:
@@ -127,7 +164,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
     details(
         [
             ("Task", view.id),
-            ("State", view.state),
+            ("State", view.state_text),
             ("Tenant", view.tenant),
             ("Submitted", time_text(view.submitted_at)),
             ("Attempt", view.attempts + 1),
@@ -148,7 +185,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Host", lease.host),
                 ("  Standby", _standby_text(view, lease)),
                 ("  Checkpoint", _checkpoint_text(view, lease)),
-                ("  State", "Ended" if lease.reason_text else lease.state),
+                ("  State", lease.state_text),
                 ("  Reason", lease.reason_text),
                 ("  Waits for", waiting_text(waited, view, lease)),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
@@ -187,7 +224,7 @@ def result(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Fetch a pod's result from its host, and check it against the digest on the chain.
+    """Fetch a pod's result from its host, and compare it with the digest on the chain.
 
     \b
     Examples:
@@ -203,7 +240,7 @@ def result(
             lease = lease_of(await read_task(chain, number), pod)
             if lease.result_digest is None:
                 raise CliError(
-                    f"pod {pod} of task {number} has no result yet (lease {lease.state}).",
+                    f"pod {pod} of task {number} has no result yet (its lease is {lease.state_text}).",
                     f"gantry task show {number} shows how far it is.",
                     code="no_result",
                 )
@@ -246,19 +283,19 @@ def cancel(number: int, account: str | None, password_file: str | None, url: str
     """
 
     async def wanted(_: ChainPort, view: TaskView) -> list[Call]:
-        if view.final:
-            raise CliError(f"task {number} is {view.state} already.", "There is nothing to cancel.", code="final")
+        if view.is_final:
+            raise CliError(f"task {number} is already {view.state_text}.", "There is nothing to cancel.", code="final")
         return [Call("Tasks", "cancel", {"task": number})]
 
-    view, _ = act(number, account, password_file, url, wanted)
+    view, _ = submit_calls(number, account, password_file, url, wanted)
     if as_json:
         emit(view.plain())
     else:
-        say(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
+        say(f"Task {number} is {view.state_text}; paid: {format_amount(view.paid)}.")
 
 
 def result_fields(data: bytes) -> dict[str, Any]:
-    """A result in JSON: as text where it is text, else in base64."""
+    """Return a result for --json: as text if it is UTF-8, else in base64."""
     try:
         return {"result": data.decode("utf-8")}
     except UnicodeDecodeError:
@@ -266,7 +303,7 @@ def result_fields(data: bytes) -> dict[str, Any]:
 
 
 async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> AsyncGenerator[list[int], None]:
-    """Task numbers, the newest first, some at a time; those of removed tasks may be among them."""
+    """Yield task numbers in portions, the newest first; numbers of removed tasks may be among them."""
     typed = GantryChain(chain)
     if tenant is not None:
         wanted: Sequence[int] = await typed.tasks_of(tenant)
@@ -279,12 +316,12 @@ async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> A
 
 
 def _spot_text(view: TaskView) -> str | None:
-    told = view.preemption
-    if told is None:
-        return "may be told to leave" if view.spot else None
+    notice = view.preemption
+    if notice is None:
+        return "may be preempted" if view.spot else None
     if view.state == "Running":
-        return f"has to leave for task {told.wanting}, not before {time_text(told.ends_at)}"
-    return f"left for task {told.wanting}"
+        return f"will be preempted by task {notice.wanting}, not before {time_text(notice.ends_at)}"
+    return f"was preempted by task {notice.wanting}"
 
 
 def _survival_text(view: TaskView) -> str | None:
@@ -294,7 +331,7 @@ def _survival_text(view: TaskView) -> str | None:
 def _standby_text(view: TaskView, lease: LeaseView) -> str | None:
     if view.survival is not Survival.STANDBY or lease.ended_at is not None:
         return None
-    return lease.standby or "none yet; a scheduler names one when a host of another provider has room"
+    return lease.standby or "none yet; a scheduler names one when a host of another provider has free resources"
 
 
 def _checkpoint_text(view: TaskView, lease: LeaseView) -> str | None:

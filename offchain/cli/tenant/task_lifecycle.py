@@ -1,29 +1,74 @@
-"""gantry task end, scale, extend, top-up, suspend, resume, keep, release: what a tenant does with what runs."""
+"""gantry task end, scale, extend, top-up, suspend, resume, keep, release: actions of a tenant on its task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit import options
+from offchain.cli.kit import accounts, options
+from offchain.cli.kit.event_text import event_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.task_actions import act, told
+from offchain.cli.kit.output import emit, say
+from offchain.cli.kit.session import IncludedCall, connected, run, send
+from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.core.rate import storage_rate_per_hour
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.values import parse_amount, parse_duration
 
+MakeCalls = Callable[[ChainPort, TaskView], Awaitable[list[Call]]]
+"""Returns the calls for a task. Raises CliError if the action is not possible."""
 MAX_PODS = 16
+
+
+def submit_calls(
+    number: int, account: str | None, password_file: str | None, url: str | None, make_calls: MakeCalls
+) -> tuple[TaskView, IncludedCall]:
+    """Submit the calls as one, and return the task after them. Raises CliError for another tenant's task."""
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> tuple[TaskView, IncludedCall]:
+        async with connected(url) as chain:
+            view = await read_task(chain, number)
+            if view.tenant != signer.address:
+                raise CliError(
+                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
+                    "Give --account of the tenant that submitted it.",
+                    code="not_yours",
+                )
+            included = await send(chain, _as_batch(await make_calls(chain, view)), signer)
+            return await read_task(chain, number, included.block.hash), included
+
+    return run(work())
+
+
+def print_outcome(view: TaskView, included: IncludedCall, *, as_json: bool) -> None:
+    """Print the events of the calls, or the task for --json."""
+    if as_json:
+        emit(view.plain())
+        return
+    for event in included.events:
+        if event.pallet in ("Tasks", "Leases"):
+            say(event_text(event))
+    say(f"Task {view.id} is {view.state_text}.")
+
+
+def _as_batch(several: list[Call]) -> Call:
+    if len(several) == 1:
+        return several[0]
+    plain = [{call.pallet: {call.function: dict(call.args)}} for call in several]
+    return Call("Utility", "batch_all", {"calls": plain})
+
+
 _NUMBER = click.argument("number", type=click.IntRange(0))
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
 
 
 class _Written(click.ParamType[int]):
-    """A value in the notation of manifests."""
+    """A value in the notation of manifests, converted to ms or base units."""
 
     def __init__(self, name: str, parse: Callable[[str], int], example: str) -> None:
         self.name = name
@@ -31,7 +76,6 @@ class _Written(click.ParamType[int]):
         self._example = example
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """In ms or base units."""
         if isinstance(value, int):
             return value
         try:
@@ -45,7 +89,6 @@ AMOUNT = _Written("GTY", lambda text: parse_amount(text if "GTY" in text else f"
 
 
 def register(group: click.Group) -> None:
-    """Add the commands to `gantry task`."""
     for command in (end, scale, extend, top_up, suspend, resume, keep, release):
         group.add_command(command)
 
@@ -62,7 +105,7 @@ def end(number: int, account: str | None, password_file: str | None, url: str | 
     Example:
       gantry task end 7 --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda _: [calls.tasks_end(task=number)])
+    _submit_and_print(number, account, password_file, url, as_json, lambda _: [calls.tasks_end(task=number)])
 
 
 @click.command()
@@ -74,13 +117,15 @@ def end(number: int, account: str | None, password_file: str | None, url: str | 
 def scale(
     number: int, pods: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
 ) -> None:
-    """Give a service another number of PODS, within the min and max of its manifest.
+    """Change the number of PODS of a service, within the min and max of its manifest.
 
     \b
     Example:
       gantry task scale 7 3 --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda _: [calls.tasks_scale(task=number, pods=pods)])
+    _submit_and_print(
+        number, account, password_file, url, as_json, lambda _: [calls.tasks_scale(task=number, pods=pods)]
+    )
 
 
 @click.command()
@@ -99,17 +144,17 @@ def extend(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Have a service or rental for a TIME longer. What it costs at its present rate is deposited.
+    """Extend a service or rental by TIME. The cost at its present rate is deposited.
 
     \b
     Example:
       gantry task extend 7 2h --account //Charlie
     """
 
-    def wanted(view: TaskView) -> list[Call]:
-        return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live(view, pod)]
+    def make_calls(view: TaskView) -> list[Call]:
+        return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live_leases(view, pod)]
 
-    _do(number, account, password_file, url, as_json, wanted)
+    _submit_and_print(number, account, password_file, url, as_json, make_calls)
 
 
 @click.command("top-up")
@@ -122,17 +167,17 @@ def extend(
 def top_up(
     number: int, amount: int, pod: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
 ) -> None:
-    """Deposit an AMOUNT of GTY more for a pod of a service or rental. It goes on for as long as that lasts.
+    """Deposit an AMOUNT of GTY more for a pod of a service or rental, which then lasts longer.
 
     \b
     Example:
       gantry task top-up 7 2.5 --account //Charlie
     """
 
-    def wanted(view: TaskView) -> list[Call]:
-        return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live(view, pod)]
+    def make_calls(view: TaskView) -> list[Call]:
+        return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live_leases(view, pod)]
 
-    _do(number, account, password_file, url, as_json, wanted)
+    _submit_and_print(number, account, password_file, url, as_json, make_calls)
 
 
 @click.command()
@@ -141,13 +186,15 @@ def top_up(
 @options.url
 @options.as_json
 def suspend(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
-    """Stop the machine of a rental. Its volumes stay, and only they cost anything.
+    """Stop the machine of a rental. Its volumes are kept, and only they are paid for.
 
     \b
     Example:
       gantry task suspend 7 --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_suspend(lease=_only(view).id)])
+    _submit_and_print(
+        number, account, password_file, url, as_json, lambda view: [calls.leases_suspend(lease=_only_lease(view).id)]
+    )
 
 
 @click.command()
@@ -158,13 +205,15 @@ def suspend(number: int, account: str | None, password_file: str | None, url: st
 def resume(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
     """Start the machine of a suspended rental again, with its volumes as they were.
 
-    Its host may have let the room to others meanwhile; then the chain refuses, and you may try again later.
+    If its host has let the resources to others meanwhile, the chain refuses, and you may try again later.
 
     \b
     Example:
       gantry task resume 7 --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_resume(lease=_only(view).id)])
+    _submit_and_print(
+        number, account, password_file, url, as_json, lambda view: [calls.leases_resume(lease=_only_lease(view).id)]
+    )
 
 
 @click.command()
@@ -183,9 +232,9 @@ def keep(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Have the volumes of a rental that ended kept for a TIME longer, at the host's storage price.
+    """Keep the volumes of an ended rental for a TIME longer, at the host's storage price.
 
-    The coins are held, and paid as the time passes: what is left comes back when you release the volumes, when a new
+    The coins are held, and paid as the time passes. The rest is refunded when you release the volumes, when a new
     rental takes them over with x-gantry.data_from in its manifest, or when the host loses them.
 
     \b
@@ -193,12 +242,12 @@ def keep(
       gantry task keep 7 30d --account //Charlie
     """
 
-    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
-        lease = _only(view)
+    async def make_calls(chain: ChainPort, view: TaskView) -> list[Call]:
+        lease = _only_lease(view)
         most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
         return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
 
-    told(*act(number, account, password_file, url, wanted), as_json=as_json)
+    print_outcome(*submit_calls(number, account, password_file, url, make_calls), as_json=as_json)
 
 
 @click.command()
@@ -207,60 +256,65 @@ def keep(
 @options.url
 @options.as_json
 def release(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
-    """Let the volumes of a rental that ended go: its host deletes them, and says so on the chain.
+    """Release the volumes of an ended rental: its host deletes them, and confirms that on the chain.
 
     \b
     Example:
       gantry task release 7 --account //Charlie
     """
-    _do(number, account, password_file, url, as_json, lambda view: [calls.leases_release_data(lease=_only(view).id)])
+    _submit_and_print(
+        number,
+        account,
+        password_file,
+        url,
+        as_json,
+        lambda view: [calls.leases_release_data(lease=_only_lease(view).id)],
+    )
 
 
-def _live(view: TaskView, pod: int | None) -> list[LeaseView]:
-    """The leases that can go on."""
-    found = [
-        lease for lease in view.leases if lease.state in ("Pending", "Active", "Suspended") and pod in (None, lease.pod)
-    ]
+def _live_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
+    """Return the leases that have not ended."""
+    found = [lease for lease in view.leases if lease.is_live and pod in (None, lease.pod)]
     if not found:
         which = "pod" if pod is None else f"pod {pod}"
         raise CliError(
-            f"task {view.id} is {view.state}, and no {which} of it runs.",
-            f"gantry task show {view.id} tells what there is.",
+            f"task {view.id} is {view.state_text}, and no {which} of it runs.",
+            f"gantry task show {view.id} shows its pods.",
             code="not_running",
         )
     return found
 
 
 async def _storage_rate(chain: GantryChain, task: int, host: str) -> int:
-    """What the host asks now for the disk of a rental, in base units an hour."""
+    """Return what the host asks now for the disk of a rental, in base units an hour."""
     found, record = await chain.task(task), await chain.host(host)
     if found is None or record is None:
         raise CliError(f"the chain no longer has task {task} or its host.", "Its data is gone.", code="not_found")
     return storage_rate_per_hour(found.spec.resources, record.ask, found.spec.unit)
 
 
-def _only(view: TaskView) -> LeaseView:
-    """The one lease of a rental."""
+def _only_lease(view: TaskView) -> LeaseView:
+    """Return the only lease of a rental."""
     if len(view.leases) == 1:
         return view.leases[0]
     raise CliError(
-        f"task {view.id} is {view.state} and has {len(view.leases) or 'no'} pods; a rental that was placed has one.",
-        f"gantry task show {view.id} tells what there is.",
+        f"task {view.id} is {view.state_text} and has {len(view.leases) or 'no'} pods; a placed rental has one.",
+        f"gantry task show {view.id} shows its pods.",
         code="not_a_rental",
     )
 
 
-def _do(
+def _submit_and_print(
     number: int,
     account: str | None,
     password_file: str | None,
     url: str | None,
     as_json: bool,
-    wanted: Callable[[TaskView], list[Call]],
+    make_calls: Callable[[TaskView], list[Call]],
 ) -> None:
-    """Send the calls, all or none of them, and tell what they brought about."""
+    """Submit the calls, all or none of them, and print what they did."""
 
     async def of(_: ChainPort, view: TaskView) -> list[Call]:
-        return wanted(view)
+        return make_calls(view)
 
-    told(*act(number, account, password_file, url, of), as_json=as_json)
+    print_outcome(*submit_calls(number, account, password_file, url, of), as_json=as_json)

@@ -1,4 +1,4 @@
-"""gantry task move: a tenant has a pod go on at another host."""
+"""gantry task move: move a pod to another host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.task_actions import act, told
+from offchain.cli.tenant.task_lifecycle import print_outcome, submit_calls
 from offchain.core.fit import Fit, fit
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
@@ -19,12 +19,12 @@ from offchain.schema.manifest.values import format_amount
 from offchain.services.record_mapping import host_of
 
 _RUNS: Final = ("Pending", "Active")
-"""Leases of pods that can be moved."""
+"""States of leases whose pods can be moved."""
 
 
 @click.command()
 @click.argument("number", type=click.IntRange(0))
-@click.option("--host", "to", required=True, metavar="ADDRESS", help="Where it goes on; gantry host list shows them.")
+@click.option("--host", "to", required=True, metavar="ADDRESS", help="The new host; see gantry host list.")
 @click.option("--pod", type=click.IntRange(0), help="Which pod.  [default: the only one]")
 @options.account
 @options.url
@@ -38,10 +38,10 @@ def move(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Have a pod of a running job or service go on at another host, with what is left of its deposit.
+    """Move a pod of a running job or service to another host, with what is left of its deposit.
 
-    For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its
-    last checkpoint if there is any. The first host is paid for the time that it ran; the new one asks its own price,
+    For tasks whose manifest says survival: move or standby. The pod stops and starts again on the other host, from its
+    last checkpoint if it has one. The first host is paid for the time that the pod ran; the new one asks its own price,
     within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
 
     \b
@@ -59,11 +59,11 @@ def move(
             )
         ]
 
-    told(*act(number, account, password_file, url, wanted), as_json=as_json)
+    print_outcome(*submit_calls(number, account, password_file, url, wanted), as_json=as_json)
 
 
 def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
-    """The lease of the pod that is meant, which can go on there."""
+    """Return the lease of the pod to move. Raises CliError if it cannot be moved there."""
     if view.survival is Survival.RESTART:
         raise CliError(
             f"the pods of task {view.id} stay on their hosts: its manifest does not say that they may be moved.",
@@ -75,13 +75,13 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
     if not found:
         which = "no pod of it runs" if pod is None else f"pod {pod} of it does not run"
         raise CliError(
-            f"task {view.id} is {view.state}, and {which}.",
-            f"gantry task show {view.id} tells what there is.",
+            f"task {view.id} is {view.state_text}, and {which}.",
+            f"gantry task show {view.id} shows its pods.",
             code="not_running",
         )
     if len(found) > 1:
         pods = ", ".join(str(lease.pod) for lease in found)
-        raise CliError(f"task {view.id} has several pods: {pods}.", "Say which one with --pod.", code="which_pod")
+        raise CliError(f"task {view.id} has several pods: {pods}.", "Choose one with --pod.", code="which_pod")
     if found[0].host == to:
         raise CliError(
             f"pod {found[0].pod} of task {view.id} is on {to} already.", "Choose another host.", code="same_host"
@@ -90,11 +90,11 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
 
 
 async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: str) -> Fit:
-    """The devices and the rate of the pod there. CliError where it does not fit, or another pod stands against it."""
+    """Return the devices and the rate of the pod on the host. Raises CliError if it does not fit there."""
     typed, number = GantryChain(chain), view.id
     task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
     if host not in hosts or task is None:
-        raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
+        raise CliError(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
     spec: TaskSpec = task.spec
     _keeps_apart(spec, view, lease, host, hosts[host].provider)
     there = host_of(host, hosts[host], None)  # its score decides nothing here
@@ -103,29 +103,29 @@ async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: st
         return found
     limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""
     raise CliError(
-        f"host {host} cannot take the pod: {found}{limit}.",
-        f"gantry host show {host} tells what is there; choose another one of gantry host list.",
+        f"host {host} cannot run the pod: {found}{limit}.",
+        f"gantry host show {host} shows its resources; choose another one of gantry host list.",
         code="does_not_fit",
     )
 
 
 def _keeps_apart(spec: TaskSpec, view: TaskView, lease: LeaseView, host: str, provider: str) -> None:
-    """CliError where the task keeps its pods apart, and another of them is on that host, or with its provider.
+    """Raise CliError if the task's anti-affinity excludes the host because of another pod.
 
-    The chain's rule: leases that live count, and of replicas, whose results are compared, all.
+    The chain's rule: live leases count, and all leases of replicas whose results are compared.
     """
     redundant = isinstance(spec.verification, VerificationPolicyRedundant)
     by_provider = redundant or spec.placement.layout is Layout.PROVIDERS
     if not by_provider and spec.placement.layout is not Layout.HOSTS:
         return
     for other in view.leases:
-        counts = other.id != lease.id and (redundant or other.state in (*_RUNS, "Suspended"))
+        counts = other.id != lease.id and (redundant or other.is_live)
         if counts and (other.host == host or (by_provider and other.provider == provider)):
-            where = f"host {host}" if other.host == host else f"{other.host}, which is of the same provider {provider}"
+            where = f"host {host}" if other.host == host else f"{other.host}, of the same provider {provider}"
             apart = "providers" if by_provider else "hosts"
             raise CliError(
                 f"pod {other.pod} of task {view.id} is on {where}, and the task keeps its pods on different {apart}.",
                 f"Choose a host {'of another provider' if by_provider else 'without a pod of the task'}: "
-                f"gantry task show {view.id} tells where they are, gantry host list what there is.",
+                f"gantry task show {view.id} shows its pods, gantry host list all hosts.",
                 code="not_apart",
             )

@@ -1,28 +1,115 @@
-"""gantry task why."""
+"""gantry task why: the feasibility of a task, the decisions of schedulers, and its history in the index."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import Any, Final
 
 import click
 
-from offchain.cli.kit import options
+from offchain.cli.kit import network, options
+from offchain.cli.kit.event_text import event_text, plain_fields, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say
+from offchain.cli.kit.output import counted, details, emit, progress, say, table
 from offchain.cli.kit.session import connected, run
-from offchain.cli.tenant import decision_text, outlook_text, schedulers_client
-from offchain.cli.tenant.assignment_history import Answers, answers_of, show_answers
-from offchain.cli.tenant.outlooks import Asked, outlook_at
-from offchain.cli.tenant.schedulers_client import Heard
+from offchain.cli.tenant import feasibility, scheduler_decisions
+from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
+from offchain.cli.tenant.scheduler_decisions import SchedulerReply
 from offchain.core.values import TaskState
-from offchain.ports import ChainPort
+from offchain.indexer import queries
+from offchain.indexer.database import IndexFault
+from offchain.indexer.index import read_meta
+from offchain.indexer.plain import unpack, with_bytes
+from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
 
-_HOW = (
-    "Ask a scheduler that answers (--scheduler URL; its operator starts it with --answers), or keep an index "
-    "(gantry worker indexer). gantry chain inspect task {task} tells the story of a final task."
+_MOST: Final = 1000
+_NAMES: Final = frozenset(
+    {
+        "Submitted",
+        "Assigned",
+        "PodStarted",
+        "Requeued",
+        "PodLost",
+        "StandbyNamed",
+        "LeaseMoved",
+        "LeaseEnded",
+        "Expired",
+        "Cancelled",
+        "Settled",
+    }
 )
+_HOW = (
+    "Ask a scheduler (--scheduler URL; its operator starts it with --answers), or run an index "
+    "(gantry worker indexer). gantry chain inspect task {task} shows the history of a final task."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """An event of the task."""
+
+    block: int
+    time_ms: int
+    name: str
+    text: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHistory:
+    """The task's state and events in the index, the oldest first. `up_to_block`: the last block in the index."""
+
+    state: str
+    steps: tuple[TaskEvent, ...]
+    up_to_block: int | None
+
+    def plain(self) -> dict[str, Any]:
+        steps = [
+            {"block": one.block, "time_ms": one.time_ms, "event": one.name, "text": one.text, "fields": one.fields}
+            for one in self.steps
+        ]
+        return {"state": self.state, "steps": steps, "up_to_block": self.up_to_block}
+
+
+def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | None:
+    """Return what the index has; None if there is no index of this chain, or it has no such task.
+
+    Raises IndexFault if an explicitly named index cannot be read.
+    """
+    named = index is not None or bool(os.environ.get("GANTRY_INDEX"))
+    address = network.choose_index(index)
+    try:
+        with contextlib.closing(queries.open_for_reading(address)) as db, db.moment():
+            other = read_meta(db).get("genesis") != genesis.hex()
+            found = None if other else queries.task(db, task)
+            if found is None:
+                return None
+            last = queries.reached(db)
+            happened = queries.mentions(db, str(task), _MOST)
+    except IndexFault:
+        if named:
+            raise
+        return None
+    steps = []
+    for one in happened:
+        row = one.event
+        if row.pallet == "Tasks" and row.name in _NAMES:
+            fields = with_bytes(unpack(row.fields))
+            text = event_text(ChainEvent(row.pallet, row.name, fields, row.extrinsic), None)
+            steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, plain_fields(fields)))
+    return TaskHistory(found.state, tuple(steps), None if last is None else last.number)
+
+
+def print_history(history: TaskHistory) -> None:
+    say()
+    table(
+        ("BLOCK", "TIME", "ON THE CHAIN", ""),
+        [(one.block, time_text(one.time_ms), one.name, one.text) for one in history.steps],
+    )
 
 
 @click.command()
@@ -32,19 +119,19 @@ _HOW = (
     "schedulers",
     metavar="URL|PATH",
     multiple=True,
-    help="Ask this scheduler, too: the URL at which it answers, or on its own machine the folder of its state. May be "
-    "given several times. Else GANTRY_SCHEDULER, else the scheduler of the local network.",
+    help="Also ask this scheduler: its URL, or on its own machine its state folder. May be repeated. "
+    "Else GANTRY_SCHEDULER, else the scheduler of the local network.",
 )
 @options.index
 @options.url
 @options.as_json
 def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | None, as_json: bool) -> None:
-    """Tell why a task went where it went, or why it waits.
+    """Explain why a task was placed where it is, or why it waits.
 
-    Three sources are put together. The chain: where the task is, and while it waits, how many hosts each rule excludes,
-    now and even if nothing else ran there. Schedulers: which hosts they compared, with what points, where they placed
-    it, and what the chain answered. The index: every assignment and refusal. At risk are
-    pods on a host that is not online, has a poor reputation, or takes the lease back, or on a GPU out of order.
+    Three sources are combined. The chain: where the task is, and while it waits, how many hosts each rule excludes,
+    now and even if nothing else ran there. Schedulers: the hosts they compared, with their costs, the placement, and
+    the chain's answer. The index: every assignment and refusal. Pods are at risk on a host that is not online, has a
+    poor reputation or reclaims the lease, or on a GPU that is not healthy.
 
     \b
     Examples:
@@ -52,67 +139,73 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
       gantry task why 7 --scheduler http://10.0.0.5:4437
       gantry task why 7 --scheduler ~/.local/state/gantry/scheduler --json
     """
-    sources = schedulers_client.choose(schedulers, url)
+    sources = scheduler_decisions.choose_schedulers(schedulers, url)
 
-    async def work() -> tuple[Asked | CliError, tuple[Heard, ...], bytes]:
+    async def work() -> tuple[FeasibilityReport | CliError, tuple[SchedulerReply, ...], bytes]:
         async with connected(url) as chain:
-            heard, asked = await asyncio.gather(schedulers_client.ask(sources, number), _asked(chain, number))
-            return asked, heard, await chain.genesis_hash()
+            replies, report = await asyncio.gather(
+                scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
+            )
+            return report, replies, await chain.genesis_hash()
 
-    asked, heard, genesis = run(work())
-    history = answers_of(index, number, genesis)
-    known = history is not None or any(one.told is not None and not one.told.empty for one in heard)
-    for one in heard:
-        if one.told is None:
-            progress(f"note: the scheduler {one.source} tells nothing: {one.reason}")
-    if isinstance(asked, CliError) and not known:
-        remedy = _HOW.format(task=number) if asked.code == "no_task" else asked.remedy
-        raise CliError(asked.message, remedy, code=asked.code)
+    report, replies, genesis = run(work())
+    history = read_history(index, number, genesis)
+    known = history is not None or any(one.answer is not None and not one.answer.empty for one in replies)
+    for one in replies:
+        if one.answer is None:
+            progress(f"note: no answer from the scheduler {one.source}: {one.reason}")
+    if isinstance(report, CliError) and not known:
+        remedy = _HOW.format(task=number) if report.code == "no_task" else report.remedy
+        raise CliError(report.message, remedy, code=report.code)
     if as_json:
-        emit(_fields(number, asked, heard, history))
+        emit(_fields(number, report, replies, history))
         return
-    _show(number, asked, heard, history)
-    decision_text.show(heard)
+    _show(number, report, replies, history)
+    scheduler_decisions.print_decisions(replies)
     if history is not None:
-        show_answers(history)
+        print_history(history)
     if not known:
         say()
-        say(f"What schedulers decided is not known. {_HOW.format(task=number)}")
+        say(f"The decisions of schedulers are not known. {_HOW.format(task=number)}")
 
 
-async def _asked(chain: ChainPort, number: int) -> Asked | CliError:
+async def _asked(chain: ChainPort, number: int) -> FeasibilityReport | CliError:
     try:
-        return await outlook_at(chain, number)
+        return await report_task(chain, number)
     except CliError as error:
         return error
 
 
-def _show(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], history: Answers | None) -> None:
-    if isinstance(asked, CliError):
-        details([("Task", number), ("State", "final or unknown" if history is None else history.state)])
+def _show(
+    number: int, report: FeasibilityReport | CliError, replies: tuple[SchedulerReply, ...], history: TaskHistory | None
+) -> None:
+    if isinstance(report, CliError):
+        details([("Task", number), ("State", "final or unknown" if history is None else state_phrase(history.state))])
         return
-    task = asked.task
+    task = report.task
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
-    pairs += [("At risk", outlook_text.risk_text(asked.at_risk))]
+    pairs += [("At risk", feasibility.risk_text(report.at_risk))]
     if task.open_pods:
-        pairs += [("Waits for", f"{len(task.open_pods)} pod{'s' if len(task.open_pods) > 1 else ''}")]
-        pairs += outlook_text.pairs(asked, _reserved(heard))
+        pairs += [("Waits for", counted(len(task.open_pods), "pod"))]
+        pairs += feasibility.feasibility_lines(report, _reserved(replies))
     details(pairs)
     if not task.open_pods:
         waits = task.state is TaskState.QUEUED
         say()
-        say("No scheduler places it: its results are compared." if waits else "It waits for no host.")
+        say("No scheduler places it, because its results are compared." if waits else "It waits for no host.")
 
 
-def _reserved(heard: tuple[Heard, ...]) -> int | None:
-    """When it starts at the latest, as a scheduler has reserved; the first of several."""
-    standing = [one.told.now for one in heard if one.told is not None and one.told.now is not None]
+def _reserved(replies: tuple[SchedulerReply, ...]) -> int | None:
+    """Return the earliest of the latest starts that schedulers have reserved."""
+    standing = [one.answer.now for one in replies if one.answer is not None and one.answer.now is not None]
     return min((now.starts_by_ms for now in standing if now.starts_by_ms is not None), default=None)
 
 
-def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], history: Answers | None) -> dict[str, Any]:
-    if isinstance(asked, CliError):
+def _fields(
+    number: int, report: FeasibilityReport | CliError, replies: tuple[SchedulerReply, ...], history: TaskHistory | None
+) -> dict[str, Any]:
+    if isinstance(report, CliError):
         facts: dict[str, Any] = {
             "task": number,
             "state": None if history is None else history.state,
@@ -120,14 +213,14 @@ def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], hist
             "leases": [],
         }
     else:
-        task = asked.task
+        task = report.task
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
-        facts["at_risk"] = outlook_text.risk_fields(asked.at_risk)
-        facts |= outlook_text.fields(asked, _reserved(heard)) if task.open_pods else {}
+        facts["at_risk"] = feasibility.risk_fields(report.at_risk)
+        facts |= feasibility.feasibility_fields(report, _reserved(replies)) if task.open_pods else {}
     facts["schedulers"] = [
-        {"source": one.source, "reason": one.reason, **(one.told.plain() if one.told is not None else {})}
-        for one in heard
+        {"source": one.source, "reason": one.reason, **(one.answer.plain() if one.answer is not None else {})}
+        for one in replies
     ]
     facts["history"] = None if history is None else history.plain()
     return facts

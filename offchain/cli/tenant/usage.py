@@ -1,4 +1,4 @@
-"""gantry task usage: what pods used, by receipts that their hosts signed."""
+"""gantry task usage: usage of pods, by receipts that their hosts signed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import host_of, lease_of
+from offchain.cli.kit.host_connection import lease_of, open_lease_host
 from offchain.cli.kit.output import details, emit, say
 from offchain.cli.kit.session import connected, run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
@@ -20,7 +20,7 @@ from offchain.ports import ChainPort, Signer
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.protocol.receipt import Receipt
 from offchain.services import receipts
-from offchain.services.receipts import Checked
+from offchain.services.receipts import CheckedReceipt
 
 _GIB_H_IN_MIB_S = 1024 * 3600
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -28,10 +28,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
-    """A pod's receipt. `agreed_by`: the account whose signature it has for the tenant, if any."""
+    """A pod's receipt. `agreed_by`: the account that signed it for the tenant, if any."""
 
     number: int
-    checked: Checked
+    checked: CheckedReceipt
     agreed_by: str | None
 
     def plain(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class _Pod:
 @click.command()
 @click.argument("number", type=click.IntRange(0))
 @click.option("--pod", type=click.IntRange(0), help="Only this pod.  [default: all]")
-@click.option("--countersign", is_flag=True, help="Sign the receipts that fit the chain; their hosts keep that.")
+@click.option("--countersign", is_flag=True, help="Sign the receipts that match the chain, for their hosts.")
 @options.gateway
 @options.account
 @options.url
@@ -61,11 +61,10 @@ def usage(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Show what the pods of a task used, and what that is to cost, by receipts that their hosts signed.
+    """Show what the pods of a task used and what it costs, by receipts that their hosts signed.
 
-    Each receipt is compared with the chain: rate, time that is billed, amount, and what the pod may have used at most.
-    With --countersign you agree to those that fit. Keep the --json of one that does not: its digest is evidence in a
-    dispute.
+    Each receipt is compared with the chain: rate, billed time, amount, and the highest possible usage. --countersign
+    signs the receipts that match. Keep the --json output of one that does not: its digest is evidence in a dispute.
 
     \b
     Examples:
@@ -85,7 +84,7 @@ def usage(
     if wrong and countersign:
         raise CliError(
             f"{_named(wrong)} of task {number} not countersigned: {wrong[0].checked.problems[0]}",
-            "Ask again in a minute. If it stays so, keep the --json: it is evidence in a dispute.",
+            "Ask again in a minute. If the problem remains, keep the --json output: it is evidence in a dispute.",
             code="receipt_wrong",
         )
 
@@ -99,7 +98,7 @@ async def _ask(url: str | None, number: int, pod: int | None, signer: Signer, *,
 
 def _placed(view: TaskView) -> tuple[LeaseView, ...]:
     if not view.leases:
-        lease_of(view, 0)  # says what there is instead
+        lease_of(view, 0)  # raises an error about the task's state
     return view.leases
 
 
@@ -108,10 +107,10 @@ async def _of(chain: ChainPort, view: LeaseView, signer: Signer, *, countersign:
     lease = await typed.lease(view.id)
     if lease is None:
         raise CliError(
-            f"pod {view.pod} has just been given to another host.", "Ask again in a few seconds.", code="no_lease"
+            f"pod {view.pod} has just moved to another host.", "Ask again in a few seconds.", code="no_lease"
         )
-    async with host_of(chain, view, signer) as client:
-        checked = await receipts.ask(client, typed, lease)
+    async with open_lease_host(chain, view, signer) as client:
+        checked = await receipts.fetch_checked(client, typed, lease)
         sign = countersign and not checked.problems
         if sign:
             await receipts.countersign(client, checked, signer)

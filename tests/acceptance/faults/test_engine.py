@@ -13,7 +13,7 @@ import pytest
 
 from offchain.devnet import engine
 from offchain.devnet.engine_store import half_removed
-from offchain.devnet.paths import Places
+from offchain.devnet.paths import DevnetPaths
 from offchain.devnet.processes import Child
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
@@ -36,13 +36,13 @@ def forget_addresses(store: Path, name: str) -> None:
 
 @pytest.fixture
 def private(tmp_path):
-    places = Places(tmp_path)
+    places = DevnetPaths(tmp_path)
     child, url = engine.private_child(places, dict(os.environ))
     try:
         yield places, child, url
     finally:
         child.stop()
-        engine.sweep(places)
+        engine.remove_private_engine(places)
 
 
 def up(child, url):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.devnet import engine
-from offchain.devnet.paths import ROOT, Places
+from offchain.devnet.paths import ROOT, DevnetPaths
 from offchain.devnet.processes import Child
 
 PATIENCE_S = 240.0
@@ -158,7 +158,7 @@ def machine(folder: Path, number: int, extra: dict[str, str] | None = None) -> I
             ("route", "add", "default", "via", f"{net}.1"),
         ):
             ip("-n", name, *words)
-        places = Places(folder / "net")
+        places = DevnetPaths(folder / "net")
         child, found.engine_url = engine.private_child(places, {**os.environ, "HOME": str(folder / "home")})
         child.command = found.inside(*child.command)
         child.start()
@@ -174,7 +174,7 @@ def machine(folder: Path, number: int, extra: dict[str, str] | None = None) -> I
         _stop_service(found)
         if child is not None:
             child.stop()
-            engine.sweep(Places(folder / "net"))
+            engine.remove_private_engine(DevnetPaths(folder / "net"))
         for words in (("netns", "delete", name), ("link", "delete", cable)):
             subprocess.run(["ip", *words], check=False, capture_output=True)
 

@@ -27,7 +27,6 @@ from node_agent.install.bundle import build, sha256_of
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
-from offchain.devnet.node import Node
 from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.ports import Call, Signer
@@ -41,6 +40,7 @@ from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
 from tests.gpu_stub.build import compiler, eight
 from tests.support.chain_records import ANY_RATE
+from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
 from tests.support.jobs import end_job
 from tests.support.real_chain import GTY, PATIENCE, Chain, connect
@@ -60,14 +60,14 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevelopmentNode]:
     folder = tmp_path_factory.mktemp("node")
-    with Node(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=fast(PATCH)) as running:
+    with DevelopmentNode(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=fast(PATCH)) as running:
         yield running
 
 
 @pytest.fixture
-async def chain(node: Node) -> AsyncIterator[Chain]:
+async def chain(node: DevelopmentNode) -> AsyncIterator[Chain]:
     made = Chain(node.port, await connect(node.url))
     try:
         yield made
@@ -210,7 +210,7 @@ def changed(bundle: Path, target: Path, name: str, change: Any) -> str:
 
 
 async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: PLR0915  (one story)
-    chain: Chain, node: Node, fresh: Machine, tmp_path: Path
+    chain: Chain, node: DevelopmentNode, fresh: Machine, tmp_path: Path
 ) -> None:
     provider = await provider_with(chain, "NewProvider", 10_000 * GTY)
     url = f"ws://{fresh.outside}:{node.port}"
@@ -332,7 +332,7 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert "gtr" not in fresh.said_by("ip", "link")
 
 
-async def test_a_new_provider_by_proxy(chain: Chain, node: Node, fresh: Machine) -> None:
+async def test_a_new_provider_by_proxy(chain: Chain, node: DevelopmentNode, fresh: Machine) -> None:
     provider = await provider_with(chain, "FarAway", 10_000 * GTY)
     proxy = await provider_with(chain, "Manager", 10 * GTY)
     add = {"delegate": {"Id": proxy.address}, "proxy_type": "Provider", "delay": 0}
@@ -356,7 +356,9 @@ async def test_a_new_provider_by_proxy(chain: Chain, node: Node, fresh: Machine)
     assert "CallFiltered" in kept.last["error"]["message"]
 
 
-async def test_only_signed_releases_are_run(chain: Chain, node: Node, fresh: Machine, tmp_path: Path) -> None:
+async def test_only_signed_releases_are_run(
+    chain: Chain, node: DevelopmentNode, fresh: Machine, tmp_path: Path
+) -> None:
     await provider_with(chain, "Signer", 10_000 * GTY)
     publisher = Publisher(tmp_path)
     join = ("join", "--url", f"ws://{fresh.outside}:{node.port}", "--simulate", "rtx4090", "--json")
@@ -366,7 +368,9 @@ async def test_only_signed_releases_are_run(chain: Chain, node: Node, fresh: Mac
     takes_only_signed_releases(fresh, publisher)
 
 
-async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(chain: Chain, node: Node, tmp_path: Path) -> None:
+async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(
+    chain: Chain, node: DevelopmentNode, tmp_path: Path
+) -> None:
     if compiler() is None:
         pytest.skip("there is no C compiler to build the stand-in for NVIDIA's library")
     provider = await provider_with(chain, "GpuOwner", 100_000 * GTY)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from storm_net import HOUR_MS, Sky, StormNet, sky_of
 
-from offchain.devnet.paths import Places
+from offchain.devnet.paths import DevnetPaths
 from tests.gpu_stub.build import compiler
 
 
@@ -25,7 +25,7 @@ def net() -> Iterator[StormNet]:
     if subprocess.run(["losetup", "--find"], check=False, capture_output=True).returncode != 0:
         pytest.skip("no disk of a file can be mounted here: there is no loop device")
     with tempfile.TemporaryDirectory(prefix="gantry-s-") as folder:
-        made = StormNet(Places(Path(folder)))
+        made = StormNet(DevnetPaths(Path(folder)))
         try:
             made.start()
             made.add_host("ann")

@@ -20,8 +20,8 @@ from storm_tools import Cable, Clock, Disk
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image, engine, node_rpc, ports
-from offchain.devnet.node import LIMITS, Node
-from offchain.devnet.paths import ROOT, Places
+from offchain.devnet.node import LIMITS
+from offchain.devnet.paths import ROOT, DevnetPaths
 from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
 from offchain.ports import Call, ChainEvent
@@ -30,6 +30,7 @@ from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.chain_records import ANY_RATE
+from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
 from tests.support.real_chain import PATIENCE, Chain, connect
 
@@ -74,7 +75,7 @@ class HostOfNet:
 
 @dataclass
 class StormNet:
-    places: Places
+    places: DevnetPaths
     hosts: dict[str, HostOfNet] = field(default_factory=dict)
     _children: dict[str, Child] = field(default_factory=dict)
     _disks: list[Disk] = field(default_factory=list)
@@ -93,7 +94,7 @@ class StormNet:
         path = f"{tools}:{self._env.get('PATH', '')}"
         self.dockerd, self.engine_url = engine.private_child(self.places, self._env | {"PATH": path})
         self.dockerd.start()
-        self.node = Node(binaries(), self.places.node, *LIMITS, "--rpc-cors=all", patch=fast(PATCH))
+        self.node = DevelopmentNode(binaries(), self.places.node, *LIMITS, "--rpc-cors=all", patch=fast(PATCH))
         self.node.start()
         self._child("settler", "worker", "settler", f"--url={self.node.url}", "--account=//Eve",
                     f"--state-dir={self.places.state / 'settler'}", clock=self.clock("settler", -HOUR_MS))  # fmt: skip
@@ -115,7 +116,7 @@ class StormNet:
             host.cable.close()
         if hasattr(self, "dockerd"):
             self.dockerd.stop()
-            engine.sweep(self.places)
+            engine.remove_private_engine(self.places)
         for disk in self._disks:
             disk.close()
 

@@ -12,9 +12,9 @@ from verification_cast import GENESIS, endowed
 from verification_client import PATIENCE, Client, NewestBlocks
 from verification_world import World, stories_of
 
-from offchain.devnet.node import Node, endow
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import VerificationParams
+from tests.support.development_node import DevelopmentNode, endow
 from tests.support.fast_chain import fast
 
 
@@ -24,7 +24,7 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     stories = stories_of(request.session.items)
     found = await asyncio.to_thread(binaries)
     coins = await asyncio.to_thread(endow, found, endowed(cast for _, cast in stories))
-    node = Node(found, tmp_path_factory.mktemp("verification"), patch=fast({**GENESIS, **coins}))
+    node = DevelopmentNode(found, tmp_path_factory.mktemp("verification"), patch=fast({**GENESIS, **coins}))
     link = NewestBlocks(node.url, timeout=PATIENCE)
     client = Client(link)
     made: World | None = None

@@ -14,7 +14,6 @@ from verification_cast import ANYONE, ASK, GTY, HARDWARE, SUDO, VERIFIERS, Cast,
 from verification_client import PATIENCE, Client, Done
 
 from offchain.adapters.chain.registration import sign_registration
-from offchain.devnet.node import Node
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types._generated_chain import (
     GpuRequest,
@@ -35,6 +34,7 @@ from offchain.schema.chain_types._generated_chain import (
 from offchain.schema.chain_types._generated_events import TasksSubmitted
 from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.support.chain_records import ANY_RATE, task_spec
+from tests.support.development_node import DevelopmentNode
 from tests.support.real_chain import by_sudo, plain
 
 MANIFEST = b"services: {}"
@@ -73,7 +73,7 @@ class Job:
 class World:
     """`told`: the stories that are being told, by name."""
 
-    node: Node
+    node: DevelopmentNode
     client: Client
     genesis: bytes
     params: VerificationParams

@@ -12,7 +12,7 @@ from typing import Any
 
 from chainbench.flood import INHERENTS
 from chainbench.node import Code, Header, Node, header_of
-from offchain.devnet.node_rpc import Rpc
+from offchain.devnet.node_rpc import NodeRpc
 
 _reader: Reader
 
@@ -41,7 +41,7 @@ class Reader:
     """Reads blocks of one node, in whichever process."""
 
     def __init__(self, port: int, code: Code) -> None:
-        self._rpc = Rpc(port)
+        self._rpc = NodeRpc(port)
         self._runtime = code.runtime()
         self._events, self._weight = (self._key(item) for item in ("Events", "BlockWeight"))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from chainbench import signing
 from chainbench.node import Node, NodeError
 from chainbench.signing import Account, Order
-from offchain.devnet.node_rpc import RefusedError
+from offchain.devnet.node_rpc import RpcRefusedError
 from offchain.schema.chain_types.values import Call
 
 _POLL_SECONDS = 0.1
@@ -44,7 +44,7 @@ class Crowd:
         while True:
             try:
                 self.node.rpc.call("author_submitExtrinsic", extrinsic)
-            except RefusedError:
+            except RpcRefusedError:
                 if time.monotonic() > limit:
                     raise
                 time.sleep(_POLL_SECONDS)

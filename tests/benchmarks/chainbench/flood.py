@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from offchain.devnet.node_rpc import Rpc
+from offchain.devnet.node_rpc import NodeRpc
 
 _TICK_SECONDS = 0.005
 _WRITE, _READ = 1 << 20, 1 << 18
@@ -119,7 +119,7 @@ class Followed:
     """Counts the extrinsics in the blocks of the best chain while the flood runs, from a thread of its own."""
 
     def __init__(self, port: int) -> None:
-        self._rpc = Rpc(port)
+        self._rpc = NodeRpc(port)
         self._at = self._best()
         self.included = 0
         self._stopped = threading.Event()

@@ -18,6 +18,7 @@ from typing import Any
 from offchain.adapters.chain.runtime import Runtime
 from offchain.devnet import node, node_rpc
 from offchain.devnet.release import Binaries
+from tests.support.development_node import DevelopmentNode, endow
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _STALL_SECONDS = 60.0
@@ -95,7 +96,7 @@ def _less(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, 
     return {name: value - before.get(name, 0.0) for name, value in after.items()}
 
 
-class Node(node.Node):
+class Node(DevelopmentNode):
     """One running node and what is measured of it. `pruning`: which states it keeps, as --state-pruning says it."""
 
     def __init__(
@@ -110,7 +111,7 @@ class Node(node.Node):
         # The pool's limits as scripts/up and docker-compose.yml set them: see docs/benchmarks.md.
         limits = (*node.LIMITS, *options)
         super().__init__(binaries, folder, *limits, patch=patch, pruning=pruning, metrics=True, author=author)
-        self.rpc = node_rpc.Rpc(self.port)
+        self.rpc = node_rpc.NodeRpc(self.port)
         self.runtime: Runtime
         self.genesis = b""
         self.code = Code(b"", "", 0, 0)
@@ -206,7 +207,7 @@ def _entry_bytes(tier: int) -> int:
     return _PART_BYTES if tier == _TIERS - 1 else round(32 * (32_760 / 32) ** (tier / (_TIERS - 2)))
 
 
-def header_of(rpc: node_rpc.Rpc, block_hash: str) -> Header:
+def header_of(rpc: node_rpc.NodeRpc, block_hash: str) -> Header:
     """The header of a block. Raises NodeError for the genesis block, which has no slot."""
     head = rpc.call("chain_getHeader", block_hash)
     return Header(int(head["number"], 16), block_hash, _slot(head["digest"]["logs"]))
@@ -276,6 +277,6 @@ def preset_of(binaries: Binaries, name: str) -> dict[str, Any]:
 
 
 def _patch(binaries: Binaries, endowed: Mapping[str, int], params: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    patch = {**node.endow(binaries, endowed), **{pallet: {"params": values} for pallet, values in params.items()}}
+    patch = {**endow(binaries, endowed), **{pallet: {"params": values} for pallet, values in params.items()}}
     patch["validators"] = {"epochSlots": _EPOCH_SLOTS, "slotMs": int(SLOT_SECONDS * 1000)}
     return patch

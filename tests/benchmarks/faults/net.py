@@ -16,10 +16,10 @@ import docker
 import docker.errors
 
 from offchain.devnet import engine, node, node_rpc, ports
-from offchain.devnet.paths import ROOT, LocalError, Places
+from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
-from offchain.devnet.supervisor import Keeper
+from offchain.devnet.supervisor import ProcessSupervisor
 
 PROVIDER, SCHEDULER, SETTLER = "//Bob", "//Dave", "//Eve"
 PATCH = {
@@ -37,8 +37,8 @@ class FaultNet:
     """Everything that runs. All methods belong to one thread: the kernel ends children with the thread behind them."""
 
     def __init__(self, folder: Path, hosts: int, say: Say, slot_ms: int) -> None:
-        self.places = Places(folder)
-        self.keeper = Keeper()
+        self.places = DevnetPaths(folder)
+        self.keeper = ProcessSupervisor()
         self.children: dict[str, Child] = {}
         self.port = ports.free()
         self.url = f"ws://{node_rpc.LOOPBACK}:{self.port}"
@@ -88,7 +88,7 @@ class FaultNet:
     def stop(self) -> None:
         """Everything down, and the engine's data gone."""
         self.keeper.stop()
-        engine.sweep(self.places)
+        engine.remove_private_engine(self.places)
 
     def objects(self) -> dict[str, list[str]]:
         """What the engine has of tasks: containers, networks, volumes, by kind."""
@@ -132,14 +132,14 @@ class FaultNet:
         limit = time.monotonic() + _NODE_SECONDS
         while node_rpc.genesis_hash(self.port) is None:
             if time.monotonic() > limit:
-                raise LocalError(f"the node does not answer at {self.url}", f"Its log is in {self.places.log}")
+                raise DevnetError(f"the node does not answer at {self.url}", f"Its log is in {self.places.log}")
             self.keeper.wait(_POLL_S)
 
     def _load_image(self) -> None:
         command = [sys.executable, "-m", "offchain.devnet.demo_image"]
         done = subprocess.run(command, env=self._env, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
-            raise LocalError("the demo's image could not be made", "The reason is above")
+            raise DevnetError("the demo's image could not be made", "The reason is above")
         self.image = done.stdout.strip()
 
     def _worker(self, role: str, *options: str) -> None:
@@ -153,12 +153,12 @@ class FaultNet:
         with (self.places.log / f"{name}.log").open("ab") as log:
             status = subprocess.run([*line, *common], env=self._env, stdout=log, stderr=log, check=False).returncode
         if status != 0:
-            raise LocalError(f"{name} could not be registered", f"The reason is in {self.places.log}")
+            raise DevnetError(f"{name} could not be registered", f"The reason is in {self.places.log}")
         self._child(name, "agent", "run", f"--docker-host={self.engine_url}", *common)
         self._say(f"{name} runs")
 
 
-def _environment(places: Places) -> dict[str, str]:
+def _environment(places: DevnetPaths) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("GANTRY_") or name == "GANTRY_CACHE"
     }

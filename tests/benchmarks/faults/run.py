@@ -133,7 +133,7 @@ def _index_differs(net: FaultNet, judgement: Judgement) -> list[str]:
             tasks = {row.task: (row.state, row.paid) for row in db.rows(TaskRow)}
             leases = {row.lease: (row.paid, row.refunded, row.result_digest) for row in db.rows(LeaseRow)}
     ledger = judgement.ledger
-    found = [] if follows else ["the index does not follow from its events"]
+    found = [] if follows else ["the index does not match its events"]
     if tasks != {row.task: (row.state, row.paid) for row in ledger.tasks.values()}:
         found.append("the index has other tasks than the chain")
     if leases != {row.lease: (row.paid, row.refunded, row.result_digest) for row in ledger.leases.values()}:

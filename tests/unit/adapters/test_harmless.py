@@ -76,8 +76,7 @@ def test_all_that_commands_say_goes_through_one_door():
     assert {name: count for name, count in found.items() if count} == {
         "offchain/cli/provider/agent_group.py": 1,  # the word "stopped"
         "offchain/cli/provider/status.py": 1,  # lines of the agent's log, each made harmless
-        "offchain/cli/tenant/cp.py": 2,  # progress in bytes, on a terminal alone
-        "offchain/cli/tenant/shell.py": 1,  # in raw mode; made harmless there
+        "offchain/cli/tenant/exec.py": 1,  # in raw mode; made harmless there
         "offchain/cli/kit/failures.py": 4,  # made harmless there
         "offchain/cli/kit/terminal.py": 2,  # exec and shell: what the program writes is passed on as it is
     }

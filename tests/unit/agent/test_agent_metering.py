@@ -95,7 +95,7 @@ class Metered(World):
         return await GantryChain(self.chain).lease(number)
 
     async def checked(self, client, number):
-        return await receipts.ask(client, GantryChain(self.chain), await self.lease(number))
+        return await receipts.fetch_checked(client, GantryChain(self.chain), await self.lease(number))
 
 
 @pytest.fixture

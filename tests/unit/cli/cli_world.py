@@ -220,7 +220,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         "tenant.service",
         "tenant.submit",
         "tenant.task",
-        "tenant.task_actions",
+        "tenant.task_lifecycle",
         "tenant.task_why",
         "tenant.usage",
         "provider.host",

@@ -58,7 +58,7 @@ def test_a_keystore_is_imported_under_a_new_name(world: World, password: Path) -
     assert copied["file"] != made["file"]
 
 
-def test_a_wrong_password_is_told(world: World, password: Path, home: Path) -> None:
+def test_a_wrong_password_is_reported(world: World, password: Path, home: Path) -> None:
     world.json("account", "create", "anna", "--password-file", password)
     wrong = home / "wrong"
     wrong.write_text("staple")
@@ -68,7 +68,7 @@ def test_a_wrong_password_is_told(world: World, password: Path, home: Path) -> N
     assert "staple" not in err
 
 
-def test_a_password_that_nobody_can_be_asked_for_is_told(
+def test_a_missing_password_without_a_terminal_is_reported(
     world: World, password: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.json("account", "create", "anna", "--password-file", password)
@@ -87,13 +87,13 @@ def test_the_password_may_come_from_the_environment(
 
 
 @pytest.mark.parametrize("uri", ["//Nobody", "//Alice//polkadot", f"//{PHRASE}", "//Charlie///password"])
-def test_only_well_known_development_accounts_are_taken_from_the_command_line(world: World, uri: str) -> None:
+def test_only_well_known_development_accounts_are_accepted_on_the_command_line(world: World, uri: str) -> None:
     status, out, err = world.run("account", "balance", uri)
     assert status == 1
     assert uri not in out + err
 
 
-def test_which_account_is_asked_where_there_are_several(world: World, password: Path) -> None:
+def test_an_account_must_be_named_if_there_are_several(world: World, password: Path) -> None:
     with pytest.raises(CliError, match="no account is given"):
         accounts.open_account(None, None)
     world.json("account", "create", "anna", "--password-file", password)
@@ -104,19 +104,19 @@ def test_which_account_is_asked_where_there_are_several(world: World, password: 
 
 
 @pytest.mark.parametrize("name", ["nobody", "no/such/file.json", CHARLIE, "5Grw" + "x" * 44])
-def test_an_account_that_cannot_sign_is_told(world: World, name: str) -> None:
+def test_an_address_without_a_key_is_reported(world: World, name: str) -> None:
     status, _, err = world.run("task", "cancel", "0", "--account", name)
     assert status == 1
     assert err.startswith("error: ")
 
 
 @pytest.mark.parametrize("name", ["../evil", "a b", "", "-x"])
-def test_a_name_that_is_no_file_name_is_refused(world: World, name: str, password: Path) -> None:
+def test_a_name_that_is_not_a_file_name_is_refused(world: World, name: str, password: Path) -> None:
     status, _, _ = world.run("account", "create", "--password-file", password, "--", name)
     assert status == 2
 
 
-def test_files_that_are_no_keystores_are_left_out(world: World) -> None:
+def test_files_that_are_not_keystores_are_skipped(world: World) -> None:
     accounts.folder().mkdir(parents=True)
     (accounts.folder() / "notes.json").write_text("[]")
     (accounts.folder() / "broken.json").write_text("{")

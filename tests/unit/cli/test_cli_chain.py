@@ -10,9 +10,9 @@ import pytest
 from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.kit.event_text import Bill, event_text, state_after
+from offchain.cli.kit.event_text import TaskBill, event_text, state_after
 from offchain.cli.kit.failures import CliError
-from offchain.cli.operator.inspect import Story, host_story, lease_story, task_story
+from offchain.cli.operator.chain import EventHistory, host_history, lease_history, task_history
 from offchain.errors import BadReply
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
@@ -60,15 +60,15 @@ class History:
         await self.block(("Tasks", "Pruned", {"task": task, "digest": bytes(32)}))
 
 
-def names(story: Story) -> list[str]:
+def names(story: EventHistory) -> list[str]:
     return [entry.event.name for entry in story.entries]
 
 
-async def told(history: History, task: int, from_block: int | None = None) -> Story:
-    return await task_story(history.chain, task, from_block, lambda _: None)
+async def told(history: History, task: int, from_block: int | None = None) -> EventHistory:
+    return await task_history(history.chain, task, from_block, lambda _: None)
 
 
-async def test_a_story_has_every_event_of_the_task_and_no_other():
+async def test_a_history_has_every_event_of_the_task_and_no_other():
     history = History()
     await history.chain.produce(3)
     await history.submit()
@@ -96,7 +96,7 @@ async def test_the_bill_is_added_up_from_events():
     assert bill["paid"] + bill["refunded"] == lease["deposited"]
 
 
-async def test_a_pruned_task_still_has_its_story():
+async def test_a_pruned_task_still_has_its_history():
     history = History()
     task = await history.submit()
     await history.settle(task)
@@ -112,7 +112,7 @@ async def test_a_pruned_task_still_has_its_story():
     assert story.pruned
 
 
-async def test_what_the_first_release_told_is_understood():
+async def test_events_of_the_first_release_are_understood():
     history = History()
     history.tasks.submit(CHARLIE, task_spec(), 2)
     await history.block(("Tasks", "Submitted", {"task": 1, "tenant": CHARLIE, "kind": "Job"}))
@@ -137,7 +137,7 @@ async def test_what_the_first_release_told_is_understood():
     assert names(await told(history, 0, from_block=0)) == []
 
 
-async def test_a_story_can_begin_in_the_middle():
+async def test_a_history_can_begin_in_the_middle():
     history = History()
     task = await history.submit()
     await history.assign(task)
@@ -146,7 +146,7 @@ async def test_a_story_can_begin_in_the_middle():
     assert not story.complete
 
 
-async def test_what_the_node_no_longer_keeps_is_left_out():
+async def test_blocks_that_the_node_has_pruned_are_left_out():
     class Forgetful(FakeChain):
         async def query(self, pallet: str, item: str, params: Any = (), at: bytes | None = None) -> Any:
             if at is not None and self._at(at).block.ref.number < 2:
@@ -163,7 +163,7 @@ async def test_what_the_node_no_longer_keeps_is_left_out():
     assert not story.complete
 
 
-async def test_a_task_that_was_never_submitted_has_no_story():
+async def test_a_task_that_was_never_submitted_has_no_history():
     with pytest.raises(CliError, match="no task 7"):
         await told(History(), 7)
 
@@ -174,11 +174,11 @@ async def test_a_lease_has_the_events_that_name_it():
     await history.assign(task)
     await history.go(task, gen.TaskStateRunning(), "PodStarted", lease=LEASE, depletes_at=1, state="Running")
     await history.settle(task)
-    story = await lease_story(history.chain, LEASE, None, lambda _: None)
+    story = await lease_history(history.chain, LEASE, None, lambda _: None)
     assert names(story) == ["Assigned", "PodStarted", "Settled"]
     assert story.bill.paid == PAID
     with pytest.raises(CliError, match="no event"):
-        await lease_story(history.chain, LEASE + 1, None, lambda _: None)
+        await lease_history(history.chain, LEASE + 1, None, lambda _: None)
 
 
 async def test_a_host_has_its_own_events_and_those_of_its_leases():
@@ -190,13 +190,13 @@ async def test_a_host_has_its_own_events_and_those_of_its_leases():
     await history.settle(0)
     elsewhere = [(lease_id(1, 0, 0), BOB, 1, 1)]
     await history.go(1, gen.TaskStateAssigned(), "Assigned", generation=0, leases=elsewhere, state="Assigned")
-    story = await host_story(history.chain, HOST, None, lambda _: None)
+    story = await host_history(history.chain, HOST, None, lambda _: None)
     assert names(story) == ["Registered", "Assigned", "Settled"]
     assert story.bill.paid == PAID
     assert story.complete
 
 
-def test_the_command_tells_people_and_programs(world: World, manifest: Path) -> None:
+def test_the_command_prints_text_and_json(world: World, manifest: Path) -> None:
     world.chain.effects = Pallets(world.chain, window_is_open=False).effects
     assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
     found = world.json("chain", "inspect", "task", "0")
@@ -216,7 +216,7 @@ def test_the_command_tells_people_and_programs(world: World, manifest: Path) -> 
     assert world.run("chain", "inspect", "host", HOST, "--from-block", "0")[0] == 0
 
 
-def test_a_task_that_was_removed_is_pointed_to_its_story(world: World) -> None:
+def test_the_message_about_a_removed_task_names_the_command_for_its_history(world: World) -> None:
     world.put("Tasks", "NextTaskId", (), 3)
     status, out, err = world.run("task", "show", "2", "--json")
     assert status == 1
@@ -239,8 +239,10 @@ MOVED = {
     "reason": "HostLost",
 }
 MOVED_TOLD = (
-    "Pod 3 goes on at 5Host, 1 GTY left (lease 16973825); 16973824 ended: the host was lost. "
-    "1 GTY paid, 0.1 GTY of it protocol fee (0.02 GTY to schedulers, 0.01 GTY to settlers); 0 GTY back to the tenant."
+    "Pod 3 moved to 5Host, 1 GTY deposited (lease 16973825); lease 16973824 ended: "
+    "the host was lost. "
+    "1 GTY paid, 0.1 GTY of it protocol fee (0.02 GTY to schedulers, 0.01 GTY to settlers); "
+    "0 GTY refunded to the tenant."
 )
 FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 
@@ -248,21 +250,21 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 @pytest.mark.parametrize(
     ("event", "state", "text"),
     [
-        (("Tasks", "Expired", {"task": 1}), "Expired", "Was not assigned before its deadline."),
+        (("Tasks", "Expired", {"task": 1}), "Expired", "Expired: it was not assigned before its deadline."),
         (
             ("Tasks", "PreemptionNoticed", {"task": 1, "wanting": 2, "ends_at": 0}),
             None,
-            "Told to leave for task 2, of a higher priority; runs on until 1970-01-01 00:00:00.",
+            "Will be preempted by task 2 of a higher priority; runs until 1970-01-01 00:00:00.",
         ),
         (
             ("Tasks", "PreemptionWithdrawn", {"task": 1, "wanting": 2}),
             None,
-            "May stay: task 2 waits no longer, or does not fit in its place.",
+            "The preemption was withdrawn: task 2 does not need its place, or does not fit.",
         ),
         (
             ("Tasks", "Preempted", {"task": 1, "wanting": 2, "bills": [], "state": "Queued"}),
             "Queued",
-            "Made room for task 2.",
+            "Preempted by task 2.",
         ),
         (
             ("Tasks", "PodLost", LOST),
@@ -289,8 +291,8 @@ def test_an_event_is_a_sentence(event, state, text):
     assert (state_after(made), event_text(made)) == (state, text)
 
 
-def test_the_bill_of_a_pod_that_went_on_elsewhere_counts_each_coin_once():
-    bill = Bill()
+def test_the_bill_of_a_moved_pod_counts_each_coin_once():
+    bill = TaskBill()
     opened = {"leases": [(16973824, "5First", 10**12, 3 * 10**12)]}
     settled = {"bills": [{"lease": 16973825, "paid": 5 * 10**11, "fee": 0, "refunded": 15 * 10**11}]}
     for name, fields in (("Assigned", opened), ("LeaseMoved", MOVED), ("Settled", settled)):
@@ -325,7 +327,7 @@ def gen_fields(pallet: str, name: str) -> dict[str, Any]:
     return fields
 
 
-def test_what_judges_do_is_told_with_the_task_they_judge():
+def test_events_of_verifiers_belong_to_the_task_they_verify():
     def about(matter):
         return tasks_of_event({"matter": matter, "who": BOB, "vote": "Yes"})
 

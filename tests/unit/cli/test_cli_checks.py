@@ -27,7 +27,7 @@ def sharing(**changes: Any) -> dict[str, Any]:
     return the_host(devices=[gpu.encode()], capabilities=replace(DOCKER, shares=True).encode())
 
 
-def test_who_shares_the_gpu_already_is_not_told_to_wait(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_a_tenant_that_shares_the_gpu_already_need_not_wait(world: World, pallets: Pallets, manifest: Path) -> None:
     world.put("Hosts", "Hosts", HOST, sharing(milli_free=500, shared_by=CHARLIE))
     manifest.write_text(HALF)
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
@@ -35,16 +35,16 @@ def test_who_shares_the_gpu_already_is_not_told_to_wait(world: World, pallets: P
     assert pallets.calls
 
 
-def test_who_finds_another_accounts_shares_is_told_so(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_shares_of_another_account_are_reported(world: World, pallets: Pallets, manifest: Path) -> None:
     world.put("Hosts", "Hosts", HOST, sharing(milli_free=500, shared_by=BOB))
     manifest.write_text(HALF)
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
     assert status == 0
-    assert "no host takes it now (of 1: 1 GPUs of which another account holds shares); it waits." in err
+    assert "no host can run it now (of 1: 1 GPUs of which another account holds shares); it waits." in err
     assert pallets.calls
 
 
-def test_what_no_host_can_run_is_named(world: World, manifest: Path) -> None:
+def test_the_rule_that_excludes_every_host_is_named(world: World, manifest: Path) -> None:
     manifest.write_text(HALF)
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
     assert status == 1
@@ -52,24 +52,24 @@ def test_what_no_host_can_run_is_named(world: World, manifest: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["max_latency: 50ms", "min_network_mbps: 100"])
-def test_what_a_host_has_not_measured_yet_is_waited_for(
+def test_a_host_without_measurements_may_become_feasible(
     world: World, pallets: Pallets, manifest: Path, wanted: str
 ) -> None:
     manifest.write_text(MANIFEST.replace("allow_simulated: true", f"allow_simulated: true, {wanted}"))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
     assert status == 0
-    assert "note: no host takes it now (of 1: 1 too " in err
+    assert "note: no host can run it now (of 1: 1 too " in err
     assert pallets.calls
     world.put("Hosts", "Hosts", HOST, the_host(latency_ms=51, network_mbps_down=99, network_mbps_up=99))
     assert world.run("submit", manifest, "--account", "//Charlie")[0] == 1
 
 
-def test_what_a_challenge_may_still_prove_is_waited_for(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_an_unchallenged_host_may_become_feasible(world: World, pallets: Pallets, manifest: Path) -> None:
     manifest.write_text(MANIFEST.replace("allow_simulated: true", "allow_simulated: true, verified_only: true"))
     world.put("Hosts", "Hosts", HOST, the_host(devices=[device(model=b"SIM-1", vram_mib=8192).encode()]))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
     assert status == 0
-    assert "note: no host takes it now (of 1: 1 GPUs that are not attested); it waits." in err
+    assert "note: no host can run it now (of 1: 1 GPUs that are not attested); it waits." in err
     assert pallets.calls
     world.put(
         "Hosts", "Hosts", HOST, the_host(devices=[device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()])
@@ -97,7 +97,7 @@ def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
 @pytest.mark.parametrize(
     ("limit", "says"), [(0, "compares no results of replicas"), (2, "results of at most 2 replicas")]
 )
-def test_a_task_whose_results_nobody_compares_is_not_sent(
+def test_a_task_with_too_many_replicas_is_not_sent(
     world: World, pallets: Pallets, manifest: Path, limit: int, says: str, anyway: list[str]
 ) -> None:
     world.put("Tasks", "Params", (), tasks_params(max_replicas=limit))
@@ -108,7 +108,7 @@ def test_a_task_whose_results_nobody_compares_is_not_sent(
 
 
 @pytest.mark.parametrize("limits", [{"min_charge_ms": 86_400_000}, {"min_charge_ms": 1, "max_duration_ms": 1_000}])
-def test_a_duration_that_the_network_does_not_take_is_not_sent(
+def test_a_duration_beyond_the_networks_limits_is_not_sent(
     world: World, pallets: Pallets, manifest: Path, limits: dict[str, int]
 ) -> None:
     world.put("Tasks", "Params", (), tasks_params(**limits))
@@ -125,11 +125,11 @@ def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 1
     assert "2 pods must start together, and the 1 registered host could run 1 of them" in err
-    assert "note: no scheduler places tasks whose results are compared yet" in err
+    assert "note: schedulers do not place tasks whose results are compared yet" in err
 
 
-def test_a_host_that_is_away_is_not_said_to_be_too_small(world: World, manifest: Path) -> None:
+def test_an_offline_host_is_not_reported_as_too_small(world: World, manifest: Path) -> None:
     world.put("Hosts", "Hosts", HOST, the_host(status="Offline"))
     status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 0
-    assert "not with the hosts that are online: 0 of the 1 pods that it needs would have room" in out
+    assert "never with the hosts that are online: 0 of the 1 pods that it needs would fit" in out

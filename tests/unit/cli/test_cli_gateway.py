@@ -6,7 +6,7 @@ import json
 
 import cli_world
 import pytest
-from test_cli_way import CHARLIE, HOST, RealHost
+from test_cli_pods import CHARLIE, HOST, RealHost
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
@@ -14,7 +14,7 @@ from offchain.adapters.transport.gateway import ByGateways
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.routing import Reach
 from offchain.cli.tenant import task as task_commands
-from offchain.gateway.service import Gateway
+from offchain.gateway.service import GatewayServer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.gateway import parse_gateway
 from tests.support.chain_records import Tasks, task_spec
@@ -39,7 +39,7 @@ class HiddenHost(RealHost):
             pass
 
         at = await Ways.bind(KEY.seed(), "127.0.0.1:0")
-        self.gateway = Gateway(at, genesis_hash=self._genesis, authorise=anybody)
+        self.gateway = GatewayServer(at, genesis_hash=self._genesis, authorise=anybody)
         self._serving = asyncio.create_task(self.gateway.serve())
         self.address = f"{ss58.encode(at.key)}@{at.addresses[0]}"
         base = await Ways.client(HOST.seed(), "127.0.0.1:0")
@@ -78,7 +78,7 @@ def test_logs_come_through_the_gateway_that_the_host_names(world, hidden):
     name(world, hidden.address)
     status, out, err = world.run("logs", "0", *CHARLIE)
     assert (status, json.loads(out)) == (0, [None, None, False, None])
-    assert "going through a gateway" in err
+    assert "connecting through a gateway" in err
 
 
 @pytest.mark.parametrize("how", ["option", "variable", "file", "network"])
@@ -101,7 +101,7 @@ def test_a_gateway_that_the_host_does_not_name_may_be_given(world, hidden, how, 
     assert (status, json.loads(out)) == (0, [None, None, False, None]), err
 
 
-def test_a_gateway_that_is_not_the_named_one_is_not_believed(world, hidden):
+def test_a_gateway_with_another_key_is_not_trusted(world, hidden):
     other = Ed25519Signer(b"other" + bytes(27)).address
     name(world, f"{other}@{hidden.address.rpartition('@')[2]}")
     status, _, err = world.run("logs", "0", *CHARLIE)
@@ -111,7 +111,7 @@ def test_a_gateway_that_is_not_the_named_one_is_not_believed(world, hidden):
 
 @pytest.mark.parametrize("how", ["option", "variable", "file"])
 @pytest.mark.usefixtures("task")
-def test_an_address_that_is_none_is_told(world, how, monkeypatch, home):
+def test_a_malformed_gateway_address_is_reported(world, how, monkeypatch, home):
     given = ()
     match how:
         case "option":
@@ -127,7 +127,7 @@ def test_an_address_that_is_none_is_told(world, how, monkeypatch, home):
     assert {"option": "--gateway", "variable": "GANTRY_GATEWAY", "file": "gateways:2"}[how] in err
 
 
-def test_doctor_tells_whether_a_gateway_answers(world, hidden, monkeypatch):
+def test_doctor_checks_whether_a_gateway_answers(world, hidden, monkeypatch):
     monkeypatch.setenv("GANTRY_GATEWAY", hidden.address)
     assert f"{hidden.address} answers in" in world.run("doctor")[1]
     silent = f"{hidden.address.rpartition(':')[0]}:1"

@@ -37,7 +37,7 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_a_task_s_story_in_three_forms(history):
+def test_the_history_of_a_task_as_text_json_and_csv(history):
     _, out, _ = history("events", "--pallet", "Tasks", "--name", "Settled", "--limit", 1, "--json")
     number = json.loads(out)["fields"]["task"]
     code, out, _ = history("task", number, "--json")
@@ -91,7 +91,7 @@ def test_the_index_follows_from_its_events(history):
     assert "row by row" in out
 
 
-def test_an_index_that_was_changed_is_found_out(tmp_path, index, history, monkeypatch):
+def test_a_modified_index_is_detected(tmp_path, index, history, monkeypatch):
     changed = tmp_path / "changed.db"
     changed.write_bytes(index.read_bytes())
     db = open_index(str(changed))
@@ -101,10 +101,10 @@ def test_an_index_that_was_changed_is_found_out(tmp_path, index, history, monkey
     code, out, err = history("verify", "--json")
     assert code == 1
     assert json.loads(out.splitlines()[0])["same"] is False
-    assert "does not follow from its events" in err
+    assert "does not match its events" in err
 
 
-def test_what_is_not_there_or_wrongly_asked_is_told(history, tmp_path):
+def test_unknown_subjects_and_wrong_options_are_reported(history, tmp_path):
     code, _, err = history("task", 10**6)
     assert code == 1
     assert "up to block 39" in err

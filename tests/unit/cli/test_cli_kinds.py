@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, DIGEST, HOST, LEASE, RATE, Pallets, World
 
-from offchain.cli.tenant.manifest_text import duration_text, next_steps
+from offchain.cli.tenant.manifest import duration_text, next_steps
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.values import parse_duration
@@ -114,7 +114,7 @@ def steps(text: str, account: str | None = None) -> list[str]:
     return [command for _, command in next_steps(parse_manifest(text.encode()), 7, account)]
 
 
-def test_what_comes_next_is_told_for_each_kind() -> None:
+def test_the_next_steps_are_printed_for_each_kind() -> None:
     assert steps(POD, "anna") == [
         "gantry deliver 7 token FILE --account anna",
         "gantry forward 7 8080 --account anna",
@@ -144,7 +144,7 @@ def test_what_comes_next_is_told_for_each_kind() -> None:
 
 
 @pytest.mark.parametrize("text", ["1d2h3m4s5ms", "90s", "1h", "500ms", "100d"])
-def test_durations_are_told_as_they_are_written(text: str) -> None:
+def test_durations_are_printed_as_manifests_write_them(text: str) -> None:
     assert parse_duration(duration_text(parse_duration(text))) == parse_duration(text)
 
 
@@ -185,7 +185,7 @@ def test_waiting_for_a_service_in_json_gives_the_task(world: World, service: _Se
     assert len(service.calls) == 1
 
 
-def test_without_waiting_the_next_steps_are_told_at_once(world: World, service: _Service, pod: Path) -> None:
+def test_without_waiting_the_next_steps_are_printed_at_once(world: World, service: _Service, pod: Path) -> None:
     _, out, _ = world.run("submit", pod, "--account", "//Charlie")
     assert out.startswith("Task 0 is a service and waits for a host. At most 2.5 GTY are deposited for each pod")
     assert "gantry task end 0 --account //Charlie" in out

@@ -32,7 +32,7 @@ def gantry(capsys, *arguments):
     return code, said.out, said.err
 
 
-def test_the_list_tells_what_waits_what_is_on_its_way_and_what_was_given_up(state, capsys):
+def test_the_list_shows_queued_sent_and_dead_calls(state, capsys):
     code, out, _ = gantry(capsys, "outbox", "list", "--state-dir", state)
     assert code == 0
     lines = out.splitlines()
@@ -46,7 +46,7 @@ def test_the_list_tells_what_waits_what_is_on_its_way_and_what_was_given_up(stat
     assert letter["args"] == {"task": 2, "raw": "0x0102"}
 
 
-def test_a_dead_letter_is_sent_again_and_one_that_waits_is_dropped(state, capsys):
+def test_a_dead_letter_is_retried_and_a_queued_call_is_dropped(state, capsys):
     code, out, _ = gantry(capsys, "outbox", "retry", "3", "--state-dir", state)
     assert (code, out) == (0, "Call 3 (assign:3) is sent again.\n")
     code, out, _ = gantry(capsys, "outbox", "drop", "1", "4", "--state-dir", state, "--json")
@@ -58,13 +58,13 @@ def test_a_dead_letter_is_sent_again_and_one_that_waits_is_dropped(state, capsys
     assert [json.loads(line)["number"] for line in out.splitlines()] == [2, 3]
 
 
-def test_what_is_on_its_way_is_left_alone(state, capsys):
+def test_a_sent_call_cannot_be_retried_or_dropped(state, capsys):
     code, _, err = gantry(capsys, "outbox", "drop", "2", "--state-dir", state)
     assert code == 1
     assert "a block up to 77 may hold it" in err
 
 
-def test_wrong_use_is_told(state, capsys, tmp_path):
+def test_wrong_arguments_are_reported(state, capsys, tmp_path):
     for arguments in (["retry"], ["retry", "1", "--all"]):
         code, _, err = gantry(capsys, "outbox", *arguments, "--state-dir", state)
         assert code == 2
@@ -80,7 +80,7 @@ def test_wrong_use_is_told(state, capsys, tmp_path):
 
 
 @pytest.mark.usefixtures("state")
-def test_the_usual_folders_are_looked_at_and_changing_needs_a_choice(capsys, tmp_path):
+def test_default_folders_are_listed_but_changes_need_a_choice(capsys, tmp_path):
     usual = tmp_path / ".local" / "state" / "gantry"
     for name in ("scheduler", "settler"):
         with contextlib.closing(Store(usual / name / "worker.db")) as store:
@@ -92,8 +92,8 @@ def test_the_usual_folders_are_looked_at_and_changing_needs_a_choice(capsys, tmp
     assert "--state-dir" in err
 
 
-def test_nothing_to_show_is_said(capsys, tmp_path):
+def test_an_empty_outbox_is_reported(capsys, tmp_path):
     with contextlib.closing(Store(tmp_path / "agent.db")):
         pass
     code, out, _ = gantry(capsys, "outbox", "list", "--state-dir", tmp_path)
-    assert (code, out) == (0, "Nothing waits, and nothing was given up.\n")
+    assert (code, out) == (0, "No call waits, and none was given up.\n")

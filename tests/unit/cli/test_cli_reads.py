@@ -17,7 +17,7 @@ from offchain.ports import Call
 
 @pytest.mark.parametrize("address", ["abc", "", "-1", "9" * 99, HOST[:-1] + ("1" if HOST[-1] != "1" else "2")])
 @pytest.mark.parametrize("command", [("host", "show"), ("chain", "inspect", "host")])
-def test_what_is_no_address_is_told_with_its_argument(world: World, command: tuple[str, ...], address: str) -> None:
+def test_a_malformed_address_argument_is_reported(world: World, command: tuple[str, ...], address: str) -> None:
     status, out, err = world.run(*command, "--", address)
     assert (status, out) == (2, "")
     assert "ADDRESS" in err
@@ -53,7 +53,7 @@ def test_a_host_is_shown(world: World) -> None:
     assert "1 GTY" in out
 
 
-def test_a_host_shows_where_it_is_reached_and_how_good_its_network_is(world: World) -> None:
+def test_a_host_shows_its_endpoints_and_network_measurements(world: World) -> None:
     assert "not measured yet" in world.run("host", "show", HOST)[1]
     world.put("Hosts", "Hosts", HOST, the_host(network_mbps_down=1000, network_mbps_up=500, latency_ms=12))
     _, out, _ = world.run("host", "show", HOST)
@@ -146,7 +146,7 @@ def test_the_audit_finds_a_coin_too_many(world: World) -> None:
     assert "+1" in err
 
 
-def test_a_node_that_is_away_is_one_message(world: World) -> None:
+def test_an_unreachable_node_is_one_message(world: World) -> None:
     world.chain.unreachable = True
     status, out, err = world.run("host", "list", "--json")
     assert status == 1
@@ -176,13 +176,13 @@ def test_the_local_network_is_used_with_its_genesis(home: Path, monkeypatch: pyt
     (home / "network").mkdir()
     facts = {"url": "ws://127.0.0.1:1234", "genesis_hash": "0x" + "07" * 32}
     (home / "network" / "network.json").write_text(json.dumps(facts))
-    assert network.choose(None).url == facts["url"]
-    assert network.choose(None).genesis_hash == bytes([7] * 32)
-    assert network.choose(facts["url"]).genesis_hash == bytes([7] * 32)
-    assert network.choose("ws://127.0.0.1:5").genesis_hash is None
+    assert network.choose_node(None).url == facts["url"]
+    assert network.choose_node(None).genesis_hash == bytes([7] * 32)
+    assert network.choose_node(facts["url"]).genesis_hash == bytes([7] * 32)
+    assert network.choose_node("ws://127.0.0.1:5").genesis_hash is None
     monkeypatch.setenv("GANTRY_URL", "ws://node:9")
     monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
-    assert network.choose(None) == network.Network("ws://node:9", bytes([9] * 32), "GANTRY_URL")
+    assert network.choose_node(None) == network.NodeEndpoint("ws://node:9", bytes([9] * 32), "GANTRY_URL")
 
 
 def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.Mo
     assert agent.present_network() == Network("ws://node:9", bytes([9] * 32))
 
 
-def test_a_damaged_network_file_is_told(home: Path, world: World) -> None:
+def test_a_damaged_network_file_is_reported(home: Path, world: World) -> None:
     (home / "network").mkdir()
     (home / "network" / "network.json").write_text("{")
     status, _, err = world.run("host", "list")

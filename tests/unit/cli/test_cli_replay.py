@@ -53,9 +53,7 @@ def test_a_trace_is_a_folder_or_a_list_of_pods_beside_one_of_nodes(capsys, files
         ("bare", {"bare/notes.txt": ""}, "has no list of nodes; it has no .csv file at all", "--nodes"),
     ],
 )
-def test_a_trace_that_stands_for_no_two_files_or_for_more_is_told_with_what_is_there(
-    capsys, files, trace, also, said, remedy
-):
+def test_an_ambiguous_trace_is_reported_with_the_files_found(capsys, files, trace, also, said, remedy):
     for name, text in also.items():
         (files / name).parent.mkdir(exist_ok=True)
         (files / name).write_text(text)
@@ -65,7 +63,7 @@ def test_a_trace_that_stands_for_no_two_files_or_for_more_is_told_with_what_is_t
     assert remedy in told
 
 
-def test_of_several_lists_in_a_folder_the_one_that_is_named_is_taken(capsys, files):
+def test_a_named_list_is_chosen_among_several(capsys, files):
     (files / "more.csv").write_text(PODS_CSV)
     assert main(["simulate", str(files), "--pods", str(files / "more.csv"), "--policy", "first_fit"]) == 0
     assert "5 tasks" in capsys.readouterr().out
@@ -73,10 +71,10 @@ def test_of_several_lists_in_a_folder_the_one_that_is_named_is_taken(capsys, fil
     assert "are two lists of pods" in capsys.readouterr().err
 
 
-def test_where_nobody_waits_for_want_of_tasks_it_is_said(capsys, files):
+def test_a_trace_with_too_little_load_is_noted(capsys, files):
     calm = "name,account,cpu_milli,memory_mib,num_gpu,gpu_milli,arrival_ms,duration_ms\n"
     (files / "pods.csv").write_text(calm + "a,x,1,1,1,1000,0,10\nb,x,1,1,1,1000,9000,10\n")
-    assert "note: nobody waited, for the trace asks for" in replay(capsys, files).err
+    assert "note: no task waited, because the trace requests" in replay(capsys, files).err
 
 
 def test_json_has_all_measures_of_each_order(capsys, files):
@@ -140,12 +138,12 @@ def test_plots_are_made_and_the_same_each_time(capsys, files):
     assert (files / "first.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_times_or_files_it_says_what_is_made_up(capsys):
+def test_generated_values_are_reported(capsys):
     told = replay(capsys, None, "--draw", "3000", "--load", "20")
     assert "400 nodes" in told.out
-    assert "3000 tasks; made up from seed 1" in told.out
-    assert "Made up: times are not given" in told.out
-    assert "Made up: accounts are not given" in told.out
+    assert "3000 tasks; generated from seed 1" in told.out
+    assert "Generated: times are not given" in told.out
+    assert "Generated: accounts are not given" in told.out
 
 
 def test_the_same_seed_gives_the_same_result(capsys, files):
@@ -158,7 +156,7 @@ def test_the_same_seed_gives_the_same_result(capsys, files):
     assert several[0]["wait_s"] != second[0]["wait_s"]
 
 
-def test_a_load_is_reached_or_it_is_said_why_not(capsys, files):
+def test_a_load_is_reached_or_its_failure_is_reported(capsys, files):
     told = json.loads(replay(capsys, files, "--load", "50", "--json").out)
     assert told["load_percent"] == pytest.approx(50, abs=0.1)
     refused = replay(capsys, files, "--load", "300", status=1).err
@@ -170,12 +168,12 @@ def test_queues_with_backfill_and_gangs(capsys, files):
     (files / "queues.yaml").write_text("queues: {big: {weight: 3}}\n")
     asked = ("--order", "queues", "--queues", str(files / "queues.yaml"), "--backfill", "--gangs", "50")
     told = replay(capsys, files, *asked, "--csv", str(files)).out
-    assert "Made up: 50 % of the tasks with GPUs are gangs" in told
+    assert "Generated: 50 % of the tasks with GPUs are gangs" in told
     assert "queues+backfill" in told
     assert (files / "first_fit-queues+backfill-1-tasks.csv").exists()
 
 
-def test_a_file_of_queues_that_cannot_be_used_is_told_by_line(capsys, files):
+def test_errors_in_a_file_of_queues_name_the_line(capsys, files):
     (files / "queues.yaml").write_text("queues:\n  big: {weight: much}\n")
     told = replay(capsys, files, "--order", "queues", "--queues", str(files / "queues.yaml"), status=1).err
     assert "queues.yaml:2: " in told
@@ -190,7 +188,7 @@ def test_a_file_of_queues_that_cannot_be_used_is_told_by_line(capsys, files):
         ("four,bob", "four,", "line 5, column 6: account is missing", "leave the column out"),
     ],
 )
-def test_a_broken_trace_is_told_by_line_column_field_and_remedy(capsys, files, old, new, said, remedy):
+def test_errors_in_a_trace_name_line_column_field_and_remedy(capsys, files, old, new, said, remedy):
     (files / "pods.csv").write_text(PODS_CSV.replace(old, new, 1))
     told = replay(capsys, files, status=1)
     assert said in told.err
@@ -213,12 +211,12 @@ def test_a_broken_trace_is_told_by_line_column_field_and_remedy(capsys, files, o
         (("--replay", "--nodes", "x.csv"), "--pods is missing"),
     ],
 )
-def test_wrong_options_are_told(capsys, arguments, said):
+def test_wrong_options_are_reported(capsys, arguments, said):
     assert main(["simulate", *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_told(capsys, files):
+def test_an_unwritable_folder_is_reported(capsys, files):
     told = replay(capsys, files, "--csv", str(files / "nodes.csv" / "below"), status=1)
     assert "cannot be written" in told.err
 
@@ -227,7 +225,7 @@ def test_a_folder_that_cannot_be_written_is_told(capsys, files):
     ("package", "arguments"),
     [("numba", []), ("matplotlib", ["--replay", "--plot", "x.svg"])],
 )
-def test_a_package_that_is_not_installed_is_told_with_what_to_run(package, arguments):
+def test_a_missing_package_is_reported_with_the_command_to_run(package, arguments):
     code = f"""
 import sys
 sys.modules[{package!r}] = None

@@ -73,7 +73,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_update_and_the_way_back_after_it(world: World, live: Live, file: Path) -> None:
+def test_an_update_and_its_rollback(world: World, live: Live, file: Path) -> None:
     live.submit(MANIFEST, 2)
     done = world.json("service", "update", file, *WHO)
     assert done == {"task": 1, "pods": 2, "failed": None}
@@ -88,18 +88,18 @@ def test_an_update_and_the_way_back_after_it(world: World, live: Live, file: Pat
     assert b"serve, v1" in live.chain.storage["Tasks", "Manifests"][(2).to_bytes(8, "big"),]
 
 
-def test_a_version_that_is_not_well_is_taken_back_and_the_command_fails(world: World, live: Live, file: Path) -> None:
+def test_an_unhealthy_version_is_rolled_back_and_the_command_fails(world: World, live: Live, file: Path) -> None:
     live.submit(MANIFEST)
     live.exit_code = 1
     status, out, err = world.run("service", "update", file, *WHO, "--patience", "10s", "--json")
     assert status == 1
-    why = "only 0 of 1 pods of the new version are well, no more for 10 s"
+    why = "only 0 of 1 pods of the new version are healthy, without progress for 10 s"
     assert json.loads(out) == {"task": 0, "pods": 1, "failed": why}
-    assert f"Going back to task 0: {why}." in err
+    assert f"Rolling back to task 0: {why}." in err
     assert live.done[-1] == ("end", 1)
 
 
-def test_an_update_that_was_cut_off_is_shown_goes_on_or_back(world: World, live: Live, file: Path) -> None:
+def test_an_interrupted_update_is_shown_and_can_continue_or_be_undone(world: World, live: Live, file: Path) -> None:
     live.submit(MANIFEST, 2)
     live.exit_code = 1
     live.stuck.add(1)
@@ -110,14 +110,14 @@ def test_an_update_that_was_cut_off_is_shown_goes_on_or_back(world: World, live:
     live.submit(text)
     status, out, _ = world.run("service", "status", "hello", *WHO)
     assert status == 0
-    assert "Coming         2 (Running)" in out
+    assert "New version  2 (Running)" in out
     assert "gantry service rollback hello" in out
     status, out, _ = world.run("service", "list", *WHO)
     assert out.splitlines()[1].split() == ["hello", "0", "2", "2"]
     file.write_bytes(NEXT.replace(b"v2", b"v3"))
     status, _, err = world.run("service", "update", file, *WHO)
     assert status == 1
-    assert "task 2 is taking the place of task 0, with another manifest" in err
+    assert "task 2 is replacing task 0, with another manifest" in err
     file.write_bytes(NEXT)
     assert world.json("service", "update", file, *WHO) == {"task": 2, "pods": 2, "failed": None}
 
@@ -128,11 +128,11 @@ def test_an_update_that_was_cut_off_is_shown_goes_on_or_back(world: World, live:
         (NEXT.replace(b"name: hello\n", b""), (), "has no name"),
         (NEXT.replace(b"hello", b"other"), (), "No service 'other' of this account is live. Live are: hello."),
         (NEXT.replace(b"kind: service", b"kind: job").replace(b"{min: 1, max: 4}", b"1"), (), "job"),
-        (NEXT.replace(b"min: 1", b"min: 3"), ("--surge", "1"), "with a surge of 1 it cannot be done"),
+        (NEXT.replace(b"min: 1", b"min: 3"), ("--surge", "1"), "not possible with a surge of 1"),
         (NEXT.replace(b'cpus: "0.5"', b'cpus: "500"'), (), "none of the"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_sent(
+def test_impossible_requests_are_refused_before_sending(
     world: World, live: Live, file: Path, text: bytes, arguments: tuple[str, ...], says: str
 ) -> None:
     live.submit(MANIFEST, 3)
@@ -149,4 +149,4 @@ def test_the_same_manifest_again_changes_nothing(world: World, live: Live, file:
     assert live.done == []
     status, _, err = world.run("service", "rollback", "hello", *WHO)
     assert status == 1
-    assert "has had no other version" in err
+    assert "has no previous version" in err

@@ -50,9 +50,9 @@ def test_the_same_seed_gives_the_same_result(capsys, files):
     assert runs[0] == runs[1]
 
 
-def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
+def test_without_files_the_cluster_is_reported_as_generated(capsys):
     told = json.loads(simulate(capsys, None, "--seeds", "1", "--load", "5", "--json").out)
-    assert told["source"] == "made up from seed 1, like no particular cluster"
+    assert told["source"] == "generated from seed 1, like no particular cluster"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
         ("pods.csv", PODS_CSV.split("\n", 1)[1], "", "no pod asks for a GPU", "num_gpu is above 0"),
     ],
 )
-def test_a_broken_file_is_told_by_line_column_field_and_remedy(capsys, files, file, old, new, said, remedy):
+def test_errors_in_a_file_name_line_column_field_and_remedy(capsys, files, file, old, new, said, remedy):
     path = files / file
     path.write_text(path.read_text().replace(old, new, 1))
     told = simulate(capsys, files, status=1)
@@ -103,7 +103,7 @@ def test_a_broken_file_is_told_by_line_column_field_and_remedy(capsys, files, fi
     assert remedy in told.err
 
 
-def test_a_file_that_is_not_there_or_no_text_is_told(capsys, files):
+def test_a_missing_or_binary_file_is_reported(capsys, files):
     (files / "pods.csv").write_bytes(b"\xef\xbb\xbfname\r\na\xff")
     assert "pods.csv, line 2, column 2: byte 0xff is no UTF-8" in simulate(capsys, files, status=1).err
     (files / "nodes.csv").unlink()
@@ -130,17 +130,17 @@ def test_a_file_may_be_written_in_other_ways(capsys, files):
         (("--replay", "--gangs", "nan"), "--gangs"),
     ],
 )
-def test_wrong_options_are_told(capsys, arguments, said):
+def test_wrong_options_are_reported(capsys, arguments, said):
     assert main(["simulate", *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_command_line_starts_without_numpy():
+def test_the_command_line_starts_without_numpy_and_rich():
     code = """
 import sys
 from offchain.cli.main import main
 main(["simulate", "--help"])
 main(["--help"])
-sys.exit("numpy" in sys.modules)
+sys.exit(bool({"numpy", "rich"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -12,7 +12,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
-from offchain.cli.tenant import follow, outlooks
+from offchain.cli.tenant import feasibility, follow
 from offchain.core.leaving import Leaving
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
@@ -106,10 +106,10 @@ def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, 
     pallets.path, pallets.ends, pallets.window_is_open = (), {"Failed": "AttemptsExhausted"}, False
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
     assert status == 1
-    assert "error: task 0 ended as Failed(AttemptsExhausted)." in err
+    assert "error: task 0 did not succeed. Its state: Failed: every attempt failed." in err
 
 
-def test_a_dry_run_tells_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:
     found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert found["candidates"] == [{"host": HOST, "provider": BOB, "pods": 1, "rate_per_hour": RATE}]
     assert (found["lowest_rate_per_hour"], found["highest_rate_per_hour"]) == (RATE, RATE)
@@ -117,7 +117,7 @@ def test_a_dry_run_tells_price_and_hosts_and_sends_nothing(world: World, pallets
     assert not pallets.calls
     status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 0
-    assert f"1 of 1 take it now: {HOST}" in out
+    assert f"1 of 1 can run it now: {HOST}" in out
     assert "an hour and pod; the limit is 2.5 GTY" in out
     assert out.endswith("Nothing was sent.\n")
 
@@ -133,7 +133,7 @@ def test_a_dry_run_names_what_excludes_a_host_now(world: World, manifest: Path) 
     assert found["start"] == "waits"
 
 
-def test_a_dry_run_tells_between_which_moments_it_starts(world: World, manifest: Path) -> None:
+def test_a_dry_run_shows_the_earliest_and_latest_start(world: World, manifest: Path) -> None:
     arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
     starts = world.json(*arguments)["starts"]
     assert starts["earliest"] == starts["latest"]
@@ -144,16 +144,16 @@ def test_a_dry_run_tells_between_which_moments_it_starts(world: World, manifest:
     busy = world.json(*arguments)["starts"]
     assert busy["latest"] - busy["earliest"] == 3_600_000
     out = world.run(*arguments)[1]
-    assert "as soon as jobs that run now are done, in 1 h 0 min at the latest" in out
+    assert "as soon as running jobs have ended, in 1 h 0 min at the latest" in out
 
 
-def test_a_dry_run_tells_whether_there_could_be_a_standby_and_what_it_costs(world: World, manifest: Path) -> None:
+def test_a_dry_run_shows_whether_a_standby_is_possible_and_its_cost(world: World, manifest: Path) -> None:
     assert world.json("submit", manifest, "--account", "//Charlie", "--dry-run")["standby"] is None
     manifest.write_text(MANIFEST.replace("duration:", "survival: standby\n  duration:"))
     arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
     alone = world.json(*arguments)["standby"]
     assert (alone["now"], alone["providers"], alone["lowest_rate_per_hour_after"]) == (False, 1, None)
-    assert "and those of one provider alone have room" in world.run(*arguments)[1]
+    assert "and only one provider has free resources" in world.run(*arguments)[1]
     world.put("Hosts", "Hosts", OTHER_HOST, the_host(provider=CHARLIE))
     assert world.json(*arguments)["standby"] == {
         "now": True,
@@ -162,14 +162,16 @@ def test_a_dry_run_tells_whether_there_could_be_a_standby_and_what_it_costs(worl
         "lowest_rate_per_hour_after": RATE,
         "highest_rate_per_hour_after": RATE,
     }
-    assert "hosts of 2 providers have room. It costs nothing; a pod that goes on" in world.run(*arguments)[1]
+    assert (
+        "hosts of 2 providers have free resources. It costs nothing; a pod that continues" in world.run(*arguments)[1]
+    )
     for host, provider in ((HOST, BOB), (OTHER_HOST, CHARLIE)):
         busy = the_host(provider=provider, free=gen.Capacity(100, 8192, 100).encode())
         world.put("Hosts", "Hosts", host, busy)
-    assert "and no host has room" in world.run(*arguments)[1]
+    assert "and no host has free resources" in world.run(*arguments)[1]
 
 
-def test_a_dry_run_tells_whose_spot_tasks_would_leave_and_when(
+def test_a_dry_run_shows_which_spot_tasks_would_be_preempted_and_when(
     world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
@@ -179,15 +181,15 @@ def test_a_dry_run_tells_whose_spot_tasks_would_leave_and_when(
         (
             Leaving({7: None}, {"queue night": 1}),  # type: ignore[dict-item]  (whom, not what they are)
             {"tasks": [7], "of": {"queue night": 1}, "notice_ms": 120_000, "nobody_leaves": None},
-            "Spot tasks leave 1 of queue night, 2m after being told",
+            "Preempts 1 of queue night, 2m after the notice",
         ),
         (
             Leaving(why="it holds its share"),
             {"tasks": [], "of": {}, "notice_ms": None, "nobody_leaves": "it holds its share"},
-            "Nobody leaves it holds its share",
+            "No preemption it holds its share",
         ),
     ):
-        monkeypatch.setattr(outlooks, "leaving", lambda *_, found=found: found)
+        monkeypatch.setattr(feasibility, "leaving", lambda *_, found=found: found)
         assert world.json(*arguments)["leaving"] == told
         assert said in " ".join(world.run(*arguments)[1].split())
 
@@ -207,7 +209,7 @@ def refused(world: World, *arguments: str | Path) -> tuple[str, str]:
     return json.loads(line)["error"]["code"], err
 
 
-def test_a_price_limit_below_every_ask_tells_the_lowest(world: World, manifest: Path) -> None:
+def test_a_price_limit_below_every_ask_names_the_lowest(world: World, manifest: Path) -> None:
     manifest.write_text(MANIFEST.replace("2.5 GTY", "0.5 GTY"))
     code, err = refused(world, manifest, "--account", "//Charlie")
     assert code == "price_too_low"
@@ -246,7 +248,7 @@ def test_a_network_without_hosts(world: World, manifest: Path) -> None:
         ('cpus: "1"', 'cpus: "64"', "too little free cpu"),
     ],
 )
-def test_a_task_that_no_host_could_ever_run_tells_why(
+def test_a_task_that_no_host_could_ever_run_is_refused_with_the_reason(
     world: World, manifest: Path, old: str, new: str, reason: str
 ) -> None:
     manifest.write_text(MANIFEST.replace(old, new))
@@ -263,11 +265,11 @@ def test_a_busy_host_is_no_reason_to_refuse(world: World, pallets: Pallets, mani
     assert pallets.calls
 
 
-def test_what_no_host_takes_now_is_sent_and_told_why_it_waits(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_a_task_that_must_wait_is_sent_with_a_note(world: World, pallets: Pallets, manifest: Path) -> None:
     world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")
     assert status == 0
-    assert "note: no host takes it now (of 1: 1 too little free cpu); it waits." in err
+    assert "note: no host can run it now (of 1: 1 too little free cpu); it waits." in err
     assert pallets.calls
 
 
@@ -275,7 +277,7 @@ def test_what_no_host_takes_now_is_sent_and_told_why_it_waits(world: World, pall
 def test_a_host_that_may_come_back_is_waited_for(world: World, pallets: Pallets, manifest: Path, status: str) -> None:
     world.put("Hosts", "Hosts", HOST, the_host(status=status))
     _, _, err = world.run("submit", manifest, "--account", "//Charlie")
-    assert "note: no host takes it now (of 1: 1 not online); it waits." in err
+    assert "note: no host can run it now (of 1: 1 not online); it waits." in err
     assert pallets.calls
 
 
@@ -305,22 +307,18 @@ def test_pods_that_are_spread_need_a_host_or_provider_each(world: World, manifes
     assert "could run 1 of them" in err
 
 
-def test_what_no_host_could_ever_run_is_sent_where_that_is_wanted(
-    world: World, pallets: Pallets, manifest: Path
-) -> None:
+def test_anyway_sends_a_task_that_no_host_could_ever_run(world: World, pallets: Pallets, manifest: Path) -> None:
     manifest.write_text(MANIFEST.replace("count: 1", "count: 2"))
     code, err = refused(world, manifest, "--account", "//Charlie")
     assert code == "no_fit"
-    assert "With --anyway it is sent, and waits for a host that can." in err
+    assert "With --anyway it is sent, and waits for a suitable host." in err
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--anyway")
     assert status == 0
     assert "note: none of the 1 registered host could run this, even if nothing else ran there" in err
     assert pallets.calls
 
 
-def test_a_dry_run_of_what_no_host_could_ever_run_tells_which_rule_excludes_how_many(
-    world: World, manifest: Path
-) -> None:
+def test_a_dry_run_counts_the_hosts_that_each_rule_excludes(world: World, manifest: Path) -> None:
     manifest.write_text(MANIFEST.replace("count: 1", "count: 2"))
     assert "1 is no match (too few GPUs)" in refused(world, manifest, "--account", "//Charlie", "--dry-run")[1]
     _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--json")
@@ -330,7 +328,7 @@ def test_a_dry_run_of_what_no_host_could_ever_run_tells_which_rule_excludes_how_
     assert found["excluded_now"] == found["excluded_always"] == {"too few GPUs": 1}
     assert (found["start"], found["starts"], found["pods_ever"]) == ("waits", {"earliest": None, "latest": None}, 0)
     _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
-    assert "not with these hosts: 0 of the 1 pods that it needs would have room if nothing else ran" in out
+    assert "never with these hosts: 0 of the 1 pods that it needs would fit if nothing else ran" in out
 
 
 def test_a_bad_manifest_names_file_line_and_key(world: World, manifest: Path) -> None:
@@ -366,7 +364,7 @@ def test_variables_of_the_local_network_are_defaults(
     assert pallets.calls[0].args["manifest"] == MANIFEST.encode()
 
 
-def test_what_the_chain_refuses_is_told_with_its_words(world: World, manifest: Path) -> None:
+def test_the_chains_error_is_printed(world: World, manifest: Path) -> None:
     failure = DispatchFailure("Tasks", "DurationTooLong", "The duration is longer than the chain allows.")
     world.chain.verdicts = lambda _call, _account: failure
     code, err = refused(world, manifest, "--account", "//Charlie")
@@ -374,7 +372,7 @@ def test_what_the_chain_refuses_is_told_with_its_words(world: World, manifest: P
     assert "Tasks.DurationTooLong. The duration is longer than the chain allows." in err
 
 
-def test_what_the_pool_refuses_for_good_is_told(world: World, manifest: Path) -> None:
+def test_a_permanent_refusal_of_the_pool_is_reported(world: World, manifest: Path) -> None:
     world.chain.unpayable = lambda _call, _account: True
     code, err = refused(world, manifest, "--account", "//Charlie")
     assert code in ("submit_refused", "gave_up")
@@ -387,7 +385,7 @@ def test_a_node_that_is_busy_for_a_moment_is_no_error(world: World, pallets: Pal
     assert len(pallets.calls) == 1
 
 
-def test_what_looks_like_a_secret_is_noted(world: World, pallets: Pallets, manifest: Path) -> None:
+def test_a_variable_that_looks_like_a_secret_is_noted(world: World, pallets: Pallets, manifest: Path) -> None:
     environment = "    environment: {HF_TOKEN: abc, EMPTY_TOKEN: '', SIZE: 3}\n    deploy:"
     manifest.write_text(MANIFEST.replace("    deploy:", environment))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie")

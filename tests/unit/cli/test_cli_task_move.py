@@ -47,7 +47,7 @@ def test_a_pod_is_moved_by_one_call_with_devices_that_are_free_there(world: Worl
     assert calls == [Call("Tasks", "move_pod", {"lease": lease_id(0, 0, 0), **place})]
 
 
-def test_of_several_pods_one_is_named(world: World) -> None:
+def test_one_of_several_pods_must_be_named(world: World) -> None:
     calls = running(world, pods=2)
     status, _, err = world.run("task", "move", "0", "--host", HOST, *WHO)
     assert status == 1
@@ -66,7 +66,7 @@ def test_of_several_pods_one_is_named(world: World) -> None:
         (gen.Survival.MOVE, (), "--host"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_sent(
+def test_impossible_requests_are_refused_before_sending(
     world: World, survival: gen.Survival, arguments: tuple[str, ...], says: str
 ) -> None:
     calls = running(world, survival)
@@ -76,12 +76,12 @@ def test_what_cannot_be_is_refused_before_anything_is_sent(
     assert calls == []
 
 
-def test_a_host_that_cannot_take_it_is_refused_with_the_reason(world: World) -> None:
+def test_an_infeasible_host_is_refused_with_the_reason(world: World) -> None:
     calls = running(world)
     world.put("Hosts", "Hosts", HOST, the_host(status="Draining"))
     status, _, err = world.run("task", "move", "0", "--host", HOST, *WHO)
     assert status == 1
-    assert f"host {HOST} cannot take the pod: not online" in err
+    assert f"host {HOST} cannot run the pod: not online" in err
     assert calls == []
 
 
@@ -110,18 +110,18 @@ def apart(world: World, **spec: Any) -> list[Call]:
         (
             {"verification": gen.VerificationPolicyRedundant(3)},
             HOST,
-            f"pod 2 of task 1 is on {FAR}, which is of the same provider {CHARLIE}",
+            f"pod 2 of task 1 is on {FAR}, of the same provider {CHARLIE}",
         ),
     ],
 )
-def test_a_pod_that_would_lie_beside_another_is_refused_with_the_one_in_the_way(
+def test_anti_affinity_refuses_a_host_and_names_the_other_pod(
     world: World, spec: dict[str, Any], to: str, says: str
 ) -> None:
     calls = apart(world, **spec)
     status, _, err = world.run("task", "move", "1", "--pod", "0", "--host", to, *WHO)
     assert status == 1
     assert says in err
-    assert "gantry task show 1 tells where they are" in err
+    assert "gantry task show 1 shows its pods" in err
     assert calls == []
 
 
@@ -129,7 +129,7 @@ def test_a_pod_that_would_lie_beside_another_is_refused_with_the_one_in_the_way(
     ("layout", "to"),
     [(gen.Layout.HOSTS, FAR), (gen.Layout.PROVIDERS, FAR), (gen.Layout.PACKED, NEAR), (gen.Layout.ANY, NEAR)],
 )
-def test_pods_that_have_ended_or_may_lie_together_are_in_nobodys_way(world: World, layout: gen.Layout, to: str) -> None:
+def test_ended_pods_and_other_layouts_exclude_no_host(world: World, layout: gen.Layout, to: str) -> None:
     calls = apart(world, placement=placement(layout=layout))
     world.json("task", "move", "1", "--pod", "0", "--host", to, *WHO)
     assert [call.args["host"] for call in calls] == [to]

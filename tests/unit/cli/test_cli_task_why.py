@@ -19,7 +19,7 @@ from offchain.indexer.database import open_index
 from offchain.indexer.index import Index
 from offchain.indexer.plain import unpack
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.services.decision_recorder import Answer, Recorder
+from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome
 from tests.support.chain_records import Tasks, lease, placement, task_spec
 from tests.support.history_blocks import History
 
@@ -30,7 +30,7 @@ def submitted(world: World) -> World:
     return world
 
 
-def test_a_waiting_task_is_told_which_rule_excludes_how_many_hosts(submitted: World) -> None:
+def test_the_rules_that_exclude_hosts_are_counted_for_a_waiting_task(submitted: World) -> None:
     submitted.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
     found = submitted.json("task", "why", 0)
     assert found["waits"]
@@ -38,50 +38,50 @@ def test_a_waiting_task_is_told_which_rule_excludes_how_many_hosts(submitted: Wo
     assert found["excluded_now"] == {"too little free cpu": 1}
     status, out, _ = submitted.run("task", "why", 0)
     assert status == 0
-    assert "Not now    1 too little free cpu" in out
-    assert "Later      1 more when what runs there has ended" in out
+    assert "Excluded now  1 too little free cpu" in out
+    assert "Later         1 more when running pods have ended" in out
 
 
-def test_a_task_whose_results_are_compared_is_said_to_wait_for_its_tenant(world: World) -> None:
+def test_a_task_with_compared_results_waits_for_its_tenant(world: World) -> None:
     compared = task_spec(pods_min=2, pods_max=2, verification=gen.VerificationPolicyRedundant(2))
     Tasks(world.chain).submit(CHARLIE, compared)
-    assert "No scheduler places it: its results are compared." in world.run("task", "why", 0)[1]
+    assert "No scheduler places it, because its results are compared." in world.run("task", "why", 0)[1]
 
 
-def test_a_final_task_that_nobody_knows_is_said_to_be(world: World) -> None:
+def test_a_final_task_without_history_is_reported(world: World) -> None:
     world.put("Tasks", "NextTaskId", (), 8)
     status, _, err = world.run("task", "why", 7)
     assert status == 1
-    assert "task 7 is final: nothing is decided about it any more" in err
+    assert "task 7 is final, so it is no longer scheduled" in err
     assert "gantry chain inspect task 7" in err
     assert "--scheduler URL" in err
 
 
-def test_there_is_nothing_to_tell_of_a_task_that_there_is_not(submitted: World) -> None:
+def test_an_unknown_task_is_reported(submitted: World) -> None:
     status, _, err = submitted.run("task", "why", 1)
     assert status == 1
-    assert err.startswith("error: there is no task 1.\n  gantry task list shows those there are.")
+    assert err.startswith("error: there is no task 1.\n  gantry task list shows the existing ones.")
 
 
 @pytest.fixture
 def decisions(tmp_path: Path) -> Path:
     best = Candidate(HOST, (0,), 142.5, {"worth lost": 100.0, "price": 42.5}, closed=False)
     seen = Seen(3, 1, 0, {Misfit.DEVICE_BUSY: 2}, (best,))
-    with contextlib.closing(Recorder(tmp_path, "scheduler-x", b"seed")) as record:
+    with contextlib.closing(DecisionRecorder(tmp_path, "scheduler-x", b"seed")) as record:
         record.placed(1_700_000_000_000, [(0, Placed(7, (PodPlacement(0, HOST, b"\0", 1),), 1, 1, seen, None))])
-        record.answered(1_700_000_004_000, 7, 0, (0,), Answer("assigned", None, 12))
+        record.answered(1_700_000_004_000, 7, 0, (0,), PlacementOutcome("assigned", None, 12))
         record.waits(1_700_000_000_000, 0, Waiting(0, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1))
     return tmp_path
 
 
-def test_a_final_task_is_told_where_it_went_and_why(world: World, decisions: Path) -> None:
+def test_the_placement_of_a_final_task_is_explained(world: World, decisions: Path) -> None:
     status, out, _ = world.run("task", "why", 7, "--scheduler", decisions)
     assert status == 0
     assert "Scheduler scheduler-x" in out
     assert "Chain     assigned in block 12" in out
     assert "Excluded  2 GPUs in use" in out
     header, row = next(pair for pair in zip(out.splitlines(), out.splitlines()[1:], strict=False) if "HOST" in pair[0])
-    assert header.split() == ["HOST", "GPUS", "POINTS", "WORTH", "LOST", "PRICE"]
+    assert header.split() == ["HOST", "GPUS", "COST", "WORTH", "LOST", "PRICE"]
     assert row.split() == [HOST, "0", "142.500", "100.000", "42.500"]
     found = world.json("task", "why", 7, "--scheduler", decisions)
     (told,) = found["schedulers"]
@@ -94,11 +94,11 @@ def test_a_final_task_is_told_where_it_went_and_why(world: World, decisions: Pat
     assert told["decisions"][0]["seen"]["best"][0]["parts"] == {"worth lost": 100.0, "price": 42.5}
 
 
-def test_a_waiting_task_is_told_what_the_chain_and_what_the_scheduler_know(submitted: World, decisions: Path) -> None:
+def test_a_waiting_task_is_explained_by_chain_and_scheduler(submitted: World, decisions: Path) -> None:
     status, out, _ = submitted.run("task", "why", 0, "--scheduler", decisions)
     assert status == 0
-    assert "Hosts      1 of 1 take it now" in out
-    assert "1 of 3 had room, 1 of them kept for others" in out
+    assert "Hosts      1 of 1 can run it now" in out
+    assert "1 of 3 were feasible, 1 of them reserved for others" in out
 
 
 def test_schedulers_are_named_by_the_environment_too(
@@ -107,23 +107,23 @@ def test_schedulers_are_named_by_the_environment_too(
     monkeypatch.setenv("GANTRY_SCHEDULER", f"http://127.0.0.1:1 {decisions}")
     status, out, err = world.run("task", "why", 7)
     assert status == 0
-    assert "note: the scheduler http://127.0.0.1:1 tells nothing: it cannot be reached" in err
+    assert "note: no answer from the scheduler http://127.0.0.1:1: unreachable" in err
     assert "Chain     assigned in block 12" in out
 
 
-def test_who_knows_of_no_scheduler_is_told_how_to_ask_one(submitted: World) -> None:
+def test_without_a_scheduler_the_command_for_asking_one_is_printed(submitted: World) -> None:
     status, out, _ = submitted.run("task", "why", 0)
     assert status == 0
-    assert "What schedulers decided is not known. Ask a scheduler that answers (--scheduler URL" in out
+    assert "The decisions of schedulers are not known. Ask a scheduler (--scheduler URL" in out
 
 
-def test_an_address_to_answer_at_is_checked_before_anything_starts(world: World) -> None:
+def test_the_address_for_answers_is_checked_before_the_worker_starts(world: World) -> None:
     status, _, err = world.run("worker", "scheduler", "--account", "//Dave", "--answers", "nowhere")
     assert status == 2
-    assert '"nowhere" is no address to answer at' in err
+    assert '"nowhere" is not an address for answers' in err
 
 
-def test_only_who_schedules_answers(world: World) -> None:
+def test_only_workers_that_schedule_have_the_option_answers(world: World) -> None:
     assert "--answers" in world.run("worker", "all", "--help")[1]
     assert "--answers" not in world.run("worker", "settler", "--help")[1]
 
@@ -138,7 +138,7 @@ def index_of(path: Path, genesis: bytes) -> int:
         return int(unpack(settled.event.fields)["task"])
 
 
-def test_what_the_chain_answered_is_taken_from_the_index(world: World, tmp_path: Path) -> None:
+def test_the_chains_answers_are_read_from_the_index(world: World, tmp_path: Path) -> None:
     settled = index_of(tmp_path / "index.db", asyncio.run(world.chain.genesis_hash()))
     found = world.json("task", "why", settled, "--index", tmp_path / "index.db")
     names = [step["event"] for step in found["history"]["steps"]]
@@ -149,14 +149,14 @@ def test_what_the_chain_answered_is_taken_from_the_index(world: World, tmp_path:
     assert "Assigned: lease" in out
 
 
-def test_an_index_of_another_chain_is_left_alone(world: World, tmp_path: Path) -> None:
+def test_an_index_of_another_chain_is_ignored(world: World, tmp_path: Path) -> None:
     settled = index_of(tmp_path / "index.db", b"\x07" * 32)
     status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")
     assert status == 1
     assert f"there is no task {settled}" in err
 
 
-def test_a_pod_whose_host_is_further_away_than_it_may_be_is_said_to_be_at_risk(world: World) -> None:
+def test_a_pod_on_a_host_beyond_its_latency_limit_is_at_risk(world: World) -> None:
     tasks = Tasks(world.chain)
     number = tasks.submit(CHARLIE, task_spec(placement=placement(max_latency_ms=50)))
     running = lease(HOST, devices=b"\0", state=gen.LeaseStateActive())
@@ -169,7 +169,7 @@ def test_a_pod_whose_host_is_further_away_than_it_may_be_is_said_to_be_at_risk(w
     assert "At risk  pod 0: the round trip to its host is longer than it may be" in world.run("task", "why", number)[1]
 
 
-def test_a_pod_whose_gpu_is_out_of_order_is_said_to_be_at_risk(world: World) -> None:
+def test_a_pod_on_an_unhealthy_gpu_is_at_risk(world: World) -> None:
     tasks = Tasks(world.chain)
     number = tasks.submit(CHARLIE, task_spec(max_rate_per_hour=10 * GTY))
     there = lease(HOST, devices=b"\0", state=gen.LeaseStateActive())

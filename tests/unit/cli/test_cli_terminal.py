@@ -1,5 +1,6 @@
 """A host with a hostile region, model and endpoint, and a hostile task, in each command that shows them."""
 
+import io
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from cli_world import HOST, Pallets, World, the_host
 
 from node_agent.runtime.config import MAX_REGION_BYTES
+from offchain.cli.kit.output import table
 from offchain.schema.terminal_escaping import line
 from tests.support.chain_records import device
 
@@ -39,14 +41,46 @@ def hostile(world: World, manifest: Path) -> World:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
-def test_no_command_passes_on_what_others_wrote(hostile: World, command: tuple[str, ...], options: tuple[str, ...]):
+def test_no_command_prints_control_sequences_of_others(
+    hostile: World, command: tuple[str, ...], options: tuple[str, ...]
+):
     status, out, err = hostile.run(*command, *options)
     assert (status == 2, bool(out + err)) == (False, True)
     assert UNSEEN.search(out + err) is None
     assert "\nOK" not in out + err
 
 
-def test_it_is_shown_so_that_it_can_be_told_apart(hostile: World):
+def test_control_sequences_are_printed_escaped(hostile: World):
     assert line(ATTACK) in hostile.run("host", "list")[1]
     assert hostile.json("host", "show", HOST)["region"] == ATTACK
     assert len(ATTACK.encode()) <= MAX_REGION_BYTES
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_on_a_terminal_shows_markup_and_control_sequences_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = FakeTerminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    table(("NAME", "VALUE"), [("[bold]x[/bold]", ATTACK)])
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert "[bold]x[/bold]" in shown
+    assert line(ATTACK) in shown
+    assert UNSEEN.search(shown) is None
+
+
+def test_a_table_on_a_narrow_terminal_is_folded_and_not_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = FakeTerminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    table(("NAME", "VALUE"), [("short", "0123456789" * 10)])
+    assert terminal.getvalue().count("9") == 10
+
+
+def test_a_table_in_a_pipe_is_plain_and_not_truncated(capsys: pytest.CaptureFixture[str]) -> None:
+    table(("NAME", "VALUE"), [("x", "0123456789" * 50)])
+    assert capsys.readouterr().out == f"NAME  VALUE\nx     {'0123456789' * 50}\n"

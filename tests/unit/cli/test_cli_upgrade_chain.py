@@ -13,9 +13,9 @@ from cli_world import producing
 
 from offchain.adapters.keys import signer as keys
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.network import Network
+from offchain.cli.kit.network import NodeEndpoint
 from offchain.cli.operator import upgrade_chain
-from offchain.cli.operator.upgrade_chain import Upgrade, read_runtime, upgrade
+from offchain.cli.operator.upgrade_chain import RuntimeUpgrade, read_runtime, upgrade
 from offchain.ports import Call
 from tests.support.fake_chain import FakeChain
 
@@ -23,7 +23,7 @@ CODE = bytes.fromhex("52bc537646db8e05") + b"a new runtime"
 HASH = hashlib.blake2b(CODE, digest_size=32).digest()
 SUDO = keys.from_uri("//Alice")
 SOMEONE = keys.from_uri("//Bob")
-NETWORK = Network("ws://127.0.0.1:9", None, "a test")
+NETWORK = NodeEndpoint("ws://127.0.0.1:9", None, "a test")
 
 
 class Upgradable(FakeChain):
@@ -59,8 +59,8 @@ class Upgradable(FakeChain):
         return await super().produce(*args, **kwargs)
 
 
-def run(chain: FakeChain, signer: Any = SUDO) -> Upgrade:
-    async def work() -> Upgrade:
+def run(chain: FakeChain, signer: Any = SUDO) -> RuntimeUpgrade:
+    async def work() -> RuntimeUpgrade:
         async with producing(chain):
             return await upgrade(NETWORK, signer, CODE, lambda _: chain)
 
@@ -86,7 +86,7 @@ def test_anyone_applies_what_is_authorized() -> None:
     assert done.authorized_in is None
 
 
-def test_who_may_not_authorize_is_told_what_governance_has_to_call() -> None:
+def test_without_sudo_the_call_for_governance_is_printed() -> None:
     chain = Upgradable()
     with pytest.raises(CliError) as refused:
         run(chain, SOMEONE)
@@ -95,7 +95,7 @@ def test_who_may_not_authorize_is_told_what_governance_has_to_call() -> None:
     assert chain.executed == []
 
 
-def test_a_runtime_that_the_chain_refuses_is_not_taken_for_an_upgrade() -> None:
+def test_a_refused_runtime_is_reported_as_a_failure() -> None:
     chain = Upgradable()
     chain.takes_it = False
     with pytest.raises(CliError) as refused:
@@ -103,7 +103,7 @@ def test_a_runtime_that_the_chain_refuses_is_not_taken_for_an_upgrade() -> None:
     assert refused.value.code == "refused"
 
 
-def test_a_stuck_migration_is_told_as_such() -> None:
+def test_a_stuck_migration_is_reported() -> None:
     chain = Upgradable(blocks=10**6)
     chain.effects = lambda call, account: _stuck(chain, call, account)
     with pytest.raises(CliError) as told:
@@ -119,7 +119,7 @@ def _stuck(chain: Upgradable, call: Call, account: str) -> Sequence[tuple[str, s
 
 
 @pytest.mark.parametrize("content", [None, b"", b"#!/bin/sh\n"])
-def test_what_is_no_runtime_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_runtime_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "runtime.wasm"
     if content is not None:
         path.write_bytes(content)

@@ -77,7 +77,7 @@ def host(world: World, monkeypatch: pytest.MonkeyPatch) -> Host:
     async def host_of(*_: object) -> AsyncIterator[Host]:
         yield found
 
-    monkeypatch.setattr(usage, "host_of", host_of)
+    monkeypatch.setattr(usage, "open_lease_host", host_of)
     tasks = Tasks(world.chain)
     tasks.submit(CHARLIE, task_spec(kind=gen.TaskKind.SERVICE, pods_max=2), now=OPENED)
     held = escrow(deposit=10 * GTY, rate_per_hour=GTY, since=STARTED)
@@ -124,7 +124,7 @@ def test_countersigning_gives_the_host_a_signature(world: World, host: Host) -> 
     assert "host and tenant" in world.run("task", "usage", 0, *WHO)[1]
 
 
-def test_a_signature_of_somebody_else_is_told_as_such(world: World, host: Host) -> None:
+def test_a_signature_of_another_account_is_shown(world: World, host: Host) -> None:
     world.json("task", "usage", 0, "--pod", 0, *WHO)
     ((number, signed),) = host.signed.items()
     bob = signer.from_uri("//Bob")
@@ -137,7 +137,7 @@ def test_a_signature_of_somebody_else_is_told_as_such(world: World, host: Host) 
         assert line.endswith(told)
 
 
-def test_what_does_not_fit_the_chain_is_shown_and_not_signed(world: World, host: Host) -> None:
+def test_a_receipt_that_differs_from_the_chain_is_shown_and_not_signed(world: World, host: Host) -> None:
     host.changes = {"totals": Totals(cpu_ms=10**9)}
     status, out, _ = world.run("task", "usage", 0, *WHO)
     assert status == 0
@@ -161,7 +161,7 @@ def test_a_task_without_pods_says_so(world: World, host: Host) -> None:
     Tasks(world.chain).change(0, state=gen.TaskStateQueued(), leases=())
     status, _, err = world.run("task", "usage", 0, *WHO)
     assert status == 1
-    assert "is on no host" in err
+    assert "has no host" in err
 
 
 @pytest.mark.parametrize("command", [("task", "usage"), ("worker", "autoscaler")])

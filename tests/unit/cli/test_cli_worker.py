@@ -54,7 +54,7 @@ def test_the_files_may_be_named_in_the_environment(
         ("--reservations", "reservations:\n  a:\n    from: noon", ':3: reservations.a.from: "noon" is not a time.'),
     ],
 )
-def test_a_file_that_is_wrong_is_told_by_line_and_nothing_starts(
+def test_errors_in_a_file_name_the_line_and_nothing_starts(
     world: World, started: list[Any], tmp_path: Path, option: str, text: str, told: str
 ) -> None:
     path = tmp_path / "bad.yaml"
@@ -65,7 +65,7 @@ def test_a_file_that_is_wrong_is_told_by_line_and_nothing_starts(
     assert not started
 
 
-def test_a_file_that_is_no_text_or_not_there_is_told(world: World, started: list[Any], tmp_path: Path) -> None:
+def test_a_missing_or_binary_policy_file_is_reported(world: World, started: list[Any], tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_bytes(b"queues: \xff")
     status, _, err = world.run("worker", "all", *WHO, "--queues", path)

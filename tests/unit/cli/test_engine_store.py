@@ -10,7 +10,7 @@ import pytest
 from cli_world import World
 
 from offchain.devnet import engine_store
-from offchain.devnet.engine_store import SYSTEM_DATA, half_removed, mend, system_data
+from offchain.devnet.engine_store import SYSTEM_DATA, half_removed, repair, system_data
 
 POOL = json.dumps([{"IPAMData": '{"Pool":"172.18.0.0/16"}', "PoolID": "LocalDefault/172.18.0.0/16"}])
 
@@ -49,12 +49,12 @@ def engine_data(folder: Path, *records: bytes) -> Path:
 def test_a_half_removed_network_is_marked_in_its_place_and_nothing_else_moves(tmp_path: Path) -> None:
     store = engine_data(tmp_path, WHOLE, HALF, BEING_REMOVED)
     before = store.read_bytes()
-    assert half_removed(tmp_path) == mend(tmp_path) != []
+    assert half_removed(tmp_path) == repair(tmp_path) != []
     after = store.read_bytes()
     marked = HALF.replace(b'"configOnly":false,"created"', b'"configOnly":true ,"created"')
     assert after == before.replace(HALF, marked)
     assert json.loads(marked)["configOnly"] is True
-    assert half_removed(tmp_path) == mend(tmp_path) == []
+    assert half_removed(tmp_path) == repair(tmp_path) == []
     assert store.read_bytes() == after
 
 
@@ -62,7 +62,7 @@ def test_a_half_removed_network_is_marked_in_its_place_and_nothing_else_moves(tm
 def test_a_store_without_one_stays_as_it_is(tmp_path: Path, records: tuple[bytes, ...]) -> None:
     store = engine_data(tmp_path, *records)
     before = store.read_bytes()
-    assert mend(tmp_path) == []
+    assert repair(tmp_path) == []
     assert store.read_bytes() == before
 
 
@@ -71,25 +71,25 @@ def test_an_engine_that_runs_is_left_alone(tmp_path: Path) -> None:
     before = store.read_bytes()
     with store.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert mend(tmp_path) == []
+        assert repair(tmp_path) == []
     assert store.read_bytes() == before
 
 
-def test_an_engine_that_never_ran_has_nothing_to_mend(tmp_path: Path) -> None:
-    assert half_removed(tmp_path / "none") == mend(tmp_path / "none") == []
+def test_an_engine_that_never_ran_has_nothing_to_repair(tmp_path: Path) -> None:
+    assert half_removed(tmp_path / "none") == repair(tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(
     ("text", "folder"),
     [('{"data-root": "/big/docker"}', Path("/big/docker")), ("{}", SYSTEM_DATA), ('{"data-root"', SYSTEM_DATA)],
 )
-def test_the_engines_own_configuration_says_where_its_data_is(tmp_path: Path, text: str, folder: Path) -> None:
+def test_the_engines_configuration_names_its_data_folder(tmp_path: Path, text: str, folder: Path) -> None:
     (tmp_path / "daemon.json").write_text(text)
     assert system_data(tmp_path / "daemon.json") == folder
     assert system_data(tmp_path / "none.json") == SYSTEM_DATA
 
 
-def test_doctor_knows_why_an_engine_does_not_start_and_mends_it(
+def test_doctor_knows_why_an_engine_does_not_start_and_repairs_it(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine_data(tmp_path, WHOLE, record("gantry-half", removing=True, pool=None))

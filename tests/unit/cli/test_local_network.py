@@ -19,10 +19,10 @@ import pytest
 from offchain.devnet import demo_image, engine, ports, up
 from offchain.devnet.__main__ import main as local_main
 from offchain.devnet.network import clean
-from offchain.devnet.paths import LocalError, Places
+from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.processes import Child, end, read_record, start_time, write_record
 from offchain.devnet.release import binaries
-from offchain.devnet.supervisor import Keeper
+from offchain.devnet.supervisor import ProcessSupervisor
 
 
 def child(folder: Path, code: str, name: str = "part") -> Child:
@@ -59,8 +59,8 @@ def test_a_process_that_does_not_listen_is_forced_to_end(tmp_path: Path) -> None
     assert start_time(pid) is None
 
 
-def test_what_died_is_started_again(tmp_path: Path) -> None:
-    keeper = Keeper()
+def test_a_process_that_ended_is_restarted(tmp_path: Path) -> None:
+    keeper = ProcessSupervisor()
     keeper.starting = False
     try:
         part = keeper.add(child(tmp_path, "import signal; signal.pause()"))
@@ -76,8 +76,8 @@ def test_what_died_is_started_again(tmp_path: Path) -> None:
     assert not list((tmp_path / "run").iterdir())
 
 
-def test_what_never_starts_is_given_up_with_its_last_words(tmp_path: Path) -> None:
-    keeper = Keeper()
+def test_a_process_that_never_starts_is_given_up_with_its_last_lines(tmp_path: Path) -> None:
+    keeper = ProcessSupervisor()
 
     def mind() -> None:
         while True:
@@ -85,14 +85,14 @@ def test_what_never_starts_is_given_up_with_its_last_words(tmp_path: Path) -> No
 
     try:
         keeper.add(child(tmp_path, "raise SystemExit('no such folder')", "node"))
-        with pytest.raises(LocalError, match="no such folder"):
+        with pytest.raises(DevnetError, match="no such folder"):
             mind()
     finally:
         keeper.stop()
 
 
 def test_cleaning_ends_what_was_left_and_keeps_the_logs(tmp_path: Path) -> None:
-    places = Places(tmp_path / "net")
+    places = DevnetPaths(tmp_path / "net")
     left = Child(
         "agent", [sys.executable, "-c", "import signal; signal.pause()"], log=places.log, run=places.run, env={}
     )
@@ -153,7 +153,7 @@ def test_an_altered_release_is_refused(release: Path, name: str) -> None:
     data = bytearray((release / name).read_bytes())
     data[-1] ^= 1
     (release / name).write_bytes(data)
-    with pytest.raises(LocalError, match=name) as caught:
+    with pytest.raises(DevnetError, match=name) as caught:
         binaries()
     assert "git checkout" in caught.value.remedy
 
@@ -161,21 +161,21 @@ def test_an_altered_release_is_refused(release: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["gantry-node.xz", "gantry-runtime.wasm", "MANIFEST.json"])
 def test_an_incomplete_release_is_refused(release: Path, name: str) -> None:
     (release / name).unlink()
-    with pytest.raises(LocalError, match="is missing"):
+    with pytest.raises(DevnetError, match="is missing"):
         binaries()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"node": {}, "runtime": 1}'])
 def test_a_damaged_manifest_is_refused(release: Path, text: str) -> None:
     (release / "MANIFEST.json").write_text(text)
-    with pytest.raises(LocalError, match=r"MANIFEST\.json"):
+    with pytest.raises(DevnetError, match=r"MANIFEST\.json"):
         binaries()
 
 
 def test_a_release_for_another_machine_says_how_to_go_on(release: Path) -> None:
     manifest = json.loads((release / "MANIFEST.json").read_text()) | {"platform": "plan9-vax"}
     (release / "MANIFEST.json").write_text(json.dumps(manifest))
-    with pytest.raises(LocalError) as caught:
+    with pytest.raises(DevnetError) as caught:
         binaries()
     assert "--from-source" in caught.value.remedy
 
@@ -183,27 +183,27 @@ def test_a_release_for_another_machine_says_how_to_go_on(release: Path) -> None:
 # --- engine, ports, image -----------------------------------------------------------------------------------------
 
 
-def test_an_engine_that_is_named_and_away_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_engine_that_does_not_answer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    with pytest.raises(LocalError, match="DOCKER_HOST"):
+    with pytest.raises(DevnetError, match="DOCKER_HOST"):
         engine.find()
 
 
-def test_a_stopped_engine_is_told_with_the_command_that_starts_it(
+def test_a_stopped_engine_is_reported_with_the_command_that_starts_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     monkeypatch.setattr(engine.shutil, "which", lambda *_args, **_kwargs: "/usr/sbin/dockerd")
-    with pytest.raises(LocalError) as caught:
-        engine.private_child(Places(tmp_path), {})
+    with pytest.raises(DevnetError) as caught:
+        engine.private_child(DevnetPaths(tmp_path), {})
     assert caught.value.remedy == "Run: sudo systemctl start docker"
 
 
 def test_sockets_have_a_short_path_even_where_the_state_has_not(tmp_path: Path) -> None:
-    assert Places(Path("/s")).sockets == Path("/s/sock")
-    far = Places(tmp_path / ("d" * 100))
+    assert DevnetPaths(Path("/s")).sockets == Path("/s/sock")
+    far = DevnetPaths(tmp_path / ("d" * 100))
     assert len(str(far.sockets)) < 80
-    assert far.sockets == Places(tmp_path / ("d" * 100)).sockets
+    assert far.sockets == DevnetPaths(tmp_path / ("d" * 100)).sockets
 
 
 def test_a_port_in_use_is_named() -> None:
@@ -211,7 +211,7 @@ def test_a_port_in_use_is_named() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(LocalError, match=f"port {port}, for tests, is in use"):
+        with pytest.raises(DevnetError, match=f"port {port}, for tests, is in use"):
             ports.require_free(port, "for tests", "Choose another")
     ports.require_free(ports.free(), "for tests", "Choose another")
 
@@ -247,7 +247,7 @@ def test_wrong_options_of_up_are_refused(arguments: list[str], capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(("words", "status"), [(["--help"], 0), (["start"], 2), (["base"], 2)])
-def test_other_words_start_no_network(
+def test_unknown_commands_start_no_network(
     words: list[str], status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["offchain.devnet", *words])

@@ -9,7 +9,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostRefused
 from offchain.errors import ChainBehind, Reorganised
 from offchain.gateway import service
-from offchain.gateway.admission import Admission
+from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.service import ChainWatch
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import Code, Request
@@ -35,7 +35,7 @@ def chain():
 async def verdict(chain, args, account, crypto="ed25519", lease=None):
     request = Request(args=args, account=account, nonce="00" * 16, expires_ms=1, crypto=crypto, lease=lease)
     try:
-        await Admission(GantryChain(chain))(request)
+        await GatewayAdmission(GantryChain(chain))(request)
     except HostRefused as no:
         assert no.refusal.message
         assert no.refusal.remedy
@@ -51,30 +51,30 @@ async def test_only_hosts_of_the_chain_attach_take_and_probe(chain, args):
     assert await verdict(chain, args, HOST, crypto="sr25519") is Code.NOT_A_HOST
 
 
-async def test_it_carries_for_accounts_that_hold_coins(chain):
+async def test_connections_are_relayed_for_accounts_that_hold_coins(chain):
     assert await verdict(chain, CARRY, RICH, crypto="sr25519") is None
     assert await verdict(chain, CARRY, POOR) is Code.NOT_FOUND
 
 
-async def test_what_is_asked_of_hosts_is_not_asked_of_a_gateway(chain):
+async def test_requests_to_hosts_are_refused_by_a_gateway(chain):
     assert await verdict(chain, LogsArgs(), RICH, lease=1) is Code.UNSUPPORTED
 
 
 @pytest.mark.parametrize("args", [ServeArgs(), CARRY])
-async def test_a_node_that_is_away_is_told_as_such(chain, args):
+async def test_an_unreachable_node_is_reported(chain, args):
     chain.unreachable = True
     assert await verdict(chain, args, HOST) is Code.BUSY
 
 
-async def test_it_carries_for_nobody_while_its_node_has_lost_blocks(chain):
+async def test_nothing_is_relayed_while_the_node_has_lost_blocks(chain):
     request = Request(args=CARRY, account=RICH, nonce="00" * 16, expires_ms=1, crypto="sr25519", lease=None)
-    await Admission(GantryChain(chain), lambda: False)(request)
+    await GatewayAdmission(GantryChain(chain), lambda: False)(request)
     with pytest.raises(HostRefused) as refused:
-        await Admission(GantryChain(chain), lambda: True)(request)
+        await GatewayAdmission(GantryChain(chain), lambda: True)(request)
     assert refused.value.refusal.code == Code.BUSY
 
 
-async def test_a_chain_that_is_started_anew_is_told_and_then_ends_the_watch(chain, monkeypatch):
+async def test_a_restarted_chain_is_reported_and_ends_the_watch(chain, monkeypatch):
     monkeypatch.setattr(service, "RECONNECT_S", 0)
     told = []
     watch = ChainWatch(chain)
@@ -98,7 +98,7 @@ async def test_a_chain_that_is_started_anew_is_told_and_then_ends_the_watch(chai
         await asyncio.wait_for(running, 10)
 
 
-async def test_a_node_that_catches_up_is_no_trouble(chain, monkeypatch):
+async def test_a_node_that_catches_up_is_accepted(chain, monkeypatch):
     monkeypatch.setattr(service, "RECONNECT_S", 0)
     watch = ChainWatch(chain)
     running = asyncio.create_task(watch.run(lambda _: None))

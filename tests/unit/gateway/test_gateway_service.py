@@ -8,7 +8,7 @@ import pytest
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.errors import BadKey, OurError
-from offchain.gateway.service import KEY, listen, own_key, public_address, told_address
+from offchain.gateway.service import KEY, gateway_address, listen, own_key, public_address
 
 
 def test_its_key_is_made_once_and_nobody_else_may_read_it(tmp_path):
@@ -21,18 +21,18 @@ def test_its_key_is_made_once_and_nobody_else_may_read_it(tmp_path):
         own_key(folder)
 
 
-def test_its_address_is_told_before_it_runs(tmp_path):
+def test_its_address_is_known_before_it_runs(tmp_path):
     key = own_key(tmp_path)
-    assert told_address(tmp_path, "0.0.0.0:4435", "gw.example.org:443").text == f"{key.address}@gw.example.org:443"
-    assert told_address(tmp_path, "192.0.2.1:4435", None).text == f"{key.address}@192.0.2.1:4435"
+    assert gateway_address(tmp_path, "0.0.0.0:4435", "gw.example.org:443").text == f"{key.address}@gw.example.org:443"
+    assert gateway_address(tmp_path, "192.0.2.1:4435", None).text == f"{key.address}@192.0.2.1:4435"
     for bind in ("0.0.0.0:4435", "[::]:4435", "127.0.0.1:0"):
         with pytest.raises(OurError, match="--public"):
-            told_address(tmp_path, bind, None)
+            gateway_address(tmp_path, bind, None)
     with pytest.raises(OurError, match="--public nonsense"):
         public_address(key, (), "nonsense")
 
 
-async def test_it_listens_at_one_port_for_both_and_says_so_where_it_cannot():
+async def test_it_listens_on_one_port_for_tcp_and_udp_or_reports_an_error():
     key = Ed25519Signer(os.urandom(32))
     taken = await WsTransport.bind(os.urandom(32))
     with pytest.raises(OurError, match="--bind"):

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.gateway.limits import LEAST_WINDOW, MOST_WINDOW, Limits, Stream, refusal, window
+from offchain.gateway.limits import LEAST_WINDOW, MOST_WINDOW, RelayedStream, RelayLimits, refusal, window
 from offchain.schema.protocol.messages import Code
 
-LIMITS = Limits(streams=6, streams_of_host=3, streams_of_tenant=2)
-STREAMS = st.lists(st.builds(Stream, st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=40)
+LIMITS = RelayLimits(streams=6, streams_of_host=3, streams_of_tenant=2)
+STREAMS = st.lists(st.builds(RelayedStream, st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=40)
 
 
 @given(STREAMS)
-def test_no_bound_is_ever_passed_and_nobody_is_turned_away_below_all(asked):
+def test_no_limit_is_exceeded_and_no_stream_refused_below_the_limits(asked):
     carried = []
     for stream in asked:
         of_host = sum(one.host == stream.host for one in carried)
@@ -28,17 +28,17 @@ def test_no_bound_is_ever_passed_and_nobody_is_turned_away_below_all(asked):
 @pytest.mark.parametrize(
     ("carried", "says"),
     [
-        ([Stream("a", "x")] * 6, "6 streams"),
-        ([Stream("b", "x")] * 3, "host x"),
-        ([Stream("a", "y")] * 2, "for a"),
+        ([RelayedStream("a", "x")] * 6, "6 streams"),
+        ([RelayedStream("b", "x")] * 3, "host x"),
+        ([RelayedStream("a", "y")] * 2, "for a"),
     ],
 )
-def test_the_bound_that_was_met_is_named(carried, says):
-    assert says in refusal(carried, Stream("a", "x"), LIMITS).message
+def test_the_reached_limit_is_named(carried, says):
+    assert says in refusal(carried, RelayedStream("a", "x"), LIMITS).message
 
 
-def test_what_all_streams_may_hold_together_is_bounded():
-    limits = Limits()
+def test_the_buffer_of_all_streams_together_is_limited():
+    limits = RelayLimits()
     assert window(0, limits) == MOST_WINDOW
     assert window(limits.streams, limits) == LEAST_WINDOW
     assert sum(window(streams, limits) for streams in range(limits.streams)) < 320 << 20

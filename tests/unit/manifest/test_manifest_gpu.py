@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from manifest_builders import Change, devices, gantry, gpu, helper, parse, refused, together
 
-from offchain.cli.tenant.manifest_text import manifest_lines, plain_manifest
+from offchain.cli.tenant.manifest import manifest_lines, plain_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
 
 ONE_MORE = helper(

@@ -16,9 +16,9 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.schema.protocol.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.autoscaler import Autoscaler
-from offchain.services.host_connections import Ways
+from offchain.services.host_connections import HostConnections
 from offchain.services.runner import serve
-from offchain.services.submitter import Verdict
+from offchain.services.submitter import CallOutcome
 from tests.support.chain_records import Tasks, device, host_record, lease, placement, task_spec
 from tests.support.fake_chain import FakeChain
 
@@ -52,7 +52,7 @@ class Net:
         self.task = self.tasks.submit(tenant, task_spec(**(fields | spec)), manifest=manifest)
         self.used, self.down, self.key = {}, set(), HOST
         self.dropped = 0
-        self.calls, self.verdict = [], Verdict()
+        self.calls, self.verdict = [], CallOutcome()
         self.now_ms = 1_000_000
         self.pods(1)
         account = account or tenant
@@ -153,7 +153,7 @@ def on_devices(net):
     net.pods = on
 
 
-async def test_a_pod_at_risk_gets_another_beside_it_until_it_is_in_good_order_again(net):
+async def test_a_pod_at_risk_gets_a_spare_until_it_recovers(net):
     on_devices(net)
     net.pods(2)
     await net.steps(20, demand_percent=80)
@@ -168,7 +168,7 @@ async def test_a_pod_at_risk_gets_another_beside_it_until_it_is_in_good_order_ag
     assert net.wanted == 2
 
 
-async def test_a_pod_whose_host_has_got_further_away_than_it_may_be_gets_another_beside_it():
+async def test_a_pod_beyond_its_latency_limit_gets_a_spare():
     net = Net(placement=placement(max_latency_ms=50))
     there = host_record(PROXY.address)
 
@@ -186,7 +186,7 @@ async def test_a_pod_whose_host_has_got_further_away_than_it_may_be_gets_another
     assert net.wanted == 1
 
 
-async def test_what_is_beside_pods_at_risk_is_within_what_the_service_may_have(net):
+async def test_spares_stay_within_the_maximum_of_the_service(net):
     on_devices(net)
     net.pods(4)
     worn(net, healthy=False)
@@ -194,7 +194,7 @@ async def test_what_is_beside_pods_at_risk_is_within_what_the_service_may_have(n
     assert net.wanted == 4
 
 
-async def test_when_the_tenant_changes_the_number_what_was_beside_is_forgotten(net):
+async def test_a_change_by_the_tenant_resets_the_spares(net):
     on_devices(net)
     net.pods(2)
     worn(net, healthy=False)
@@ -217,14 +217,14 @@ async def test_a_host_that_does_not_answer_changes_nothing(net):
     assert net.calls == []
 
 
-async def test_a_receipt_that_the_host_did_not_sign_is_none(net):
+async def test_a_receipt_without_the_hosts_signature_is_ignored(net):
     net.key = Ed25519Signer(bytes(31) + b"x")
     await net.steps(5, demand_percent=500)
     assert net.calls == []
 
 
 async def test_a_refusal_is_tried_again_under_another_name(net):
-    net.verdict = Verdict("Tasks.BadPods")
+    net.verdict = CallOutcome("Tasks.BadPods")
     await net.steps(3, demand_percent=120)
     names = [name for name, _ in net.calls]
     assert len(names) == len(set(names)) == 2
@@ -249,7 +249,7 @@ async def test_a_proxy_calls_for_its_tenant():
         {"tenant": PROXY.address},
     ],
 )
-async def test_what_does_not_scale_is_left_alone_and_not_read_again(options):
+async def test_tasks_without_scaling_are_not_read_again(options):
     net = Net(**options)
     await net.steps(2, demand_percent=500)
     assert (net.calls, net.scaler._services) == ([], {})
@@ -265,7 +265,7 @@ async def test_what_does_not_scale_is_left_alone_and_not_read_again(options):
     assert reads == []
 
 
-async def test_what_an_update_is_under_way_of_is_left_alone_until_it_is_over(net):
+async def test_a_service_is_not_scaled_during_an_update(net):
     """Both versions, also one that does not scale by itself."""
     await net.steps(1, demand_percent=200)
     fixed = MANIFEST.replace(b"{min: 1, max: 4}", b"1")
@@ -363,7 +363,7 @@ def own():
     return net
 
 
-async def test_a_number_that_pods_tell_takes_pods(own):
+async def test_a_metric_of_the_pods_adds_pods(own):
     await own.look(35)
     assert own.wanted == 4
     assert own.asked == [(0, 9090)]
@@ -372,7 +372,7 @@ async def test_a_number_that_pods_tell_takes_pods(own):
     assert own.dropped == 5
 
 
-async def test_less_of_the_number_takes_pods_away_after_the_window(own):
+async def test_a_lower_metric_removes_pods_after_the_window(own):
     own.pods(4)
     for _ in range(4):
         await own.look(0, 0, 0, 0)
@@ -383,8 +383,8 @@ async def test_less_of_the_number_takes_pods_away_after_the_window(own):
 
 
 @pytest.mark.parametrize("page", [None, b"jobs NaN", b"", b"other 1\n", b"jobs 1\n" + b" " * (1 << 20)])
-async def test_a_page_without_the_number_takes_nothing_away(own, page, monkeypatch):
-    monkeypatch.setattr("offchain.services.pod_numbers.PAGE_S", 0.0)
+async def test_a_page_without_the_metric_removes_no_pods(own, page, monkeypatch):
+    monkeypatch.setattr("offchain.services.autoscaler.PAGE_S", 0.0)
     own.pods(3)
     for _ in range(10):
         await own.look(page, page, page)
@@ -392,7 +392,7 @@ async def test_a_page_without_the_number_takes_nothing_away(own, page, monkeypat
     assert own.dropped == 30
 
 
-async def test_a_counter_that_begins_anew_is_followed_from_there(own):
+async def test_a_counter_that_restarts_is_followed_from_there(own):
     page = b"# TYPE jobs counter\njobs %d\n"
     own.pods(2)
     for count in (1_000, 1_150, 1_300, 0, 150, 300):
@@ -423,7 +423,7 @@ async def test_connections_are_kept_until_they_fail_or_the_host_moves(monkeypatc
     dialled = Dialled(monkeypatch, object())
     one, other = (host_record(PROXY.address, endpoint=endpoint) for endpoint in (b"one", b"other"))
     async with contextlib.AsyncExitStack() as stack:
-        ways = Ways(stack, bytes(32), TENANT)
+        ways = HostConnections(stack, bytes(32), TENANT)
         for _ in range(2):
             async with ways.to(one, HOST.address):
                 pass
@@ -440,7 +440,7 @@ async def test_connections_are_kept_until_they_fail_or_the_host_moves(monkeypatc
     assert dialled.closed == dialled.opened
 
 
-async def test_a_host_that_cannot_be_reached_holds_up_no_other(monkeypatch):
+async def test_an_unreachable_host_does_not_delay_others(monkeypatch):
     never = asyncio.Event()
 
     @contextlib.asynccontextmanager
@@ -451,7 +451,7 @@ async def test_a_host_that_cannot_be_reached_holds_up_no_other(monkeypatch):
 
     monkeypatch.setattr("offchain.services.host_connections.open_host", open_)
     async with contextlib.AsyncExitStack() as stack:
-        ways = Ways(stack, bytes(32), TENANT)
+        ways = HostConnections(stack, bytes(32), TENANT)
 
         async def dialled():
             async with ways.to(host_record(PROXY.address, endpoint=b"gone"), HOST.address):

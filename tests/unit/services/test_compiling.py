@@ -19,13 +19,13 @@ def began(tmp_path, monkeypatch):
     return found
 
 
-def test_of_several_at_once_one_compiles_and_the_others_load_what_it_made(began):
+def test_one_of_several_processes_compiles_and_the_others_load(began):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: compiling.compile_once(), range(4)))
     assert sorted(began) == [False, True, True, True]
 
 
-def test_who_comes_later_waits_for_nobody(began, tmp_path):
+def test_a_later_process_does_not_wait(began, tmp_path):
     (tmp_path / "all").touch()
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -33,7 +33,7 @@ def test_who_comes_later_waits_for_nobody(began, tmp_path):
     assert began == [True]
 
 
-def test_where_nothing_is_kept_each_compiles_for_itself(began, tmp_path, monkeypatch):
+def test_without_a_cache_each_process_compiles(began, tmp_path, monkeypatch):
     monkeypatch.setattr(compiling, "KEPT_IN", None)
     compiling.compile_once()
     monkeypatch.setattr(compiling, "KEPT_IN", tmp_path / "taken away")
@@ -41,7 +41,7 @@ def test_where_nothing_is_kept_each_compiles_for_itself(began, tmp_path, monkeyp
     assert began == [False, False]
 
 
-def test_who_fails_leaves_it_to_the_next(began, tmp_path, monkeypatch):
+def test_after_a_failure_the_next_process_compiles(began, tmp_path, monkeypatch):
     def fail() -> None:
         raise ZeroDivisionError
 

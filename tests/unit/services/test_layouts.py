@@ -10,7 +10,7 @@ from tests.support.chain_records import NO_GPU, Tasks, placement, task_spec
 from tests.support.fake_chain import FakeChain
 
 
-async def test_how_pods_lie_is_in_the_record_and_matters_where_there_are_several():
+async def test_the_affinity_of_a_task_with_several_pods_is_mapped():
     chain = FakeChain()
     tasks = Tasks(chain)
     for pods in (1, 2):
@@ -20,7 +20,7 @@ async def test_how_pods_lie_is_in_the_record_and_matters_where_there_are_several
     assert [task.layout for task in read if task is not None] == [Layout.ANY, Layout.PACKED]
 
 
-async def test_a_gang_that_says_so_is_spread_over_hosts():
+async def test_a_gang_with_anti_affinity_is_spread_over_hosts():
     toy = Toy()
     toy.host(HOST)
     toy.host(OTHER_HOST, status="Offline")

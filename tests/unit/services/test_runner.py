@@ -103,7 +103,7 @@ async def test_a_worker_waits_while_its_disk_is_full_and_goes_on(monkeypatch, ca
     await task
 
 
-def test_a_line_quotes_what_needs_it():
+def test_a_log_line_quotes_values_with_blanks():
     assert (
         line("waits", {"task": 7, "reason": 'of 1 "host"\n', "none": None})
         == 'waits task=7 reason="of 1 \\"host\\"\\n"'

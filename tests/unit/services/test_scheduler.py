@@ -35,7 +35,7 @@ async def test_a_task_is_assigned_once_while_its_assignment_becomes_final():
         assert not toy.waiting("assign")
 
 
-async def test_the_last_free_gpu_is_given_away_once_and_again_when_it_is_free():
+async def test_the_last_free_gpu_is_assigned_once_and_again_after_its_release():
     toy = Toy()
     toy.host(gpus=1)
     await toy.block()
@@ -78,7 +78,7 @@ async def test_a_refused_assignment_is_made_again_after_a_pause():
         assert len(toy.done("assign")) == 1
 
 
-async def test_a_task_that_somebody_else_has_assigned_is_left_alone():
+async def test_a_task_that_another_scheduler_assigned_is_left_alone():
     toy = Toy()
     toy.host()
     await toy.block()
@@ -93,7 +93,7 @@ async def test_a_task_that_somebody_else_has_assigned_is_left_alone():
         assert not toy.done("assign")
 
 
-async def test_a_task_that_somebody_else_assigned_meanwhile_is_not_tried_again():
+async def test_a_task_that_another_scheduler_assigned_meanwhile_is_not_retried():
     toy = Toy()
     toy.host()
     toy.verdict = lambda call: NOT_QUEUED if call.function == "assign" else None
@@ -166,7 +166,7 @@ async def test_a_task_of_a_fork_that_was_dropped_is_forgotten():
         assert not toy.waiting("assign")
 
 
-async def test_room_that_the_best_block_gives_back_is_used_at_once():
+async def test_resources_freed_in_the_best_block_are_used_at_once():
     toy = Toy()
     toy.host(gpus=1)
     await toy.block()
@@ -183,7 +183,7 @@ async def test_room_that_the_best_block_gives_back_is_used_at_once():
         assert [call["task"] for call in toy.waiting("assign")] == [1]
 
 
-async def test_what_a_dropped_fork_changed_is_taken_back():
+async def test_changes_of_a_dropped_fork_are_undone():
     toy = Toy()
     toy.host(status="Offline")
     await toy.block()
@@ -219,7 +219,7 @@ async def test_tasks_that_are_ready_at_once_are_assigned_in_one_batch():
         assert len(toy.done("assign")) == 3
 
 
-async def test_the_refused_one_of_a_batch_is_tried_again_and_the_others_are_not():
+async def test_only_the_refused_item_of_a_batch_is_retried():
     toy = Toy()
     toy.host(gpus=8)
     toy.verdict = lambda call: NOT_QUEUED if call.function == "assign" and call.args["task"] == 1 else None
@@ -239,7 +239,7 @@ async def test_the_refused_one_of_a_batch_is_tried_again_and_the_others_are_not(
         assert len(toy.tried("assign")) == 4
 
 
-async def test_results_that_are_to_be_compared_are_left_to_their_tenant():
+async def test_tasks_with_compared_results_are_not_placed():
     toy = Toy()
     toy.host()
     await toy.block()
@@ -250,7 +250,7 @@ async def test_results_that_are_to_be_compared_are_left_to_their_tenant():
         assert not toy.waiting("assign")
 
 
-async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
+async def test_a_service_gets_missing_pods_as_soon_as_they_fit():
     toy = Toy()
     toy.host(gpus=2)
     await toy.block()

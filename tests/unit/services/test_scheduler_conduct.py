@@ -64,7 +64,7 @@ async def test_after_two_refusals_another_host_is_asked():
         assert asked[0] == asked[1] != asked[2]
 
 
-async def test_what_one_manifest_cannot_do_on_a_host_is_not_held_against_others():
+async def test_a_failure_of_one_manifest_on_a_host_does_not_affect_others():
     toy = Toy()
     toy.host()
     await toy.block()
@@ -81,7 +81,7 @@ async def test_what_one_manifest_cannot_do_on_a_host_is_not_held_against_others(
         assert [call["task"] for call in toy.waiting("assign")] == [other]
 
 
-async def test_pods_on_a_host_that_deteriorates_are_told_once(caplog: pytest.LogCaptureFixture):
+async def test_pods_on_a_deteriorating_host_are_logged_once(caplog: pytest.LogCaptureFixture):
     caplog.set_level("WARNING")
     toy = Toy()
     toy.host(gpus=2)
@@ -134,7 +134,7 @@ async def test_a_host_whose_latency_grows_again_and_again_deteriorates(caplog: p
 
 
 @pytest.mark.parametrize("alone", [True, False])
-async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
+async def test_only_a_single_scheduler_records_missing_resources_of_a_host(alone: bool):  # noqa: FBT001
     toy, other = Toy(), signer.from_uri("//Ferdie").address
     if not alone:
         toy.put("Tasks", "Schedulers", other, value=GTY)

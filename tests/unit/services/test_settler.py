@@ -63,7 +63,7 @@ async def test_a_pod_that_does_not_start_goes_back_to_the_queue():
         assert toy.done("requeue") == [{"lease": lease_id(0, 0, 0)}]
 
 
-async def test_a_crank_that_somebody_else_turned_is_not_turned_again():
+async def test_an_agenda_cranked_by_another_settler_is_not_cranked_again():
     toy = Toy()
     toy.host()
     task = await assigned(toy)

@@ -15,11 +15,11 @@ from offchain.adapters.outbox.store import Store
 from offchain.ports import Call, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from offchain.services.decision_recorder import Record
+from offchain.services.decision_recorder import DecisionLog
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
-from offchain.services.submitter import Performer
-from offchain.services.view import View
+from offchain.services.submitter import Submitter
+from offchain.services.view import ChainView
 from offchain.services.worker import Worker
 from tests.support.chain_records import GTY, Tasks, device, host_record, hosts_params, task_spec, tasks_params
 from tests.support.chain_records import lease as lease_record
@@ -55,7 +55,7 @@ class Toy:
         self.store = Store(":memory:")
         self.stores = {WORKER.address: self.store}
         """Of each worker's account."""
-        self.record: Record | None = None
+        self.record: DecisionLog | None = None
         self.scheduler: Scheduler | None = None
         self.events: list[dict[str, Any]] = []
         self.notices: dict[int, tuple[str, list[int], list[dict[str, Any]]]] = {}
@@ -245,8 +245,8 @@ class Toy:
         """A worker with these roles, as the runner puts it together."""
         store = self.stores.setdefault(signer.address, Store(":memory:"))
         outbox = Outbox(self.chain, store, signer, now_ms=lambda: self.now)
-        perform = Performer(outbox)
-        view = View(self.chain)
+        perform = Submitter(outbox)
+        view = ChainView(self.chain)
         head = await view.start()
         worker = Worker(self.chain, Watcher(self.chain, store, "worker", start=head.number), outbox, view)
         made = []

@@ -10,7 +10,7 @@ import pytest
 from cli_world import CHARLIE, HOST, make_chain, producing
 
 from offchain.cli.kit.views import LeaseView, read_task
-from offchain.cli.tenant.follow_pod import next_run
+from offchain.cli.tenant.logs import wait_for_next_lease
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import Tasks, lease, task_spec
@@ -42,7 +42,7 @@ class Story:
                 self.tasks.change(0, **left.pop(0))
 
         async with asyncio.timeout(20), producing(self.chain):
-            return await next_run(self.chain, 0, 0, last, tell)
+            return await wait_for_next_lease(self.chain, 0, 0, last, tell)
 
 
 def again(state: gen.LeaseState, **changes: Any) -> gen.Lease:
@@ -61,13 +61,13 @@ RUNS = {
 }
 
 
-async def test_who_had_to_leave_is_followed_to_the_next_run():
+async def test_a_preempted_pod_is_followed_to_its_next_run():
     story = Story()
     found = await story.then(QUEUED | {"preemption": TOLD}, RUNS)
     assert found is not None
     assert (found.id, found.host) == (lease_id(0, 0, 1), OTHER)
     waits, runs = story.told
-    assert f"Pod 0 of task 0 had to leave {HOST} for task 9, of a higher priority, and waits to run again" in waits
+    assert f"Pod 0 of task 0 had to leave {HOST} for task 9 of a higher priority and waits to run again" in waits
     assert runs == f"Pod 0 of task 0 runs on {OTHER} (lease {found.id})."
 
 
@@ -100,13 +100,13 @@ async def test_a_pod_of_a_service_that_was_lost_is_waited_for_while_others_run()
         {"state": gen.TaskStateCancelled(), "leases": ()},
     ],
 )
-async def test_a_run_that_was_the_last_ends_it_without_a_word(now: dict[str, Any]):
+async def test_the_last_run_ends_without_a_message(now: dict[str, Any]):
     story = Story()
     assert await story.then(now) is None
     assert story.told == []
 
 
-async def test_a_task_that_ends_while_it_waits_is_told():
+async def test_a_task_that_ends_while_it_waits_is_reported():
     story = Story()
     assert await story.then(QUEUED, {"state": gen.TaskStateCancelled()}) is None
     assert story.told[-1] == "Task 0 is Cancelled: there is nothing more to follow."

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
-from offchain.cli.tenant import schedulers_client
+from offchain.cli.tenant import scheduler_decisions
 from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
@@ -26,8 +26,8 @@ from offchain.schema.protocol.decisions import MOST_BYTES, Standing, parse
 from offchain.schema.protocol.fields import WireError
 from offchain.services import decision_recorder, decision_server
 from offchain.services.decision_reader import FILE, DecisionsError, read
-from offchain.services.decision_recorder import Answer, Recorder
-from offchain.services.decision_server import Answers, AnswersError, parse_address
+from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome
+from offchain.services.decision_server import DecisionServer, DecisionServerError, parse_address
 
 SEED = b"seed"
 WAITS = Waiting(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
@@ -35,14 +35,14 @@ WAITS = Waiting(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
 
 @pytest.fixture
 def record(tmp_path):
-    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as found:
+    with contextlib.closing(DecisionRecorder(tmp_path, WORKER.address, SEED)) as found:
         yield found
 
 
 @contextlib.asynccontextmanager
 async def recorded(toy: Toy, folder):
     """A scheduler whose decisions are on the disk when the block ends."""
-    with contextlib.closing(Recorder(folder, WORKER.address, SEED)) as made:
+    with contextlib.closing(DecisionRecorder(folder, WORKER.address, SEED)) as made:
         toy.record = made
         async with toy.working("scheduler") as quiet:
             yield quiet
@@ -99,7 +99,7 @@ async def test_a_refusal_is_kept_with_its_reason_and_the_next_try_beside_it(tmp_
     assert assigned.answer.kind == "assigned"
 
 
-async def test_why_a_task_waits_is_kept_once_and_brought_up_to_date(tmp_path):
+async def test_the_reason_of_a_waiting_task_is_stored_once_and_updated(tmp_path):
     toy = Toy()
     toy.host(status="Offline")
     await toy.block()
@@ -125,8 +125,8 @@ def test_only_the_owner_may_read_the_file(record, tmp_path):
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_the_files_beside_it_are_the_owners_too(tmp_path):
-    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as record:
+def test_auxiliary_files_are_private_too(tmp_path):
+    with contextlib.closing(DecisionRecorder(tmp_path, WORKER.address, SEED)) as record:
         record.waits(1, 0, WAITS)
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("DELETE FROM waits")
@@ -136,14 +136,14 @@ def test_the_files_beside_it_are_the_owners_too(tmp_path):
     assert set(found.values()) == {0o600}, found
 
 
-def test_what_came_of_a_placement_is_told_of_that_attempt_and_those_pods_only(record, tmp_path):
+def test_an_outcome_belongs_to_one_attempt_and_its_pods(record, tmp_path):
     record.placed(1, [(0, placed(7, 0)), (1, placed(7, 0)), (1, placed(7, 1))])
-    record.answered(9, 7, 1, (0,), Answer("assigned", block=4))
+    record.answered(9, 7, 1, (0,), PlacementOutcome("assigned", block=4))
     record.close()
     assert [one.answer and one.answer.kind for one in read(tmp_path, 7).decisions] == [None, "assigned", None]
 
 
-def test_a_task_like_another_is_told_what_that_one_saw(record, tmp_path):
+def test_a_task_equal_to_another_gets_its_explanation(record, tmp_path):
     record.placed(1, [(0, placed(8, like=7)), (0, placed(9))])
     record.waits(2, 0, WAITS)
     record.close()
@@ -154,7 +154,7 @@ def test_a_task_like_another_is_told_what_that_one_saw(record, tmp_path):
     assert (wait.like, wait.closed, wait.excluded) == (7, 1, {"GPUs in use": 2})
 
 
-def test_what_is_too_much_or_too_old_goes_the_oldest_first(record, tmp_path, monkeypatch):
+def test_the_oldest_decisions_are_deleted_first(record, tmp_path, monkeypatch):
     monkeypatch.setattr(decision_recorder, "MOST_DECISIONS", 3)
     monkeypatch.setattr(decision_recorder, "MOST_WAITING", 2)
     monkeypatch.setattr(decision_recorder, "_PRUNE_EVERY", 1)
@@ -164,25 +164,25 @@ def test_what_is_too_much_or_too_old_goes_the_oldest_first(record, tmp_path, mon
     record.close()
     assert [number for number in range(5) if read(tmp_path, number).decisions] == [2, 3, 4]
     assert [number for number in range(5) if read(tmp_path, number).waits] == [3, 4]
-    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as later:
+    with contextlib.closing(DecisionRecorder(tmp_path, WORKER.address, SEED)) as later:
         later.placed(decision_recorder.KEPT_MS + 10, [(0, placed(9))])
     assert [number for number in range(10) if read(tmp_path, number).decisions] == [9]
 
 
-def test_a_file_that_cannot_be_used_is_told_and_harms_nobody(tmp_path, caplog, monkeypatch):
+def test_an_unusable_file_is_logged_and_harmless(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("gantry"), "propagate", True)  # another test may have sent it elsewhere
     (tmp_path / FILE).write_bytes(b"no database" * 100)
-    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as record:
+    with contextlib.closing(DecisionRecorder(tmp_path, WORKER.address, SEED)) as record:
         record.waits(1, 0, WAITS)
     assert "not kept" in caplog.text
     with pytest.raises(DecisionsError, match="cannot be read"):
         read(tmp_path, 7)
 
 
-def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, monkeypatch):
+def test_a_slow_disk_loses_decisions_but_uses_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(decision_recorder, "_MOST_PENDING", 2)
     let_go = threading.Event()
-    record = Recorder(tmp_path, WORKER.address, SEED)
+    record = DecisionRecorder(tmp_path, WORKER.address, SEED)
     with contextlib.closing(record):
         begun = threading.Event()
         record._put(lambda _: begun.set() or let_go.wait() or 0)
@@ -193,12 +193,12 @@ def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, m
     assert [number for number in range(5) if read(tmp_path, number).waits] == [0, 1]
 
 
-def test_a_scheduler_that_is_killed_leaves_a_file_that_goes_on(tmp_path):
+def test_the_file_of_a_killed_scheduler_can_be_continued(tmp_path):
     writes = f"""
 import pathlib, sys
 from offchain.core.planning.once import Waiting
-from offchain.services.decision_recorder import Recorder
-record = Recorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
+from offchain.services.decision_recorder import DecisionRecorder
+record = DecisionRecorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
 record._put(lambda store: print("writes", flush=True) or 0)
 number = 0
 while True:
@@ -209,7 +209,7 @@ while True:
         assert process.stdout is not None
         assert process.stdout.readline() == b"writes\n"
         process.kill()
-    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as record:
+    with contextlib.closing(DecisionRecorder(tmp_path, WORKER.address, SEED)) as record:
         record.waits(1, 0, WAITS)
     assert len(read(tmp_path, 7).waits) == 1
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as db:
@@ -221,7 +221,7 @@ while True:
 
 @contextlib.asynccontextmanager
 async def answering(folder, stands=None):
-    made = Answers(folder)
+    made = DecisionServer(folder)
     made.ask(stands)
     async with made.listening("127.0.0.1", 0) as (host, port):
         yield f"http://{host}:{port}"
@@ -234,25 +234,25 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
         "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
     )
     async with answering(tmp_path, lambda _: (now, 7)) as url:
-        (heard,) = await schedulers_client.ask([url], 8)
-    assert heard.told is not None
-    assert heard.told.now == now
-    assert [wait.like for wait in heard.told.waits] == [7]
+        (heard,) = await scheduler_decisions.ask_schedulers([url], 8)
+    assert heard.answer is not None
+    assert heard.answer.now == now
+    assert [wait.like for wait in heard.answer.waits] == [7]
 
 
-async def test_a_task_that_a_scheduler_does_not_know_is_said_to_be(record, tmp_path):
+async def test_an_unknown_task_is_answered_with_not_found(record, tmp_path):
     record.close()
     async with answering(tmp_path) as url, aiohttp.ClientSession() as client:
         async with client.get(f"{url}/v1/tasks/9/decisions") as answer:
             assert answer.status == 404
             assert parse(await answer.read()).empty
-        (heard,) = await schedulers_client.ask([url], 9)
-    assert heard.told is not None
-    assert heard.told.empty
+        (heard,) = await scheduler_decisions.ask_schedulers([url], 9)
+    assert heard.answer is not None
+    assert heard.answer.empty
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "PATCH"])
-async def test_nothing_but_get_is_answered(record, tmp_path, method):
+async def test_only_get_is_answered(record, tmp_path, method):
     record.close()
     async with (
         answering(tmp_path) as url,
@@ -263,31 +263,31 @@ async def test_nothing_but_get_is_answered(record, tmp_path, method):
 
 
 @pytest.mark.parametrize("number", ["", "..", "x", "-1", "9" * 40, "7/x"])
-async def test_other_paths_are_not_there(record, tmp_path, number):
+async def test_other_paths_are_not_found(record, tmp_path, number):
     record.close()
     path = f"/v1/tasks/{number}/decisions"
     async with answering(tmp_path) as url, aiohttp.ClientSession() as client, client.get(url + path) as answer:
         assert answer.status == 404
 
 
-async def test_a_file_that_cannot_be_read_is_not_named_to_strangers(tmp_path):
+async def test_the_path_of_an_unreadable_file_is_not_disclosed(tmp_path):
     async with answering(tmp_path) as url, aiohttp.ClientSession() as client:
         async with client.get(f"{url}/v1/tasks/7/decisions") as answer:
             assert answer.status == 503
             assert str(tmp_path) not in await answer.text()
-        (heard,) = await schedulers_client.ask([url], 7)
-    assert heard.told is None
+        (heard,) = await scheduler_decisions.ask_schedulers([url], 7)
+    assert heard.answer is None
     assert "503" in (heard.reason or "")
 
 
-async def test_who_does_not_answer_is_said_with_the_reason():
-    gone, nothing = await schedulers_client.ask(["http://127.0.0.1:1", "/nowhere"], 7)
-    assert gone.told is None
-    assert "cannot be reached" in (gone.reason or "")
+async def test_a_scheduler_that_does_not_answer_is_reported_with_the_reason():
+    gone, nothing = await scheduler_decisions.ask_schedulers(["http://127.0.0.1:1", "/nowhere"], 7)
+    assert gone.answer is None
+    assert "unreachable" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
 
 
-async def test_those_who_connect_and_say_nothing_are_bounded(record, tmp_path, monkeypatch):
+async def test_idle_connections_are_limited(record, tmp_path, monkeypatch):
     record.close()
     monkeypatch.setattr(decision_server, "_MOST_CONNECTIONS", 2)
     async with contextlib.AsyncExitStack() as stack:
@@ -299,7 +299,7 @@ async def test_those_who_connect_and_say_nothing_are_bounded(record, tmp_path, m
         assert not silent[0][0].at_eof()
 
 
-async def test_a_connection_does_not_last(record, tmp_path, monkeypatch):
+async def test_connections_have_a_limited_lifetime(record, tmp_path, monkeypatch):
     record.close()
     monkeypatch.setattr(decision_server, "_LIFE_S", 0.01)
     async with answering(tmp_path) as url:
@@ -320,10 +320,10 @@ async def test_an_answer_without_end_is_cut_off():
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        (heard,) = await schedulers_client.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
+        (heard,) = await scheduler_decisions.ask_schedulers([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
     finally:
         await runner.cleanup()
-    assert heard.told is None
+    assert heard.answer is None
     assert "longer than" in (heard.reason or "")
 
 
@@ -337,7 +337,7 @@ async def test_an_answer_without_end_is_cut_off():
         ({"scheduler": "x" * 200}, "scheduler"),
     ],
 )
-def test_an_answer_that_is_none_is_refused_by_name(change, said):
+def test_a_malformed_answer_is_refused(change, said):
     whole = {"version": 1, "task": 7, "scheduler": "a", "seed": "", "decisions": [], "waits": [], "now": None}
     assert parse(json.dumps(whole).encode()).empty
     with pytest.raises(WireError, match=said):
@@ -353,18 +353,18 @@ def test_an_answer_that_is_none_is_refused_by_name(change, said):
         ("[::1]:9", ("::1", 9)),
     ],
 )
-def test_a_port_alone_is_of_this_machine(given, meant):
+def test_a_port_alone_means_this_machine(given, meant):
     assert parse_address(given) == meant
 
 
 @pytest.mark.parametrize("given", ["", "x", "1.2.3.4:", "1.2.3.4:99999", "1.2.3.4:-1"])
-def test_what_is_no_address_is_refused(given):
-    with pytest.raises(AnswersError):
+def test_a_malformed_address_is_refused(given):
+    with pytest.raises(DecisionServerError):
         parse_address(given)
 
 
-async def test_an_address_that_is_taken_is_told(tmp_path):
+async def test_an_address_in_use_is_reported(tmp_path):
     async with answering(tmp_path) as url:
-        with pytest.raises(AnswersError, match="cannot be answered at"):
-            async with Answers(tmp_path).listening("127.0.0.1", int(url.rpartition(":")[2])):
+        with pytest.raises(DecisionServerError, match="cannot be used for answers"):
+            async with DecisionServer(tmp_path).listening("127.0.0.1", int(url.rpartition(":")[2])):
                 pass

@@ -1,22 +1,30 @@
-"""Files of nodes and pods, as gantry simulate is given them."""
+"""Inputs of gantry simulate: files of nodes and pods, optional packages and prepared policies."""
 
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import progress
+
+if TYPE_CHECKING:
+    from offchain.core.placing.cluster import HostSpec
+    from offchain.core.placing.rehearsal import Prepared
+    from offchain.core.placing.shapes import Mix
 
 _NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
 _PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
 
 
-def of_trace(trace: str, nodes: str | None, pods: str | None) -> tuple[str, str]:
-    """The two files that `trace` stands for: a folder that has one of each, or a list of pods beside one of nodes.
+def find_trace_files(trace: str, nodes: str | None, pods: str | None) -> tuple[str, str]:
+    """Return the two files of `trace`: a folder with one of each, or a list of pods beside a list of nodes.
 
-    Where a folder has several, `nodes` or `pods` says which. CliError where it stands for none, or for several.
+    If the folder has several, `nodes` or `pods` chooses one. Raises CliError if there is none, or several.
     """
     path = Path(trace)
     if not path.exists():
@@ -38,7 +46,7 @@ def of_trace(trace: str, nodes: str | None, pods: str | None) -> tuple[str, str]
 
 
 def _only(folder: Path, there: Sequence[Path], what: str, columns: frozenset[str]) -> str:
-    """The one file there that is a list of these."""
+    """Return the only file of this kind."""
     found = [path for path in there if _kind(path) == what]
     if len(found) == 1:
         return str(found[0])
@@ -55,7 +63,7 @@ def _only(folder: Path, there: Sequence[Path], what: str, columns: frozenset[str
 
 
 def _kind(path: Path) -> str | None:
-    """What it lists, by its first line."""
+    """Return what a file lists, by its first line."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             header = {cell.strip() for cell in next(csv.reader(file), [])}
@@ -66,18 +74,18 @@ def _kind(path: Path) -> str | None:
     return "nodes" if header >= _NODES else None
 
 
-def both_or_none(nodes: str | None, pods: str | None) -> tuple[str, str] | None:
-    """The two names; CliError where only one is given."""
+def require_both(nodes: str | None, pods: str | None) -> tuple[str, str] | None:
+    """Return both names. Raises CliError if only one is given."""
     if nodes is None and pods is None:
         return None
     if nodes is None or pods is None:
         missing = "--nodes" if nodes is None else "--pods"
-        raise CliError(f"{missing} is missing.", "Give both files, or none for a made-up cluster.", code="usage")
+        raise CliError(f"{missing} is missing.", "Give both files, or none for a generated cluster.", code="usage")
     return nodes, pods
 
 
-def read(name: str) -> str:
-    """The text of a file; CliError where there is none."""
+def read_text(name: str) -> str:
+    """Return the text of a file. Raises CliError if it cannot be read."""
     try:
         data = Path(name).read_bytes()
     except OSError as error:
@@ -93,6 +101,30 @@ def read(name: str) -> str:
         ) from None
 
 
-def made_up_from(seed: int) -> str:
-    """What is said where there are no files."""
-    return f"made up from seed {seed}, like no particular cluster"
+def generated_note(seed: int) -> str:
+    """Return the description of a generated cluster."""
+    return f"generated from seed {seed}, like no particular cluster"
+
+
+def require_packages(*packages: str, command: str) -> None:
+    """Raise CliError, with the command to run, if a package is not installed."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise CliError(
+            f"{command} needs {' and '.join(missing)}, which this Python does not have.",
+            f"In a clone use scripts/gantry, which installs it (scripts/setup --scheduling does so ahead of time); "
+            f"elsewhere run: python3 -m pip install {' '.join(missing)}",
+            code="not_installed",
+        )
+
+
+def prepare_policy(policy: str, specs: Sequence[HostSpec], mix: Mix) -> tuple[Prepared, float]:
+    """Return the named policy, prepared for the expected pods, and how many seconds that took."""
+    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
+
+    began_s = time.perf_counter()
+    prepared = prepare(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
+    took_s = time.perf_counter() - began_s
+    if prepared.note:
+        progress(f"{policy}: rehearsed in {took_s:.1f} s, {prepared.note}")
+    return prepared, took_s

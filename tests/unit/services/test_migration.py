@@ -47,7 +47,7 @@ async def blocks(toy: Toy, quiet, count: int) -> None:
         await quiet()
 
 
-async def test_a_standby_that_has_become_dearer_is_replaced():
+async def test_a_standby_that_became_too_expensive_is_replaced():
     toy = two_hosts()
     third = signer.from_uri("//ThirdHost").address
     await running(toy, gen.Survival.STANDBY)
@@ -65,7 +65,7 @@ async def test_a_standby_that_has_become_dearer_is_replaced():
 
 
 @pytest.mark.parametrize("survival", [gen.Survival.MOVE, gen.Survival.STANDBY])
-async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobody_else(survival: gen.Survival):
+async def test_a_pod_moves_off_a_draining_host_and_its_target_is_not_given_away(survival: gen.Survival):
     toy = two_hosts()
     await running(toy, survival)
     async with toy.working("scheduler") as quiet:
@@ -80,7 +80,7 @@ async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobo
         assert not toy.tried("assign"), "there is no room for another"
 
 
-async def test_a_pod_that_is_to_start_anew_stays_where_it_is():
+async def test_a_pod_with_survival_restart_is_not_moved():
     toy = two_hosts()
     await running(toy, gen.Survival.RESTART)
     async with toy.working("scheduler") as quiet:
@@ -90,7 +90,7 @@ async def test_a_pod_that_is_to_start_anew_stays_where_it_is():
     assert not toy.tried("name_standby")
 
 
-async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
+async def test_a_refused_move_is_tried_again_later():
     toy = two_hosts()
     await running(toy, gen.Survival.MOVE)
     toy.verdict = lambda call: IN_ORDER if call.function == "move_pod" else None
@@ -105,7 +105,7 @@ async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
         assert toy.done("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0", "rate_per_hour": GTY}]
 
 
-async def test_a_standby_is_named_once_at_another_provider_and_another_where_it_does_not_stand_any_more():
+async def test_a_standby_at_another_provider_is_named_once_and_replaced_when_lost():
     toy = two_hosts()
     third = signer.from_uri("//ThirdHost").address
     await running(toy, gen.Survival.STANDBY)
@@ -131,7 +131,7 @@ async def test_no_standby_is_named_at_the_same_provider():
     assert not toy.tried("name_standby")
 
 
-async def test_a_host_is_read_again_before_it_is_taken_for_silent():
+async def test_a_host_is_read_again_before_it_counts_as_silent():
     toy = two_hosts()
     record = toy.get("Hosts", "Hosts", HOST)
     toy.put("Hosts", "Hosts", HOST, value={**record, "last_heartbeat": 4_000})
@@ -150,7 +150,7 @@ async def test_a_host_is_read_again_before_it_is_taken_for_silent():
         assert [call["host"] for call in toy.done("move_pod")] == [OTHER_HOST]
 
 
-async def test_a_pod_whose_host_is_drained_no_more_stays():
+async def test_a_pod_stays_when_its_host_stops_draining():
     toy = two_hosts()
     await running(toy, gen.Survival.MOVE)
     toy._undrain = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
@@ -175,7 +175,7 @@ async def two_schedulers(survival: gen.Survival, other: str = OTHER_SCHEDULER.ad
     return toy
 
 
-async def test_of_two_schedulers_one_moves_a_pod_and_one_names_its_standby():
+async def test_one_of_two_schedulers_moves_a_pod_and_one_names_its_standby():
     toy = await two_schedulers(gen.Survival.STANDBY)
     async with toy.working("scheduler"), toy.working("scheduler", signer=OTHER_SCHEDULER) as quiet:
         await blocks(toy, quiet, 12)
@@ -186,7 +186,7 @@ async def test_of_two_schedulers_one_moves_a_pod_and_one_names_its_standby():
 
 
 @pytest.mark.parametrize("dead", ["//Eve", "//One", "//Ferdie"])
-async def test_where_one_of_two_schedulers_is_dead_the_other_moves_the_pod(dead: str):
+async def test_the_other_of_two_schedulers_moves_the_pod_if_one_is_dead(dead: str):
     toy = await two_schedulers(gen.Survival.MOVE, signer.from_uri(dead).address)
     async with toy.working("scheduler") as quiet:
         await toy.call("drain", "Hosts", host=HOST)

@@ -1,4 +1,4 @@
-"""The files in which the operator of a scheduler defines queues, and reserves hosts for windows of time."""
+"""Files in which the operator of a scheduler defines queues and reservations of hosts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def files(command: F) -> F:
-    """--queues and --reservations. What was given is read with :func:`read`."""
+def policy_options(command: F) -> F:
+    """Add --queues and --reservations; :func:`read_definitions` reads the files."""
     command = click.option(
         "--reservations",
         type=FILE,
@@ -34,8 +34,8 @@ def files(command: F) -> F:
     )(command)
 
 
-def read(queues: Path | None, reservations: Path | None) -> Definitions:
-    """What these files define. Raises CliError or ManifestError, with every problem, where one cannot be used."""
+def read_definitions(queues: Path | None, reservations: Path | None) -> Definitions:
+    """Return the definitions in these files. Raises CliError or ManifestError with every problem found."""
     # Both load a parser of YAML.
     from offchain.core.queues.text import parse_queues  # noqa: PLC0415
     from offchain.core.timing.windows_text import parse_windows  # noqa: PLC0415

@@ -35,7 +35,7 @@ async def urgent(toy: Toy, priority: int = 9, **changes) -> int:
     return task
 
 
-async def test_a_spot_task_is_told_to_leave_for_one_of_higher_priority_that_has_no_room():
+async def test_a_spot_task_is_preempted_for_a_task_of_higher_priority():
     toy = Toy()
     toy.host()
     spot = await running(toy)
@@ -49,7 +49,7 @@ async def test_a_spot_task_is_told_to_leave_for_one_of_higher_priority_that_has_
         assert len(toy.done("preempt")) == 1, "who was told is not told again"
 
 
-async def test_nobody_leaves_where_there_is_room_or_for_the_same_priority_or_who_is_not_spot():
+async def test_there_is_no_preemption_with_free_resources_or_of_equal_priority_or_without_spot():
     for priority, gpus, spot in ((9, 2, True), (0, 1, True), (9, 1, False)):
         toy = Toy()
         toy.host(gpus=gpus)
@@ -62,7 +62,7 @@ async def test_nobody_leaves_where_there_is_room_or_for_the_same_priority_or_who
         assert not toy.tried("preempt")
 
 
-async def test_the_room_is_for_who_wanted_it_though_others_ask_for_the_same():
+async def test_the_freed_hosts_are_reserved_for_the_preempting_task():
     toy = Toy()
     toy.host()
     spot = await running(toy)
@@ -89,7 +89,7 @@ async def test_the_room_is_for_who_wanted_it_though_others_ask_for_the_same():
         assert len(toy.tried("preempt")) == 1, "who had to leave makes nobody leave"
 
 
-async def test_the_victim_is_the_one_that_loses_least():
+async def test_the_victim_is_the_task_that_loses_least():
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST)
@@ -122,7 +122,7 @@ async def test_a_refusal_is_tried_again_after_a_while():
         assert len(toy.done("preempt")) == 1
 
 
-async def test_nobody_leaves_hosts_where_the_task_may_not_go():
+async def test_no_task_is_preempted_on_infeasible_hosts():
     toy = Toy()
     toy.host()
     await running(toy)
@@ -134,7 +134,7 @@ async def test_nobody_leaves_hosts_where_the_task_may_not_go():
     assert not toy.tried("preempt")
 
 
-async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_leaving():
+async def test_a_reservation_of_lower_priority_does_not_prevent_a_preemption():
     toy = Toy()
     toy.host()
     spot = await running(toy)
@@ -157,7 +157,7 @@ async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_l
         assert toy.state(behind) == "Queued"
 
 
-async def test_who_holds_its_share_cannot_send_others_away_whatever_the_priority():
+async def test_a_queue_at_its_share_cannot_preempt_at_any_priority():
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST)
@@ -173,7 +173,7 @@ async def test_who_holds_its_share_cannot_send_others_away_whatever_the_priority
     assert not toy.tried("preempt")
 
 
-async def test_who_has_less_than_its_share_gets_it_back_and_no_more():
+async def test_a_queue_below_its_share_reclaims_no_more_than_its_share():
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST)
@@ -189,7 +189,7 @@ async def test_who_has_less_than_its_share_gets_it_back_and_no_more():
         assert (told["wanting"], len(told["victims"])) == (first, 1), "what is on its way counts as if it had come"
 
 
-async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
+async def test_a_task_refused_by_shares_does_not_block_the_search_of_others():
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST)
@@ -207,7 +207,7 @@ async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
         assert (told["wanting"], told["victims"]) == (wanting, [spot])
 
 
-async def test_a_task_that_did_not_fit_when_the_notice_was_over_asks_again_later():
+async def test_a_task_that_does_not_fit_after_the_notice_tries_again_later():
     toy = Toy()
     toy.host()
     spot = await running(toy)

@@ -9,7 +9,7 @@ import pytest
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.protocol.operations import ExecArgs
-from offchain.services.health_probe import Checks
+from offchain.services.health_probe import HealthProbe
 from tests.support.service_world import MANIFEST, ServiceWorld
 
 
@@ -51,11 +51,11 @@ async def asked(host, text=MANIFEST, *, within_ms=2_000):
         replace(one, healthcheck=one.healthcheck and replace(one.healthcheck, timeout_ms=within_ms))
         for one in manifest.services
     )
-    checks = Checks(world.typed, lambda _record, _host: contextlib.nullcontext(host))
+    checks = HealthProbe(world.typed, lambda _record, _host: contextlib.nullcontext(host))
     return await checks(task.leases[0], replace(manifest, services=quick)), task.leases[0].id
 
 
-async def test_what_the_manifest_says_is_run_and_its_exit_code_counts():
+async def test_the_check_in_the_manifest_is_run_and_its_exit_code_decides():
     for code, well in ((0, True), (1, False)):
         host = Host(code)
         assert (found := await asked(host))[0] is well
@@ -63,18 +63,18 @@ async def test_what_the_manifest_says_is_run_and_its_exit_code_counts():
         assert not host.programs[0].killed
 
 
-async def test_a_check_that_takes_too_long_has_failed_and_is_ended():
+async def test_a_check_beyond_its_timeout_fails_and_is_killed():
     host = Host(None)
     assert (await asked(host, within_ms=0))[0] is False
     assert host.programs[0].killed
 
 
-async def test_a_host_that_is_not_there_gives_no_answer():
+async def test_an_unreachable_host_gives_no_answer():
     assert (await asked(Host()))[0] is None
 
 
 @pytest.mark.parametrize("codes", [(0, 0), (0, 3)])
-async def test_every_container_has_to_be_well(codes):
+async def test_every_container_must_be_healthy(codes):
     side = b"""\
   side:
     image: demo/web@sha256:%s
@@ -86,7 +86,7 @@ x-gantry:""" % (b"1" * 64)
     assert [args.service for _, args in host.asked] == ["web", "side"]
 
 
-async def test_where_there_is_no_check_nothing_is_asked():
+async def test_without_a_check_the_host_is_not_asked():
     text = b"\n".join(line for line in MANIFEST.split(b"\n") if b"healthcheck" not in line)
     host = Host()
     assert (await asked(host, text))[0] is True

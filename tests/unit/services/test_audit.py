@@ -80,7 +80,7 @@ def judge(toy: Toy) -> None:
     toy.put("Verification", "Disputes", 1, value=dispute)
 
 
-async def test_books_that_are_right_are_sound():
+async def test_balanced_holds_and_deposits_are_sound():
     report = await audit_chain((await books()).chain)
     assert report.sound, report.differences
     assert report.held == {
@@ -94,7 +94,7 @@ async def test_books_that_are_right_are_sound():
     }
 
 
-async def test_a_coin_that_nothing_stands_behind_is_found():
+async def test_a_hold_without_a_deposit_is_found():
     toy = await books()
     toy.host(bond=29)
     await toy.block()

@@ -9,7 +9,7 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.services import service_proxy
-from offchain.services.service_proxy import Front
+from offchain.services.service_proxy import ServiceProxy
 from offchain.services.service_versions import ServiceError
 from tests.support.service_world import MANIFEST, NEXT, TENANT, ServiceWorld
 
@@ -39,10 +39,10 @@ def world(monkeypatch):
 
 def fronted(world, word="hello"):
     hosts = Hosts()
-    return Front(world.typed, world.well, hosts, TENANT, word), hosts
+    return ServiceProxy(world.typed, world.well, hosts, TENANT, word), hosts
 
 
-async def test_connections_go_to_the_pods_in_turn_and_past_those_that_take_none(world):
+async def test_connections_go_to_the_pods_in_turn_and_skip_unreachable_ones(world):
     world.submit(MANIFEST, 3)
     service, hosts = fronted(world)
     assert [await service.dial(80) for _ in range(4)] == [(0, 0, 80), (0, 1, 80), (0, 2, 80), (0, 0, 80)]
@@ -54,7 +54,7 @@ async def test_connections_go_to_the_pods_in_turn_and_past_those_that_take_none(
 
 
 @pytest.mark.parametrize("word", ["hello", "0"])
-async def test_versions_come_and_go(world, word):
+async def test_pods_of_both_versions_are_used_during_an_update(world, word):
     world.submit(MANIFEST, 1)
     service, _ = fronted(world, word)
     assert (await service.dial(80))[0] == 0
@@ -67,7 +67,7 @@ async def test_versions_come_and_go(world, word):
     assert {(await service.dial(80))[0] for _ in range(3)} == {1}
 
 
-async def test_where_there_is_no_pod_it_says_so(world):
+async def test_a_service_without_pods_is_reported(world):
     world.submit(MANIFEST, running=False)
     service, _ = fronted(world)
     with pytest.raises(ServiceError, match="No pod of 'hello' runs now"):

@@ -13,8 +13,8 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
 from offchain.schema.manifest.version import TakesPlace, place_of, plain, stamped
-from offchain.services.rolling_update import Limits, Rollout, at_work, submit
-from offchain.services.service_versions import ServiceError, named, services_of
+from offchain.services.rolling_update import RollingUpdate, UpdateLimits, run_with_outbox, submit_version
+from offchain.services.service_versions import ServiceError, find_service, services_of
 from tests.support.inline import Inline
 from tests.support.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 
@@ -30,7 +30,7 @@ async def begun(world, pods=3, text=NEXT, base=MANIFEST):
     """A service with a new version beside it."""
     world.submit(base, pods)
     (service,) = await services_of(world.typed, TENANT)
-    await submit(world.typed, world, TENANT, service.current, text)
+    await submit_version(world.typed, world, TENANT, service.current, text)
     (service,) = await services_of(world.typed, TENANT)
     return service
 
@@ -38,8 +38,8 @@ async def begun(world, pods=3, text=NEXT, base=MANIFEST):
 def rollout(world, service, *, undo=False, **changes):
     old, new = service.current.task.spec, service.coming.task.spec
     surge = least_surge(service.coming.place.pods, old.pods_min, new.pods_min, new.pods_max)
-    limits = Limits(**({"surge": surge, "unavailable": 0, "settle_ms": 4_000, "patience_ms": 60_000} | changes))
-    return Rollout(world.typed, world, world.well, service, limits, world.told.append, undo=undo)
+    limits = UpdateLimits(**({"surge": surge, "unavailable": 0, "settle_ms": 4_000, "patience_ms": 60_000} | changes))
+    return RollingUpdate(world.typed, world, world.well, service, limits, world.told.append, undo=undo)
 
 
 async def ended(world, update):
@@ -51,7 +51,7 @@ async def ended(world, update):
     raise AssertionError(world.told)
 
 
-async def test_pods_go_over_one_by_one_and_the_old_version_ends_last(world):
+async def test_pods_are_replaced_one_by_one_and_the_old_version_ends_last(world):
     service = await begun(world)
     result = await ended(world, rollout(world, service))
     assert (result.task, result.pods, result.failed) == (1, 3, None)
@@ -81,25 +81,28 @@ async def test_a_pod_counts_only_when_it_has_settled_and_its_checks_pass(world):
 
 
 @pytest.mark.parametrize("trouble", ["sick", "mute", "stuck"])
-async def test_a_version_that_gets_no_further_is_taken_back(world, trouble):
+async def test_a_version_without_progress_is_rolled_back(world, trouble):
     getattr(world, trouble).add(1)
     service = await begun(world)
     result = await ended(world, rollout(world, service))
     assert (result.task, result.pods) == (0, 3)
-    assert result.failed == "only 0 of 1 pods of the new version are well, no more for 60 s"
+    assert result.failed == "only 0 of 1 pods of the new version are healthy, without progress for 60 s"
     assert world.done[-1] == ("cancel" if trouble == "stuck" else "end", 1)
-    assert [line for line in world.told if line.startswith("Going back to task 0")]
+    assert [line for line in world.told if line.startswith("Rolling back to task 0")]
 
 
-async def test_half_way_the_old_pods_come_back_before_the_new_ones_go(world):
+async def test_a_rollback_restores_old_pods_before_it_removes_new_ones(world):
     service = await begun(world)
     world.sick.add((1, 1))
     result = await ended(world, rollout(world, service))
-    assert (result.task, result.failed) == (0, "only 1 of 2 pods of the new version are well, no more for 60 s")
+    assert (result.task, result.failed) == (
+        0,
+        "only 1 of 2 pods of the new version are healthy, without progress for 60 s",
+    )
     assert world.done[3:] == [("scale", 0, 3), ("scale", 1, 1), ("end", 1)]
 
 
-async def test_a_version_that_is_over_by_itself_is_taken_back(world):
+async def test_a_version_that_ended_by_itself_is_rolled_back(world):
     service = await begun(world)
     world.tasks.change(1, state=gen.TaskState.decode({"Failed": "AttemptsExhausted"}))
     result = await ended(world, rollout(world, service))
@@ -113,7 +116,7 @@ async def test_a_version_that_never_found_a_host_is_replaced_too(world):
     assert world.done[-1] == ("cancel", 0)
 
 
-async def test_what_the_chain_refuses_is_tried_again(world):
+async def test_a_refused_call_is_tried_again(world):
     service = await begun(world, pods=1)
     world.refusals = ["Tasks.NotRunning: no"]
     assert (await ended(world, rollout(world, service))).task == 1
@@ -122,7 +125,7 @@ async def test_what_the_chain_refuses_is_tried_again(world):
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_killed_at_any_look_it_goes_on_and_may_turn_back(world, seed):
+async def test_an_update_killed_at_any_step_can_continue_or_be_undone(world, seed):
     """Every look is one of a new process; at some moment the tenant may want it undone."""
     chance = random.Random(seed)  # noqa: S311
     pods = chance.randint(1, 4)
@@ -144,23 +147,23 @@ async def test_killed_at_any_look_it_goes_on_and_may_turn_back(world, seed):
     assert [name for name, *_ in world.done].count("end") + [name for name, *_ in world.done].count("cancel") == 1
 
 
-async def test_back_to_a_version_that_is_over_is_refused(world):
+async def test_a_rollback_to_an_ended_version_is_refused(world):
     service = await begun(world)
     world.tasks.change(0, state=gen.TaskStateReported())
-    with pytest.raises(ServiceError, match="Task 0, to which it was to go back, is Reported"):
+    with pytest.raises(ServiceError, match="Task 0, the target of the rollback, is Reported"):
         await ended(world, rollout(world, service, undo=True))
 
 
-async def test_old_pods_that_do_not_come_back_end_it_and_change_nothing_more(world):
+async def test_a_rollback_without_progress_stops_and_changes_nothing_more(world):
     service = await begun(world)
     world.mute.add(0)
     world.start(1)
-    with pytest.raises(ServiceError, match="Only 0 of 3 pods of the old version are well"):
+    with pytest.raises(ServiceError, match="Only 0 of 3 pods of the old version are healthy"):
         await ended(world, rollout(world, service, undo=True))
     assert world.done == [("submit", None)]
 
 
-async def test_killed_while_the_submission_is_on_its_way_it_is_sent_once(world, tmp_path):
+async def test_a_submission_interrupted_by_a_kill_is_sent_once(world, tmp_path):
     """The process ends before any block has the new version; the next one finds what the first has begun."""
     world.submit(MANIFEST)
     asyncio.get_running_loop().set_default_executor(Inline())
@@ -177,10 +180,10 @@ async def test_killed_while_the_submission_is_on_its_way_it_is_sent_once(world, 
     @contextlib.asynccontextmanager
     async def process():
         async def begin(acts, _ways):
-            return await submit(world.typed, acts, TENANT, service.current, NEXT)
+            return await submit_version(world.typed, acts, TENANT, service.current, NEXT)
 
         with contextlib.closing(Store(tmp_path / "worker.db")) as store:
-            work = asyncio.create_task(at_work(world.chain, store, from_uri("//Charlie"), (), begin))
+            work = asyncio.create_task(run_with_outbox(world.chain, store, from_uri("//Charlie"), (), begin))
             yield work
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
@@ -200,10 +203,10 @@ async def test_a_submission_that_is_refused_says_so(world):
     (service,) = await services_of(world.typed, TENANT)
     world.refusals = ["Tasks.NoFunds: no coins"]
     with pytest.raises(ServiceError, match=r"refused: Tasks\.NoFunds"):
-        await submit(world.typed, world, TENANT, service.current, NEXT)
+        await submit_version(world.typed, world, TENANT, service.current, NEXT)
 
 
-async def test_the_place_stands_in_the_manifest_and_gives_way_to_a_newer_one(world):
+async def test_the_replaced_task_is_named_in_the_manifest(world):
     service = await begun(world, pods=2)
     place = TakesPlace(0, 2, manifest_digest(MANIFEST))
     assert service.coming.place == place
@@ -225,10 +228,10 @@ async def test_services_are_known_by_name_or_number(world):
     world.tasks.change(world.submit(MANIFEST), state=gen.TaskStateReported())
     services = await services_of(world.typed, TENANT)
     assert [service.text for service in services] == ["hello", "other", "task 2"]
-    assert named(services, "hello").current.id == 0
-    assert named(services, "2").current.id == 2
+    assert find_service(services, "hello").current.id == 0
+    assert find_service(services, "2").current.id == 2
     with pytest.raises(ServiceError, match="Live are: hello, other, task 2"):
-        named(services, "4")
+        find_service(services, "4")
     world.submit(MANIFEST)
     with pytest.raises(ServiceError, match="Tasks 0 and 5 are both called 'hello'"):
-        named(await services_of(world.typed, TENANT), "hello")
+        find_service(await services_of(world.typed, TENANT), "hello")

@@ -24,9 +24,9 @@ from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.adapters.transport.port import refused
 from offchain.cli.kit import accounts, terminal
-from offchain.cli.kit.terminal import Escape
+from offchain.cli.kit.output import size_text
+from offchain.cli.kit.terminal import DisconnectKeys
 from offchain.cli.tenant import forward, task
-from offchain.cli.tenant.cp import size_text
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code, Op, endpoint_text
@@ -211,7 +211,7 @@ def test_exec_passes_input_outputs_and_the_exit_code(world, stdin):
     ],
 )
 @pytest.mark.usefixtures("host")
-def test_what_goes_wrong_is_told_with_a_remedy(world, stdin, command, said):
+def test_errors_are_printed_with_a_remedy(world, stdin, command, said):
     stdin(b"")
     status, _, err = world.run(*command)
     assert status != 0
@@ -219,7 +219,7 @@ def test_what_goes_wrong_is_told_with_a_remedy(world, stdin, command, said):
 
 
 @pytest.mark.usefixtures("host")
-def test_logs_are_asked_for_as_wanted(world):
+def test_options_of_logs_reach_the_host(world):
     status, out, _ = world.run("logs", "0", *CHARLIE, "--tail", "5", "--since", "2026-01-01T00:00+00:00", "-f")
     assert (status, json.loads(out)) == (0, [5, 1_767_225_600_000, True, None])
     assert world.run("task", "logs", "0", *CHARLIE)[:2] == (0, "[null, null, false, null]")
@@ -263,12 +263,12 @@ def test_a_snapshot_is_fetched_to_a_file_that_is_not_there_yet(world, host, tmp_
 @pytest.mark.parametrize(
     "wrong", [("--list", "--remove", "x"), ("--name", "x", "--list"), ("--name", "Wrong Name"), ("--remove", "../x")]
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_asked(world, host, wrong):
+def test_contradictory_options_are_refused_before_the_host_is_asked(world, host, wrong):
     assert world.run("task", "snapshot", "0", *wrong, *CHARLIE)[0] == 2
     assert host.asked == []
 
 
-def test_a_log_that_is_followed_goes_on_with_the_next_run_of_a_pod_that_had_to_leave(world, host, monkeypatch):
+def test_a_followed_log_continues_with_the_next_run_of_a_preempted_pod(world, host, monkeypatch):
     tasks, asked = Tasks(world.chain), []
 
     async def said(request, session):
@@ -287,7 +287,7 @@ def test_a_log_that_is_followed_goes_on_with_the_next_run_of_a_pod_that_had_to_l
     assert f"Pod 0 of task 0 runs on {cli_world.HOST}" in err
 
 
-def test_a_log_that_breaks_off_while_its_lease_goes_on_is_an_error(world, host, monkeypatch):
+def test_a_log_that_breaks_off_during_its_lease_is_an_error(world, host, monkeypatch):
     async def said(_request, session):
         session.accept()
         await session.write(b"begun\n")
@@ -299,7 +299,7 @@ def test_a_log_that_breaks_off_while_its_lease_goes_on_is_an_error(world, host, 
     assert "The log cannot be read" in err
 
 
-def test_a_log_that_breaks_off_because_its_task_is_over_has_just_ended(world, host, monkeypatch):
+def test_a_log_that_breaks_off_after_its_task_ended_is_complete(world, host, monkeypatch):
     async def said(_request, session):
         session.accept()
         await session.write(b"begun\n")
@@ -319,7 +319,7 @@ class Terminal(io.TextIOWrapper):
 
 @pytest.mark.parametrize("command", [("logs", "0"), ("task", "logs", "0")])
 @pytest.mark.usefixtures("host")
-def test_a_log_does_nothing_to_the_terminal_and_stays_whole_in_a_file(world, host, monkeypatch, command):
+def test_a_log_is_escaped_on_a_terminal_and_unchanged_in_a_file(world, host, monkeypatch, command):
     attack = b"\x1b]0;owned\x07\x1b[31mred\x1b[2J\n"
 
     async def hostile(_request, session):
@@ -337,7 +337,7 @@ def test_a_log_does_nothing_to_the_terminal_and_stays_whole_in_a_file(world, hos
 
 
 @pytest.mark.usefixtures("host")
-def test_what_a_host_answers_does_nothing_to_the_terminal(world, host, monkeypatch):
+def test_answers_of_a_host_are_escaped_on_a_terminal(world, host, monkeypatch):
     async def hostile(_request, _session):
         raise refused(Code.NOT_READY, "\x1b[2JIt is done.", "Type \x9b6n")
 
@@ -360,7 +360,7 @@ def test_files_are_copied_both_ways(world, host, tmp_path):
     assert world.run("cp", "0:/data/src", tmp_path / "tree", *CHARLIE)[0] == 0
     assert (tmp_path / "tree" / "deep" / "file").read_bytes() == b"x" * 100_000
     status, _, err = world.run("cp", "0:/data/src", tmp_path / "tree" / "deep" / "file" / "no", *CHARLIE)
-    assert (status, "no folder" in err) == (1, True)
+    assert (status, "does not exist" in err) == (1, True)
     assert not [path.name for path in tmp_path.iterdir() if "part" in path.name]
 
 
@@ -399,7 +399,7 @@ def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
 
 
 @pytest.mark.usefixtures("host")
-def test_a_port_that_is_taken_is_told(world):
+def test_a_port_in_use_is_reported(world):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         status, _, err = world.run("forward", "0", f"{port}:80", *CHARLIE)
@@ -427,7 +427,7 @@ def test_a_shell_has_a_terminal_of_the_right_size_and_an_exit_code(world, keyboa
         if seen.endswith((b"\r\n", b">")) and keys:
             os.write(keyboard, keys.pop(0))
 
-    monkeypatch.setattr(terminal, "show", show)
+    monkeypatch.setattr(terminal, "write_output", show)
     assert world.run("shell", "0", *CHARLIE, "--", "top")[0] == 5
     assert seen == b"11 x 22\r\n<hi>"
 
@@ -437,7 +437,7 @@ def test_a_shell_that_hangs_is_left_with_tilde_and_dot(world, keyboard, monkeypa
     async def show(*_shown, **_how):
         os.write(keyboard, b"\r~.")
 
-    monkeypatch.setattr(terminal, "show", show)
+    monkeypatch.setattr(terminal, "write_output", show)
     assert world.run("shell", "0", *CHARLIE, "--", "top")[0] == 0
 
 
@@ -453,9 +453,9 @@ def test_a_shell_that_hangs_is_left_with_tilde_and_dot(world, keyboard, monkeypa
         (b"\n~", b"\n", False),
     ],
 )
-def test_the_way_out_of_a_shell(typed, sent, left):
+def test_tilde_and_dot_are_recognised_at_the_beginning_of_a_line(typed, sent, left):
     for cuts in ([typed], [typed[i : i + 1] for i in range(len(typed))]):
-        escape, got, out = Escape(), b"", False
+        escape, got, out = DisconnectKeys(), b"", False
         for piece in cuts:
             some, out = escape.feed(piece)
             got += some
@@ -477,7 +477,7 @@ def test_sizes_are_written_for_people():
 # --- sealed results ---------------------------------------------------------------------------------------------------
 
 
-def test_a_seal_key_is_made_once_and_is_nobody_elses_business(world):
+def test_a_seal_key_is_created_once_and_only_its_owner_reads_it(world):
     first = world.json("account", "seal-key", "mine")
     again = world.json("account", "seal-key", "mine")
     assert (first["made"], again["made"], first["seal_to"]) == (True, False, again["seal_to"])

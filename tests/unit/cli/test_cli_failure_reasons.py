@@ -6,8 +6,8 @@ import pytest
 
 from offchain.cli.kit.event_text import event_text
 from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.start_conditions import Waited, waiting_text
-from offchain.cli.tenant.start_notes import notes_in
+from offchain.cli.tenant.follow import notes_in
+from offchain.cli.tenant.task import StartConditions, waiting_text
 from offchain.ports import ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
@@ -31,7 +31,7 @@ def test_faults_of_tenants_are_failures_of_the_chain():
     assert {failure.value for failure in gen.HostFailure} > TENANTS_FAULTS
 
 
-def test_an_event_tells_the_cause_and_the_minimum_charge():
+def test_the_text_of_an_event_has_the_cause_and_the_minimum_charge():
     bill = {"lease": lease_id(3, 0, 0), "paid": CHARGE, "fee": CHARGE, "refunded": 10**12 - CHARGE}
     fields = {
         "task": 3,
@@ -53,9 +53,9 @@ def test_only_the_hosts_own_lines_of_a_log_are_notes():
     assert list(notes_in(["2026-11-24T09:00:00Z [a\x1b[2Jb]"])) == ["a[2Jb"]
 
 
-def test_a_pod_that_waits_says_for_what_and_how_long():
+def test_a_pending_pod_shows_what_it_waits_for_and_how_long():
     lease, task = view_of(LeaseView, state="Pending"), view_of(TaskView, id=3)
-    waited = Waited(("api-key",), start_by=62_000, now=50_000)
+    waited = StartConditions(("api-key",), start_by=62_000, now=50_000)
     said = waiting_text(waited, task, lease)
     assert said is not None
     assert said.startswith("api-key, unless it was delivered (gantry deliver 3 api-key FILE); its image")

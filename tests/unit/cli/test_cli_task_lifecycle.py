@@ -62,11 +62,11 @@ def test_each_command_is_one_call(world: World, arguments: tuple[Any, ...], want
     assert calls == [wanted]
 
 
-def test_what_came_of_it_is_told_in_words(world: World) -> None:
+def test_the_outcome_is_printed_as_sentences(world: World) -> None:
     running(world)
     status, out, _ = world.run("task", "suspend", "0", *WHO)
     assert status == 0
-    assert "was stopped at 0.01 GTY an hour" in out
+    assert "was suspended; it costs 0.01 GTY an hour" in out
     assert out.endswith("Task 0 is Running.\n")
 
 
@@ -91,7 +91,7 @@ def test_all_pods_are_extended_together_or_one_that_is_named(world: World) -> No
         (("scale", "0", "17"), "17"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_sent(world: World, arguments: tuple[str, ...], says: str) -> None:
+def test_impossible_requests_are_refused_before_sending(world: World, arguments: tuple[str, ...], says: str) -> None:
     calls = running(world)
     status, _, err = world.run("task", *arguments, *WHO)
     assert status != 0
@@ -103,11 +103,11 @@ def test_a_service_of_several_pods_is_not_suspended(world: World) -> None:
     calls = running(world, 2)
     status, _, err = world.run("task", "suspend", "0", *WHO)
     assert status == 1
-    assert "a rental that was placed has one" in err
+    assert "a placed rental has one" in err
     assert calls == []
 
 
-def test_the_task_of_somebody_else_is_left_alone(world: World) -> None:
+def test_the_task_of_another_tenant_is_refused(world: World) -> None:
     calls = running(world, tenant=HOST)
     status, _, err = world.run("task", "end", "0", *WHO)
     assert status == 1
@@ -115,15 +115,15 @@ def test_the_task_of_somebody_else_is_left_alone(world: World) -> None:
     assert calls == []
 
 
-def test_a_task_that_has_to_leave_is_shown_so_and_for_whom(world: World) -> None:
+def test_the_notice_of_a_preemption_is_shown(world: World) -> None:
     running(world)
     tasks = Tasks(world.chain)
     told = gen.Preemption(wanting=7, ends_at=1_700_003_600_000)
     tasks.change(0, preemption=told)
-    assert "has to leave for task 7, not before 2023-11-14 23:13:20\n" in world.run("task", "show", "0")[1]
+    assert "will be preempted by task 7, not before 2023-11-14 23:13:20\n" in world.run("task", "show", "0")[1]
     assert world.json("task", "show", "0")["preemption"] == {"wanting": 7, "ends_at": 1_700_003_600_000}
     tasks.change(0, state=gen.TaskStateQueued())
-    assert "left for task 7\n" in world.run("task", "show", "0")[1]
+    assert "was preempted by task 7\n" in world.run("task", "show", "0")[1]
 
 
 def test_how_long_a_rental_lasts_and_its_data_is_kept_is_shown(world: World) -> None:

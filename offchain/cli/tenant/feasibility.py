@@ -1,0 +1,270 @@
+"""Feasibility of a task, submitted or not: hosts, price, start and preemption, by the chain's final records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit.event_text import time_text
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import counted
+from offchain.cli.tenant.manifest import duration_text
+from offchain.cli.tenant.submit_checks import layout_of
+from offchain.core.conduct.deteriorating import AtRisk, at_risk
+from offchain.core.fit import Misfit
+from offchain.core.leaving import Leaving, leaving
+from offchain.core.outlook import Outlook, outlook
+from offchain.core.queues.tree import Tree
+from offchain.core.starts import Starts
+from offchain.core.values import RetainedData, Survival, Task, TaskState
+from offchain.ports import BlockRef, ChainPort
+from offchain.schema.chain_types._generated_chain import TaskSpec
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.values import format_amount
+from offchain.services.snapshot_reader import SnapshotReader
+
+_NOT_SENT = 1 << 62
+"""Greater than any task's number: every waiting task is ahead of it."""
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityReport:
+    """The feasibility of a task at a chain time.
+
+    `at_risk`: its pods on deteriorating hosts. `leaving`: the tasks that it would preempt, `notice_ms` after a notice,
+    where no host has free resources for it; None: there are none, or they were not looked for.
+    """
+
+    task: Task
+    outlook: Outlook
+    now_ms: int
+    at_risk: tuple[AtRisk, ...] = ()
+    leaving: Leaving | None = None
+    notice_ms: int = 0
+
+
+async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> FeasibilityReport:
+    """Return the feasibility of a task that was not submitted, with these queues."""
+    snapshot = await SnapshotReader(chain).snapshot(await chain.finalized_head())
+    data = None
+    if spec.data_from is not None:
+        lease = await GantryChain(chain).lease(spec.data_from)
+        data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
+    task = Task(
+        id=_NOT_SENT,
+        tenant=tenant,
+        state=TaskState.QUEUED,
+        kind=spec.kind,
+        resources=spec.resources,
+        placement=spec.placement,
+        unit=spec.unit,
+        pods_min=spec.pods_min,
+        max_rate_per_hour=spec.max_rate_per_hour,
+        max_duration_ms=spec.max_duration_ms,
+        deadline=spec.deadline,
+        priority=spec.priority,
+        queue=spec.queue,
+        generation=0,
+        submitted_at=snapshot.now_ms,
+        changed_at=snapshot.now_ms,
+        open_pods=tuple(range(spec.pods_max)),
+        takes_over=data,
+        manifest=spec.manifest_digest,
+        layout=layout_of(spec),
+        spot=spec.spot,
+        survival=spec.survival,
+    )
+    found = outlook(snapshot, task)
+    leaves = None if found.pods_now >= found.pods_needed else leaving(snapshot, task, queues)
+    notice_ms = 0 if leaves is None else (await GantryChain(chain).params("Tasks")).preemption_notice_ms
+    return FeasibilityReport(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
+
+
+async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
+    """Return the feasibility of a task that is not final. Raises CliError for other tasks."""
+    head = await chain.finalized_head()
+    snapshot = await SnapshotReader(chain).snapshot(head)
+    task = snapshot.tasks.get(number)
+    if task is None:
+        raise await _why_not_there(chain, number, head)
+    return FeasibilityReport(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+
+
+async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
+    typed = GantryChain(chain)
+    if number < await typed.next_task(head.hash):
+        return CliError(
+            f"task {number} is final, so it is no longer scheduled.",
+            f"gantry chain inspect task {number} shows its history.",
+            code="no_task",
+        )
+    if number < await typed.next_task():
+        return CliError(
+            f"task {number} is not in a final block yet.", "Try again in a few seconds.", code="not_in_a_final_block"
+        )
+    return CliError(f"there is no task {number}.", "gantry task list shows the existing ones.", code="no_such_task")
+
+
+def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None) -> dict[str, Any]:
+    """Return the fields for --json. Rates are base units per hour and pod, times ms of chain time.
+
+    `reserved_ms`: the start that a scheduler has reserved.
+    """
+    outlook, task, starts = report.outlook, report.task, start_window(report, reserved_ms)
+    rates = [offer.rate_per_hour for offer in outlook.offers]
+    return {
+        "hosts": outlook.hosts,
+        "candidates": [
+            {"host": offer.host, "provider": offer.provider, "pods": offer.pods, "rate_per_hour": offer.rate_per_hour}
+            for offer in outlook.offers
+        ],
+        "candidates_later": outlook.later,
+        "lowest_rate_per_hour": min(rates, default=None),
+        "highest_rate_per_hour": max(rates, default=None),
+        "max_rate_per_hour": task.max_rate_per_hour,
+        "pods_needed": outlook.pods_needed,
+        "pods_now": outlook.pods_now,
+        "pods_ever": outlook.pods_ever,
+        "start": "now" if outlook.starts_now else "waits",
+        "starts": {"earliest": starts.earliest_ms, "latest": starts.latest_ms},
+        "standby": _standby(outlook) if task.survival is Survival.STANDBY else None,
+        "ahead": outlook.ahead,
+        "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
+        "excluded_always": {str(reason): count for reason, count in outlook.never.items()},
+    }
+
+
+def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None) -> list[tuple[str, object]]:
+    """Return the lines for people."""
+    outlook, task = report.outlook, report.task
+    offers = outlook.offers
+    named = ", ".join(offer.host for offer in offers[:_NAMED])
+    more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
+    return [
+        ("Hosts", f"{len(offers)} of {outlook.hosts} can run it now" + (f": {named}{more}" if offers else "")),
+        ("Later", f"{outlook.later} more when running pods have ended" if outlook.later else None),
+        ("Price", _price(outlook, task)),
+        ("Start", start_text(report, reserved_ms)),
+        ("Standby", _standby_text(outlook, task)),
+        ("Excluded now", reasons_text(outlook.now) or None),
+        ("Excluded always", reasons_text(outlook.never) or None),
+    ]
+
+
+def preemption_fields(report: FeasibilityReport) -> dict[str, Any] | None:
+    """Return the preempted spot tasks, their queues and the notice for --json; or why there is no preemption."""
+    found = report.leaving
+    if found is None:
+        return None
+    return {
+        "tasks": sorted(found.victims),
+        "of": dict(found.parts),
+        "notice_ms": report.notice_ms if found.victims else None,
+        "nobody_leaves": found.why,
+    }
+
+
+def preemption_lines(report: FeasibilityReport) -> list[tuple[str, object]]:
+    """Return the lines about preemption for people."""
+    found = report.leaving
+    if found is None:
+        return []
+    parts = ", ".join(f"{many} of {name}" for name, many in found.parts.items())
+    victims = f"{parts}, {duration_text(report.notice_ms)} after the notice"
+    return [("Preempts", victims if found.victims else None), ("No preemption", found.why)]
+
+
+def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:
+    """Return the pods on deteriorating hosts for --json."""
+    return [{"pod": lease_parts(one.lease)[1], "host": one.host, "reason": one.risk} for one in risks]
+
+
+def risk_text(risks: Sequence[AtRisk]) -> str | None:
+    return "; ".join(f"pod {lease_parts(one.lease)[1]}: {one.risk}" for one in risks) or None
+
+
+def reasons_text(counts: Mapping[Misfit, int]) -> str:
+    """Return how many hosts each rule excludes."""
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
+
+
+def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> Starts:
+    """Return the earliest and the latest start. `reserved_ms`: the start that a scheduler has reserved."""
+    found, earliest = report.outlook.starts, report.outlook.starts.earliest_ms
+    if report.leaving is not None and report.leaving.victims:
+        left_ms = report.now_ms + report.notice_ms
+        earliest = left_ms if earliest is None else min(earliest, left_ms)
+    if reserved_ms is None:
+        return replace(found, earliest_ms=earliest)
+    return Starts(reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms)
+
+
+def start_text(report: FeasibilityReport, reserved_ms: int | None = None) -> str:
+    """Return the expected start in words."""
+    outlook, starts = report.outlook, start_window(report, reserved_ms)
+    wait, first, last = outlook.ahead, starts.earliest_ms, starts.latest_ms
+    before = f"; {counted(wait, 'task')} wait{'s' if wait == 1 else ''} before it" if wait else ""
+    if outlook.pods_ever < outlook.pods_needed:
+        fit = f"{outlook.pods_ever} of the {outlook.pods_needed} pods that it needs"
+        which_hosts = "the hosts that are online" if Misfit.NOT_ONLINE in outlook.never else "these hosts"
+        return f"never with {which_hosts}: {fit} would fit if nothing else ran"
+    if first is None:
+        return f"unknown: it depends on leases without an end{before}"
+    earliest = f"in {_wait_text(first - report.now_ms)} at the earliest"
+    if first <= report.now_ms:
+        earliest = "now" if outlook.pods_now >= outlook.pods_needed else "as soon as running jobs have ended"
+    if last is None:
+        why = "too many tasks are ahead" if starts.too_many else "it depends on leases that may have no end"
+        return f"{earliest}; the latest start is unknown: {why}{before}"
+    if outlook.starts_now or (earliest == "now" and last <= report.now_ms):
+        return f"now{before}"
+    by = "reserved by a scheduler" if reserved_ms is not None else "when leases end"
+    wait_text, at = _wait_text(last - report.now_ms), time_text(last)
+    when = f"in {wait_text} ({at})" if first == last else f"{earliest}, in {wait_text} at the latest ({at})"
+    return f"{when}, {by}{before}"
+
+
+def _wait_text(ms: int) -> str:
+    minutes = -(-max(0, ms) // 60_000)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _standby(outlook: Outlook) -> dict[str, Any]:
+    """Return the prospects of a standby, which must be on a host of another provider than the pod's."""
+    providers = len({offer.provider for offer in outlook.offers})
+    rates = [offer.rate_per_hour for offer in outlook.offers] if providers > 1 else []
+    return {
+        "now": providers > 1,
+        "providers": providers,
+        "rate_per_hour_before": 0,
+        "lowest_rate_per_hour_after": min(rates, default=None),
+        "highest_rate_per_hour_after": max(rates, default=None),
+    }
+
+
+def _standby_text(outlook: Outlook, task: Task) -> str | None:
+    if task.survival is not Survival.STANDBY:
+        return None
+    found = _standby(outlook)
+    if not found["now"]:
+        have = "only one provider has" if found["providers"] else "no host has"
+        return f"none possible now: it must be a host of another provider than the pod's, and {have} free resources"
+    lowest, highest = found["lowest_rate_per_hour_after"], found["highest_rate_per_hour_after"]
+    return (
+        f"possible now: hosts of {found['providers']} providers have free resources. It costs nothing; a pod that "
+        f"continues there pays that host's price, {_span(lowest, highest)} an hour, out of the same deposit"
+    )
+
+
+def _span(lowest: int, highest: int) -> str:
+    return format_amount(lowest) if lowest == highest else f"{format_amount(lowest)} to {format_amount(highest)}"
+
+
+def _price(outlook: Outlook, task: Task) -> str | None:
+    rates = [offer.rate_per_hour for offer in outlook.offers]
+    if not rates:
+        return None
+    return f"{_span(min(rates), max(rates))} an hour and pod; the limit is {format_amount(task.max_rate_per_hour)}"

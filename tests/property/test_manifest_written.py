@@ -110,7 +110,7 @@ def test_a_key_nobody_knows_is_refused_with_its_path(manifest: Manifest, data: s
 
 @untimed
 @given(manifests(), trees, st.data())
-def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
+def test_any_value_anywhere_is_accepted_or_refused_with_line_and_hint(
     manifest: Manifest, tree: object, data: st.DataObject
 ) -> None:
     plain = written(manifest)
@@ -124,7 +124,7 @@ def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
         for problem in error.problems:
             assert 1 <= problem.line <= lines
             assert problem.message
-            assert problem.remedy
+            assert problem.hint
 
 
 @untimed

@@ -10,7 +10,7 @@ from offchain.core.rate import deposit
 from offchain.schema.manifest.types import (
     WHOLE_GPU,
     CheckpointSpec,
-    GpuNeed,
+    GpuRequirements,
     Manifest,
     RegistryLogin,
     RestartPolicy,
@@ -259,7 +259,7 @@ def _resources_text(manifest: Manifest) -> str:
     return text + (f", {_gpus_text(gpus)}{models}{vram}" if gpus.count else "")
 
 
-def _gpus_text(gpus: GpuNeed) -> str:
+def _gpus_text(gpus: GpuRequirements) -> str:
     return _counted(gpus.count, "GPU") if gpus.milli == WHOLE_GPU else f"{gpus.milli / 10:g} % of a GPU"
 
 

@@ -20,7 +20,7 @@ from offchain.cli.tenant.service_text import plain_service, service_lines
 from offchain.cli.tenant.service_update import Asked, update_to
 from offchain.cli.tenant.submit import load
 from offchain.cli.tenant.task_lifecycle import DURATION
-from offchain.schema.manifest.version import plain
+from offchain.schema.manifest.task_spec import without_replaced_task
 from offchain.services.health_probe import Checks
 from offchain.services.host_connections import Ways
 from offchain.services.rolling_update import PATIENCE_MS, SETTLE_MS, Result
@@ -131,7 +131,7 @@ def update(asked: Asked, file: str, which: str | None, as_json: bool) -> None:
             "Add name: NAME at its top, or give --of with the number of the service's task.",
             code="no_name",
         )
-    _ended(update_to(asked, word, (plain(text), manifest)), as_json=as_json)
+    _ended(update_to(asked, word, (without_replaced_task(text), manifest)), as_json=as_json)
 
 
 @service.command()

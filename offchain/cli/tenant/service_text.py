@@ -10,8 +10,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import CliError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import Manifest, parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest
-from offchain.schema.manifest.version import plain
+from offchain.schema.manifest.task_spec import manifest_digest, without_replaced_task
 from offchain.services.service_versions import Service, Version
 
 
@@ -97,7 +96,7 @@ async def text_before(where: Path, chain: GantryChain, service: Service) -> tupl
             "Go back with its file: gantry service update FILE.",
             code="manifest_gone",
         )
-    text = plain(text)
+    text = without_replaced_task(text)
     return text, parse_manifest(text, source=f"the manifest of task {place.task}")
 
 

@@ -17,8 +17,7 @@ from offchain.cli.tenant.submit import check
 from offchain.core.rollout import least_surge
 from offchain.ports import ChainPort, Signer
 from offchain.schema.manifest.parse import Manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from offchain.schema.manifest.version import plain
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec, without_replaced_task
 from offchain.services.health_probe import Checks
 from offchain.services.host_connections import Ways
 from offchain.services.rolling_update import Limits, Result, Rollout, at_work, submit
@@ -77,12 +76,12 @@ class _Update:
         undo = wanted is None and coming is not None
         if coming is None:
             text, manifest = wanted or await text_before(self._where, self._typed, service)
-            if text == plain(service.current.text):
+            if text == without_replaced_task(service.current.text):
                 progress(f"Task {service.current.id} has this manifest already; nothing is to be done.")
                 return Result(service.current.id, service.current.task.record.pods_wanted, None)
             limits = self._limits(service, service.current.task.record.pods_wanted, manifest)
             service = await self._begin(acts, service, text, manifest)
-        elif wanted is not None and wanted[0] != plain(coming.text):
+        elif wanted is not None and wanted[0] != without_replaced_task(coming.text):
             raise CliError(
                 f"task {coming.id} is taking the place of task {service.current.id}, with another manifest than this.",
                 f"Let it come to its end with its own file, or undo it: gantry service rollback {coming.id}.",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from offchain.schema.manifest.types import ManifestError, Problem
-from offchain.schema.manifest.yaml_bounded import compose
+from offchain.schema.manifest.yaml_reader import compose
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATORS = (":-", ":?", ":+", "-", "?", "+")
@@ -24,10 +24,10 @@ _UNSAFE = re.compile("[\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufeff\\ufffe\\u
 
 
 class _VariableError(Exception):
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> str:
@@ -53,7 +53,7 @@ def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> s
             value = substitute(node.value, env)
             raw = substitute(text[start:end], env)
         except _VariableError as error:
-            problems.append(Problem(node.start_mark.line + 1, "", error.message, error.remedy))
+            problems.append(Problem(node.start_mark.line + 1, "", error.message, error.hint))
             continue
         pieces += text[done:start], _written(node, text[start:end], raw, value)
         done = end

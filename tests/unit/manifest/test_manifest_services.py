@@ -74,8 +74,8 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
         ("data:/proc/sys", "belongs to the kernel"),
         ("data:/dev", "belongs to the kernel"),
         ("data:/.gantry-gate", "is a program of the host's agent"),
-        ("data:/run/gantry", "is where the host tells containers that they have to leave"),
-        ("data:/run/gantry/x", "is where the host tells containers that they have to leave"),
+        ("data:/run/gantry", "is where the host writes the notice of a preemption"),
+        ("data:/run/gantry/x", "is where the host writes the notice of a preemption"),
         ("data:/data:z", '"z" is not supported'),
         ("data:/data:ro,nocopy", '"nocopy" is not supported'),
         ({"type": "bind", "source": "/srv", "target": "/data"}, '"bind" is not supported'),
@@ -135,9 +135,9 @@ def test_secrets_lie_where_compose_puts_them() -> None:
 
 @pytest.mark.parametrize("key", ["file", "environment", "content"])
 def test_the_value_of_a_secret_is_not_written_down(key: str) -> None:
-    path, _, remedy = refused(top(secrets={"token": {key: "hush"}}))
+    path, _, hint = refused(top(secrets={"token": {key: "hush"}}))
     assert path == f"secrets.token.{key}"
-    assert "gantry deliver" in remedy
+    assert "gantry deliver" in hint
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def test_a_port_that_cannot_be_is_named(port: Any, message: str) -> None:
 
 
 def test_a_published_port_is_told_how_to_be_reached() -> None:
-    remedy = refused(service(ports=["127.0.0.1:80:8080/tcp"]))[2]
-    assert "gantry forward TASK 80:8080 " in remedy
+    hint = refused(service(ports=["127.0.0.1:80:8080/tcp"]))[2]
+    assert "gantry forward TASK 80:8080 " in hint
 
 
 def test_too_many_ports_in_all() -> None:
@@ -412,9 +412,9 @@ def test_services_that_wait_for_each_other_are_told_the_circle() -> None:
 
 
 def test_one_network_has_each_port_once() -> None:
-    path, said, remedy = refused(together(service(ports=[80]), helper(expose=["79-81"])))
+    path, said, hint = refused(together(service(ports=[80]), helper(expose=["79-81"])))
     assert (path, said) == ("services.db.expose", 'port 80 is taken by "train"')
-    assert "share one network" in remedy
+    assert "share one network" in hint
 
 
 def test_a_pod_has_so_many_services_and_gpus() -> None:
@@ -437,9 +437,9 @@ def test_limits_that_no_machine_has() -> None:
 
 
 def test_devices_of_amd_are_found_by_model() -> None:
-    path, _, remedy = refused(gpu(driver="amd"))
+    path, _, hint = refused(gpu(driver="amd"))
     assert path == "services.train.deploy.resources.reservations.devices[0].driver"
-    assert "x-gantry.placement.models" in remedy
+    assert "x-gantry.placement.models" in hint
     found = parse(together(gpu(driver="amd"), gantry(placement={"models": ["AMD Instinct MI300X"]})))
     assert found.gpus.models == ("AMD Instinct MI300X",)
     both = together(

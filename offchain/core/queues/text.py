@@ -82,8 +82,6 @@ Amount = Annotated[float | None, Notation(_number(10**9), _NUMBER_HINT)]
 
 
 class LimitSection(Section):
-    """A limit in amounts."""
-
     cpus: Amount = None
     memory: Annotated[int | None, Notation(parse_size, "Write a size: 256GiB")] = None
     gpus: Amount = None
@@ -112,8 +110,6 @@ class AgeingSection(Section):
 
 
 class QueueSection(Section):
-    """One queue."""
-
     weight: Annotated[float, Notation(_weight, "Write a number above 0, or most: 0% to close it")] = 1.0
     borrow: Flag = True
     most: Annotated[Any, PlainValidator(_read_limit)] = None
@@ -133,8 +129,6 @@ class QueueSection(Section):
 
 
 class QueuesFile(Section):
-    """The whole file."""
-
     required: ClassVar = {"queues": f"Start from {_EXAMPLE}"}
     queues: Annotated[dict[str, Annotated[QueueSection | None, NullAllowed]], Entries] = {}  # noqa: RUF012
 

@@ -46,8 +46,6 @@ Names = Annotated[tuple[Annotated[str, Bytes(64)], ...], Items()]
 
 
 class WindowSection(Section):
-    """One window."""
-
     unsupported: ClassVar = {"gpus": _WHOLE, "cpus": _WHOLE, "memory": _WHOLE}
     from_ms: Annotated[int, Notation(_time_ms, _TIME)] = Field(default=0, alias="from")
     until: Annotated[int, Notation(_time_ms, _TIME)] = 0
@@ -78,7 +76,5 @@ class WindowSection(Section):
 
 
 class ReservationsFile(Section):
-    """The whole file."""
-
     required: ClassVar = {"reservations": f"Start from {_EXAMPLE}"}
     reservations: Annotated[dict[str, WindowSection], Entries] = {}  # noqa: RUF012

@@ -8,26 +8,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from offchain.schema.manifest import compose, rules
+from offchain.schema.manifest import compose, rules, types
 from offchain.schema.manifest.mounts import SecretSection, VolumeSection
+from offchain.schema.manifest.rules import ParsedService
 from offchain.schema.manifest.section import Bytes, Named, NullAllowed, Placed, Section, validate
-from offchain.schema.manifest.service import ParsedService, ServiceSection
-from offchain.schema.manifest.types import (
-    DeliveredFile,
-    GpuRequirements,
-    Kind,
-    Manifest,
-    RestartPolicy,
-    ResultSpec,
-    ServiceSpec,
-)
+from offchain.schema.manifest.service import ServiceSection
 from offchain.schema.manifest.x_gantry import MAX_FILES, GantrySection, PlacementSection, ResultSection
 from offchain.schema.manifest.yaml_reader import Problems, YamlValue
 
 
 class FileSection(Section):
-    """The whole file."""
-
     unsupported: ClassVar = compose.FILE
     required: ClassVar = {
         "services": "Add services: with one service",
@@ -43,7 +33,7 @@ class FileSection(Section):
     gantry: GantrySection | None = Field(default=None, alias="x-gantry")
 
 
-def assemble(root: YamlValue, problems: Problems) -> Manifest | None:
+def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
     """Return the manifest. It must not be used if there are problems."""
     file = validate(FileSection, root, problems)
     if file is None:
@@ -53,7 +43,7 @@ def assemble(root: YamlValue, problems: Problems) -> Manifest | None:
         problems.add(file.place("services"), "there is no service", "Add one service with an image")
     kind, gantry = rules.sections_of_kind(file.gantry or GantrySection.model_construct(), problems)
     inputs = _inputs_by_service(gantry, tuple(file.services), secrets, problems)
-    services = [section.parsed(name, inputs[name]) for name, section in file.services.items()]
+    services = [_parsed(name, section, inputs[name]) for name, section in file.services.items()]
     rules.check_pod(services, volumes, secrets, problems)
     if file.gantry is None:
         return None
@@ -65,12 +55,12 @@ def assemble(root: YamlValue, problems: Problems) -> Manifest | None:
     rules.check_paths(gantry, services, problems)
     rules.check_registry_login(gantry, services, secrets, problems)
     place = gantry.placement or PlacementSection.model_construct()
-    return Manifest(
+    return types.Manifest(
         name=file.name,
         services=_with_restart_of_kind(kind, services),
         kind=kind,
         result=_result(gantry.result),
-        gpus=GpuRequirements(rules.gpu_count(services), rules.gpu_milli(gantry), place.min_vram, place.models),
+        gpus=types.GpuRequirements(rules.gpu_count(services), rules.gpu_milli(gantry), place.min_vram, place.models),
         disk_gib=gantry.disk,
         pods=pods,
         duration_ms=gantry.duration,
@@ -94,11 +84,16 @@ def assemble(root: YamlValue, problems: Problems) -> Manifest | None:
     )
 
 
+def _parsed(name: str, section: ServiceSection, inputs: Sequence[Placed[types.DeliveredFile]]) -> ParsedService:
+    mounts = (*section.tmpfs, *section.volumes, *section.secrets, *inputs)
+    return ParsedService(section.spec(name, [file.value for file in inputs]), section, mounts)
+
+
 def _inputs_by_service(
     gantry: GantrySection, services: Sequence[str], secrets: Sequence[str], problems: Problems
-) -> Mapping[str, list[Placed[DeliveredFile]]]:
+) -> Mapping[str, list[Placed[types.DeliveredFile]]]:
     """Return the inputs that are mounted into each service. Inputs and secrets are delivered by their names."""
-    found: dict[str, list[Placed[DeliveredFile]]] = {name: [] for name in services}
+    found: dict[str, list[Placed[types.DeliveredFile]]] = {name: [] for name in services}
     digests: dict[str, bytes] = {}
     for section in gantry.inputs:
         service = section.service or next(iter(services), "")
@@ -112,11 +107,13 @@ def _inputs_by_service(
             problems.add(section.place("name"), f'"{name}" is the name of a secret', "Choose another name")
         if digests.setdefault(name, digest) != digest:
             problems.add(section.place("sha256"), f'"{name}" has two digests', "Give the second file another name")
-        found.get(service, []).append(Placed(DeliveredFile(name, path, digest), section.place(), section.place("name")))
+        found.get(service, []).append(
+            Placed(types.DeliveredFile(name, path, digest), section.place(), section.place("name"))
+        )
     return found
 
 
-def _with_restart_of_kind(kind: Kind, services: Sequence[ParsedService]) -> tuple[ServiceSpec, ...]:
+def _with_restart_of_kind(kind: types.Kind, services: Sequence[ParsedService]) -> tuple[types.ServiceSpec, ...]:
     """Return the services, each with the restart policy of its kind where the file has none.
 
     Services and rentals continue until they are stopped, also after a reboot of their host. A service whose completion
@@ -132,13 +129,13 @@ def _with_restart_of_kind(kind: Kind, services: Sequence[ParsedService]) -> tupl
         service.spec
         if kind == "job" or service.section.restart_policy is not None
         else replace(
-            service.spec, restart=RestartPolicy("on-failure" if service.name in completing else "always", None)
+            service.spec, restart=types.RestartPolicy("on-failure" if service.name in completing else "always", None)
         )
         for service in services
     )
 
 
-def _result(section: ResultSection | None) -> ResultSpec:
+def _result(section: ResultSection | None) -> types.ResultSpec:
     if section is None or section.path == "stdout":
-        return ResultSpec("stdout", None, section and section.seal_to)
-    return ResultSpec("file", section.path, section.seal_to)
+        return types.ResultSpec("stdout", None, section and section.seal_to)
+    return types.ResultSpec("file", section.path, section.seal_to)

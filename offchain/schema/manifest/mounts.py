@@ -52,14 +52,10 @@ def unprotected(path: str, at: YamlValue | None = None) -> str:
 
 
 class VolumeSection(Section):
-    """A volume of the pod."""
-
     unsupported: ClassVar = compose.VOLUME
 
 
 class SecretSection(Section):
-    """A secret that the tenant delivers."""
-
     unsupported: ClassVar = compose.SECRET
     external: Flag = False
 
@@ -69,8 +65,6 @@ class SecretSection(Section):
 
 
 class TmpfsSection(Section):
-    """Options of a tmpfs."""
-
     size: Text | None = None
     mode: Text | None = None
 
@@ -94,8 +88,6 @@ def _read_tmpfs_options(value: YamlValue, info: ValidationInfo) -> str:
 
 
 class MountSection(Section):
-    """A mount in Compose's long form."""
-
     unsupported: ClassVar = compose.MOUNT
     required: ClassVar = {"type": "Add type: volume", "target": "Add target: /path"}
     type: Annotated[

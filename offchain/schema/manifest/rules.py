@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, cast
 
 from offchain.schema.manifest.compose import HOST_PATH
-from offchain.schema.manifest.section import NAME
-from offchain.schema.manifest.service import MAX_GPUS, MAX_PORTS, ParsedService
-from offchain.schema.manifest.types import WHOLE_GPU, DeliveredFile, Kind, ServiceSpec, VolumeMount
+from offchain.schema.manifest.section import NAME, Placed
+from offchain.schema.manifest.service import MAX_GPUS, MAX_PORTS, ServiceSection
+from offchain.schema.manifest.types import WHOLE_GPU, DeliveredFile, Dependency, Kind, ServiceSpec, VolumeMount
 from offchain.schema.manifest.x_gantry import GantrySection, PodsSection, SshSection
 from offchain.schema.manifest.yaml_reader import Problems, YamlValue
 
@@ -21,6 +24,30 @@ _ONLY_FOR: Mapping[str, tuple[Kind, str]] = {
     "data_from": ("rental", "only rentals keep their data"),
     "snapshot": ("rental", "only rentals have snapshots"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedService:
+    """A service with its section, for the places of its keys, and with everything that is mounted into it."""
+
+    spec: ServiceSpec
+    section: ServiceSection
+    mounts: Sequence[Placed[Any]]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def dependencies(self) -> Sequence[Placed[Dependency]]:
+        return cast("Sequence[Placed[Dependency]]", self.section.depends_on)
+
+    def place(self, *keys: str) -> YamlValue:
+        """Return the place of a key of the service or of its `deploy`."""
+        deploy = self.section.deploy
+        if deploy is not None and any(key in deploy.written for key in keys):
+            return deploy.place(*keys)
+        return self.section.place(*keys)
 
 
 def sections_of_kind(gantry: GantrySection, problems: Problems) -> tuple[Kind, GantrySection]:
@@ -69,23 +96,21 @@ def _check_dependencies(services: Sequence[ParsedService], problems: Problems) -
 
 
 def _check_cycles(services: Sequence[ParsedService], problems: Problems) -> None:
-    names = {service.name for service in services}
+    names = [service.name for service in services]
     waits = {
-        service.name: {found.value.service for found in service.dependencies} & names - {service.name}
+        service.name: sorted({found.value.service for found in service.dependencies} & set(names) - {service.name})
         for service in services
     }
-    while free := {name for name, others in waits.items() if not others}:
-        waits = {name: others - free for name, others in waits.items() if name not in free}
-    if not waits:
-        return
-    # Some of those left only wait for a cycle. Following one dependency of each ends within a cycle.
-    path = [next(iter(waits))]
-    while path[-1] not in path[:-1]:
-        path.append(min(waits[path[-1]]))
-    cycle = path[path.index(path[-1]) :]
-    first = next(service for service in services if service.name == cycle[0])
-    at = next(found.at for found in first.dependencies if found.value.service == cycle[1])
-    problems.add(at, f"services wait for each other: {' -> '.join(cycle)}", "Remove one of these dependencies")
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        backwards: list[str] = error.args[1][1:]
+        start = backwards.index(min(backwards, key=names.index))
+        cycle = [*backwards[start::-1], *backwards[:start:-1]]
+        first = services[names.index(cycle[0])]
+        at = next(found.at for found in first.dependencies if found.value.service == cycle[1])
+        message = f"services wait for each other: {' -> '.join([*cycle, cycle[0]])}"
+        problems.add(at, message, "Remove one of these dependencies")
 
 
 def _check_ports(services: Sequence[ParsedService], problems: Problems) -> None:

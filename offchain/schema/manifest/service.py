@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal, cast
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo
 
-from offchain.schema.manifest import compose
+from offchain.schema.manifest import compose, types
 from offchain.schema.manifest.mounts import container_path, read_mount, read_secret, read_tmpfs, unprotected
 from offchain.schema.manifest.protected_paths import plain_path
 from offchain.schema.manifest.section import (
@@ -28,19 +27,7 @@ from offchain.schema.manifest.section import (
     text,
     validate,
 )
-from offchain.schema.manifest.types import (
-    DeliveredFile,
-    Dependency,
-    DependencyState,
-    HealthCheck,
-    ImageRef,
-    Restart,
-    RestartPolicy,
-    ServiceSpec,
-    TmpfsMount,
-    VolumeMount,
-)
-from offchain.schema.manifest.values import parse_cpus, parse_image, parse_pause, parse_size
+from offchain.schema.manifest.values import parse_cpus, parse_image, parse_size, parse_span
 from offchain.schema.manifest.yaml_reader import InvalidValueError, Problems, YamlValue
 
 MAX_GPUS: Final = 16
@@ -59,8 +46,6 @@ _TIME_HINT = "Write for example 500ms, 30s or 1m30s"
 
 
 class PortSection(Section):
-    """A port in Compose's long form."""
-
     unsupported: ClassVar = compose.PORT
     required: ClassVar = {"target": "Add target: 8080, the port inside the container"}
     target: Annotated[int | None, Whole(1, 65535)] = None
@@ -97,7 +82,7 @@ def _read_port_range(value: YamlValue) -> Sequence[int]:
 
 
 def _milliseconds(low: int, high: int) -> PlainValidator:
-    return PlainValidator(lambda value: bounded(value, parse_pause, _TIME_HINT, low, high))
+    return PlainValidator(lambda value: bounded(value, parse_span, _TIME_HINT, low, high))
 
 
 def _read_test(value: YamlValue) -> tuple[str, ...]:
@@ -136,41 +121,37 @@ class HealthcheckSection(Section):
             problems.add(value, "test is missing", "Add test: [CMD, /bin/check], or disable: true")
         return entries
 
-    def spec(self) -> HealthCheck | None:
+    def spec(self) -> types.HealthCheck | None:
         """Return the check, None if it is switched off."""
         if self.disable or not self.test:
             return None
-        return HealthCheck(self.test, self.interval, self.timeout, self.retries, self.start_period)
+        return types.HealthCheck(self.test, self.interval, self.timeout, self.retries, self.start_period)
 
 
-def _read_restart(value: YamlValue) -> RestartPolicy:
+def _read_restart(value: YamlValue) -> types.RestartPolicy:
     # An unquoted no is a boolean to YAML 1.1, and what everybody writes.
-    words: dict[str, Restart] = {
+    words: dict[str, types.Restart] = {
         "no": "no", "on-failure": "on-failure", "always": "always", "unless-stopped": "always"
     }  # fmt: skip
     word, colon, number = value.raw.partition(":")
     if word not in words or (colon and word != "on-failure"):
         found = f'"{value.raw}"' if value.raw else value.shape
         raise InvalidValueError(f"{found} is not a restart policy", 'Write "no", on-failure, on-failure:3 or always')
-    return RestartPolicy(words[word], integer(value, 1, 1000, written=number) if colon else None)
+    return types.RestartPolicy(words[word], integer(value, 1, 1000, written=number) if colon else None)
 
 
 class RestartPolicySection(Section):
-    """A restart policy in Compose's long form."""
-
     unsupported: ClassVar = compose.RESTART_POLICY
     condition: Annotated[Literal["none", "on-failure", "any"], Word("none", "on-failure", "any")] = "any"
     max_attempts: Annotated[int | None, Whole(1, 1000)] = None
 
-    def policy(self) -> RestartPolicy:
-        words: dict[str, Restart] = {"none": "no", "on-failure": "on-failure", "any": "always"}
+    def policy(self) -> types.RestartPolicy:
+        words: dict[str, types.Restart] = {"none": "no", "on-failure": "on-failure", "any": "always"}
         when = words[self.condition]
-        return RestartPolicy(when, self.max_attempts if when != "no" else None)
+        return types.RestartPolicy(when, self.max_attempts if when != "no" else None)
 
 
 class DependencySection(Section):
-    """What a service waits for."""
-
     unsupported: ClassVar = compose.DEPENDENCY
     required: ClassVar = {"condition": "Add condition: service_started"}
     condition: Annotated[str, Word("service_started", "service_healthy", "service_completed_successfully")] = (
@@ -178,20 +159,23 @@ class DependencySection(Section):
     )
 
 
-def _read_dependencies(value: YamlValue, info: ValidationInfo) -> tuple[Placed[Dependency], ...]:
-    found: dict[str, Placed[Dependency]] = {}
+def _read_dependencies(value: YamlValue, info: ValidationInfo) -> tuple[Placed[types.Dependency], ...]:
+    found: dict[str, Placed[types.Dependency]] = {}
     if value.is_list:
         for item in value.items():
             name = text(item)
             if name in found:
                 info.context.add(item, f'"{name}" is named twice', "Name each service once")
-            found[name] = Placed(Dependency(name, "started"), item, item)
+            found[name] = Placed(types.Dependency(name, "started"), item, item)
         return tuple(found.values())
-    states: dict[str, DependencyState] = {"service_healthy": "healthy", "service_completed_successfully": "completed"}
+    states: dict[str, types.DependencyState] = {
+        "service_healthy": "healthy",
+        "service_completed_successfully": "completed",
+    }
     for name, entry in info.context.entries(value).items():
         section = validate(DependencySection, entry, info.context)
         condition = section.condition if section is not None else "service_started"
-        found[name] = Placed(Dependency(name, states.get(condition, "started")), entry, entry)
+        found[name] = Placed(types.Dependency(name, states.get(condition, "started")), entry, entry)
     return tuple(found.values())
 
 
@@ -226,8 +210,6 @@ def _read_gpu_count(value: YamlValue) -> int:
 
 
 class DeviceSection(Section):
-    """GPUs of a service."""
-
     unsupported: ClassVar = compose.DEVICE
     required: ClassVar = {
         "capabilities": "Add capabilities: [gpu]",
@@ -245,8 +227,6 @@ class DeviceSection(Section):
 
 
 class ReservationsSection(Section):
-    """Devices; the limits are reserved anyway."""
-
     unsupported: ClassVar = compose.RESERVATIONS
     devices: Annotated[tuple[DeviceSection, ...], Items()] = ()
 
@@ -256,15 +236,11 @@ class ReservationsSection(Section):
 
 
 class ResourcesSection(Section):
-    """Resources of a service."""
-
     limits: LimitsSection | None = None
     reservations: ReservationsSection | None = None
 
 
 class DeploySection(Section):
-    """Resources and restart policy of a service."""
-
     unsupported: ClassVar = compose.DEPLOY
     resources: ResourcesSection | None = None
     restart_policy: RestartPolicySection | None = None
@@ -308,33 +284,29 @@ Command = Annotated[tuple[Annotated[str, PlainValidator(_read_word)], ...] | Non
 def _read_environment(value: YamlValue, info: ValidationInfo) -> tuple[tuple[str, str], ...]:
     problems: Problems = info.context
     pairs: dict[str, str] = {}
-    for at, name, said in [] if value.kind == "null" else _variables(value, problems):
+    if value.kind == "null":
+        return ()
+    for key, at in [("", item) for item in value.items()] if value.is_list else problems.entries(value).items():
+        try:
+            has_value = at.kind != "null" or value.is_list
+            content = text(at, max_bytes=MAX_TEXT_BYTES, empty=not value.is_list) if has_value else ""
+        except InvalidValueError as error:
+            problems.add_error(error, at)
+            continue
+        name = key
+        if value.is_list:
+            name, equals, content = content.partition("=")
+            has_value = bool(equals)
         if _VARIABLE.fullmatch(name) is None:
             problems.add(at, f'"{name}" is not a variable name', "Use letters, digits and underscores")
-        elif said is None:
+        elif not has_value:
             hint = f'Write {name}: ${{{name}}} to take it from your shell, or {name}: "" for an empty one'
             problems.add(at, f"{name} has no value", hint)
         elif name in pairs:
             problems.add(at, f"{name} is set twice", "Keep one of the two")
         else:
-            pairs[name] = said
+            pairs[name] = content
     return tuple(pairs.items())
-
-
-def _variables(value: YamlValue, problems: Problems) -> list[tuple[YamlValue, str, str | None]]:
-    found: list[tuple[YamlValue, str, str | None]] = []
-    entries = [("", item) for item in value.items()] if value.is_list else problems.entries(value).items()
-    for key, entry in entries:
-        try:
-            if value.is_list:
-                name, equals, said = text(entry, max_bytes=MAX_TEXT_BYTES).partition("=")
-                found.append((entry, name, said if equals else None))
-            else:
-                null = entry.kind == "null"
-                found.append((entry, key, None if null else text(entry, max_bytes=MAX_TEXT_BYTES, empty=True)))
-        except InvalidValueError as error:
-            problems.add_error(error, entry)
-    return found
 
 
 def _read_user(user: str) -> str:
@@ -356,12 +328,10 @@ def _list_or_one(value: YamlValue) -> list[YamlValue]:
 
 
 class ServiceSection(Section):
-    """One service."""
-
     unsupported: ClassVar = compose.SERVICE
     required: ClassVar = {"image": "Add image: name@sha256:<64 hex digits>"}
     image: Annotated[
-        ImageRef | None,
+        types.ImageRef | None,
         Notation(
             parse_image,
             "Write name@sha256:<64 hex digits>; docker inspect --format '{{.RepoDigests}}' IMAGE shows it",
@@ -379,7 +349,7 @@ class ServiceSection(Section):
     expose: Annotated[tuple[Annotated[Any, PlainValidator(_read_port_range)], ...], Items()] = ()
     ports: Annotated[tuple[Annotated[Any, PlainValidator(_read_port)], ...], Items()] = ()
     healthcheck: HealthcheckSection | None = None
-    restart: Annotated[RestartPolicy | None, PlainValidator(_read_restart)] = None
+    restart: Annotated[types.RestartPolicy | None, PlainValidator(_read_restart)] = None
     stop_signal: Annotated[str | None, PlainValidator(_read_stop_signal)] = None
     stop_grace_period: Annotated[int, _milliseconds(0, 60_000)] = 10_000
     depends_on: Annotated[Any, PlainValidator(_read_dependencies)] = ()
@@ -402,23 +372,19 @@ class ServiceSection(Section):
         return devices[0] if devices else None
 
     @property
-    def restart_policy(self) -> RestartPolicy | None:
+    def restart_policy(self) -> types.RestartPolicy | None:
         """The policy in either form; None where the file has none."""
         long = self.deploy.restart_policy if self.deploy is not None else None
         return self.restart or (long.policy() if long is not None else None)
 
-    def parsed(self, name: str, inputs: Sequence[Placed[DeliveredFile]]) -> ParsedService:
+    def spec(self, name: str, inputs: Sequence[types.DeliveredFile]) -> types.ServiceSpec:
         """Return the container, with the inputs that are mounted into it."""
-        mounts = (*self.tmpfs, *self.volumes, *self.secrets, *inputs)
-        return ParsedService(self._spec(name, [file.value for file in inputs]), self, mounts)
-
-    def _spec(self, name: str, inputs: Sequence[DeliveredFile]) -> ServiceSpec:
         resources = self.deploy.resources if self.deploy is not None else None
         limits = (resources.limits if resources is not None else None) or LimitsSection.model_construct()
         mounts = [mount.value for mount in (*self.tmpfs, *self.volumes)]
-        return ServiceSpec(
+        return types.ServiceSpec(
             name=name,
-            image=self.image or ImageRef("", ""),
+            image=self.image or types.ImageRef("", ""),
             command=self.command,
             entrypoint=self.entrypoint,
             environment=self.environment,
@@ -428,38 +394,14 @@ class ServiceSection(Section):
             working_dir=self.working_dir,
             user=self.user,
             read_only=self.read_only,
-            tmpfs=tuple(mount for mount in mounts if isinstance(mount, TmpfsMount)),
+            tmpfs=tuple(mount for mount in mounts if isinstance(mount, types.TmpfsMount)),
             gpu_count=self.devices.count if self.devices is not None else 0,
-            volumes=tuple(mount for mount in mounts if isinstance(mount, VolumeMount)),
+            volumes=tuple(mount for mount in mounts if isinstance(mount, types.VolumeMount)),
             ports=tuple(dict.fromkeys(port for ports in (*self.expose, *self.ports) for port in ports)),
             healthcheck=self.healthcheck.spec() if self.healthcheck is not None else None,
-            restart=self.restart_policy or RestartPolicy("no", None),
+            restart=self.restart_policy or types.RestartPolicy("no", None),
             stop_signal=self.stop_signal,
             stop_grace_ms=self.stop_grace_period,
             depends_on=tuple(dependency.value for dependency in self.depends_on),
             files=(*(secret.value for secret in self.secrets), *inputs),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedService:
-    """A service with its section, for the places of its keys, and with everything that is mounted into it."""
-
-    spec: ServiceSpec
-    section: ServiceSection
-    mounts: Sequence[Placed[Any]]
-
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
-    @property
-    def dependencies(self) -> Sequence[Placed[Dependency]]:
-        return cast("Sequence[Placed[Dependency]]", self.section.depends_on)
-
-    def place(self, *keys: str) -> YamlValue:
-        """Return the place of a key of the service or of its `deploy`."""
-        deploy = self.section.deploy
-        if deploy is not None and any(key in deploy.written for key in keys):
-            return deploy.place(*keys)
-        return self.section.place(*keys)

@@ -1,8 +1,8 @@
 """What goes on the chain of a manifest: the `TaskSpec` of docs/protocol.md, the digest, and the task it replaces.
 
 The last line of the manifest of a new version of a service names the task that it replaces. The line is a comment, so
-every reader of manifests ignores it, and it fits under any YAML. It comes onto the chain in the same call as the version
-itself and stays as long as that: every worker, on any machine, finds the same.
+every reader of manifests ignores it, and it fits under any YAML. It comes onto the chain in the same call as the new
+version and stays as long as that: every worker finds the same.
 """
 
 from __future__ import annotations

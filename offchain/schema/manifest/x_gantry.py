@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import PlainValidator, ValidationInfo
 
+from offchain.schema.manifest import types
 from offchain.schema.manifest.mounts import container_path, mount_path
 from offchain.schema.manifest.section import (
     NAME,
@@ -28,27 +27,17 @@ from offchain.schema.manifest.section import (
     notation,
     text,
 )
-from offchain.schema.manifest.types import (
-    Billing,
-    CheckpointSpec,
-    Kind,
-    Metric,
-    PlacementSpec,
-    PodMetric,
-    RegistryLogin,
-    ScalingSpec,
-    SpotSpec,
-    SshSpec,
-    Survival,
-    Tier,
-)
 from offchain.schema.manifest.values import (
     MAX_LATENCY_MS,
     check_address,
     parse_amount,
     parse_duration,
+    parse_gpu_share,
     parse_latency,
+    parse_milli,
+    parse_percent,
     parse_size,
+    parse_ssh_key,
     parse_time,
 )
 from offchain.schema.manifest.yaml_reader import InvalidValueError, Problems, YamlValue
@@ -62,22 +51,10 @@ _MIB = 1024**2
 _U32 = 2**32 - 1
 _U64 = 2**64 - 1
 _QUEUE = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*", re.ASCII)
-_SHARE = re.compile(r"([0-9]{1,2}) ?%", re.ASCII)
-_PERCENT = re.compile(r"(\d{1,3}) ?%", re.ASCII)
-_NUMBER = re.compile(r"(\d{1,9})(?:\.(\d{1,3}))?", re.ASCII)
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}", re.ASCII)
 _PAGE = re.compile(r"/[!-~]{0,1023}", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _SEAL_KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})", re.ASCII)
-_SSH_KEY_TYPES = (
-    "ssh-ed25519",
-    "sk-ssh-ed25519@openssh.com",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "sk-ecdsa-sha2-nistp256@openssh.com",
-    "ssh-rsa",
-)
 _CHECKPOINT_SIGNALS = ("SIGUSR1", "SIGUSR2", "SIGHUP")
 """None of the signals by which engines end containers: a container that one of these ended has ended by itself."""
 _PRICE_HINT = "Write price: {max_per_hour: 2.5 GTY}, the most one pod may cost in an hour"
@@ -104,28 +81,6 @@ def _matched(pattern: re.Pattern[str], wanted: str) -> Any:
     return parse
 
 
-def _share_milli(written: str) -> int:
-    percent = int(_matched(_SHARE, "a share of a GPU")(written)[1])
-    if not percent:
-        raise ValueError(f'"{written}" is not a share of a GPU')
-    return percent * 10
-
-
-def _percent(written: str) -> int:
-    match = _PERCENT.fullmatch(written)
-    if match is None or not 1 <= int(match[1]) <= 100:
-        raise ValueError(f'"{written}" is not a share from 1% to 100%')
-    return int(match[1])
-
-
-def _milli(written: str) -> int:
-    match = _NUMBER.fullmatch(written)
-    milli = int(match[1]) * 1000 + int((match[2] or "").ljust(3, "0")) if match is not None else 0
-    if not milli:
-        raise ValueError(f'"{written}" is not a number from 0.001 to 999999999')
-    return milli
-
-
 class PriceSection(Section):
     """The price limit of one pod, in base units an hour."""
 
@@ -137,12 +92,10 @@ class GpuSection(Section):
     """The share of its GPU that a pod has, in thousandths."""
 
     required: ClassVar = {"share": _SHARE_HINT}
-    share: Annotated[int | None, Notation(_share_milli, _SHARE_HINT)] = None
+    share: Annotated[int | None, Notation(parse_gpu_share, _SHARE_HINT)] = None
 
 
 class ProvidersSection(Section):
-    """Accounts of providers."""
-
     allow: Annotated[tuple[Annotated[str, Notation(check_address, _PROVIDER_HINT)], ...], Items(8)] = ()
     deny: Annotated[tuple[Annotated[str, Notation(check_address, _PROVIDER_HINT)], ...], Items(8)] = ()
 
@@ -155,15 +108,13 @@ def _read_vram_mib(value: YamlValue) -> int:
 
 
 class PlacementSection(Section):
-    """Where a task may run."""
-
     regions: Annotated[tuple[Annotated[str, Bytes(32)], ...], Items(4)] = ()
     hosts: Annotated[
         tuple[Annotated[str, Notation(check_address, "Write a host's address; gantry host list shows them")], ...],
         Items(8),
     ] = ()
     providers: ProvidersSection | None = None
-    tiers: Annotated[tuple[Annotated[Tier, Word("consumer", "professional", "datacenter")], ...], Items()] = ()
+    tiers: Annotated[tuple[Annotated[types.Tier, Word("consumer", "professional", "datacenter")], ...], Items()] = ()
     verified_only: Flag = False
     allow_simulated: Flag = False
     models: Annotated[tuple[Annotated[str, Bytes(64)], ...], Items(4)] = ()
@@ -180,8 +131,8 @@ class PlacementSection(Section):
         if len(set(self.tiers)) < len(self.tiers):
             problems.add(self.place("tiers"), "a tier is named twice", "Name each once")
 
-    def spec(self) -> PlacementSpec:
-        return PlacementSpec(
+    def spec(self) -> types.PlacementSpec:
+        return types.PlacementSpec(
             regions=self.regions,
             hosts=self.hosts,
             providers_allowed=self.providers.allow if self.providers is not None else (),
@@ -247,8 +198,6 @@ class InputSection(Section):
 
 
 class PodsSection(Section):
-    """A range of pods."""
-
     required: ClassVar = {"min": _PODS_HINT, "max": _PODS_HINT}
     min: Annotated[int | None, Whole(1, MAX_PODS)] = None
     max: Annotated[int | None, Whole(1, MAX_PODS)] = None
@@ -261,8 +210,6 @@ def _read_pods(value: YamlValue, info: ValidationInfo) -> PodsSection | int:
 
 
 class PodMetricSection(Section):
-    """A metric that each pod publishes."""
-
     required: ClassVar = {"port": _METRIC_HINT, "name": _METRIC_HINT, "target_per_pod": _METRIC_HINT}
     port: Annotated[int | None, Whole(1, 65535)] = None
     path: Annotated[
@@ -272,24 +219,22 @@ class PodMetricSection(Section):
         str | None,
         Notation(lambda said: _matched(_METRIC_NAME, "the name of a Prometheus metric")(said)[0], _METRIC_HINT),
     ] = None
-    target_per_pod: Annotated[int | None, Notation(_milli, "Write the target of one pod: 10, or 2.5")] = None
+    target_per_pod: Annotated[int | None, Notation(parse_milli, "Write the target of one pod: 10, or 2.5")] = None
 
 
-def _read_metric(value: YamlValue, info: ValidationInfo) -> Metric | PodMetric | None:
+def _read_metric(value: YamlValue, info: ValidationInfo) -> types.Metric | types.PodMetric | None:
     if not value.is_mapping:
-        return cast("Metric", choice(value, info.context, ("cpu", "gpu", "memory")))
+        return cast("types.Metric", choice(value, info.context, ("cpu", "gpu", "memory")))
     own = PodMetricSection.model_validate(value, context=info.context)
     if own.port is None or own.name is None or own.target_per_pod is None:
         return None
-    return PodMetric(own.port, own.path, own.name, own.target_per_pod)
+    return types.PodMetric(own.port, own.path, own.name, own.target_per_pod)
 
 
 class ScalingSection(Section):
-    """How a service follows its load."""
-
     required: ClassVar = {"metric": _SCALING_HINT}
     metric: Annotated[Any, PlainValidator(_read_metric)] = None
-    target: Annotated[int | None, Notation(_percent, "Write a share of what a pod has: 70%")] = None
+    target: Annotated[int | None, Notation(parse_percent, "Write a share of what a pod has: 70%")] = None
     stabilisation: Annotated[int, Notation(parse_duration, "Write for example 5m")] = 300_000
 
     def check(self, problems: Problems) -> None:
@@ -300,36 +245,14 @@ class ScalingSection(Section):
         elif not own and "target" not in self.written:
             problems.add(self.place(), "target is missing", _SCALING_HINT)
 
-    def spec(self) -> ScalingSpec:
-        return ScalingSpec(self.metric, self.target, self.stabilisation)
-
-
-def _read_ssh_key(written: str) -> str:
-    """Read a line of authorized_keys: type, key, comment. The type is repeated inside the key."""
-    if "PRIVATE KEY" in written:
-        raise ValueError("this is a private key, and a manifest is public")
-    if any(ord(char) < 32 or ord(char) == 127 for char in written):
-        raise ValueError("the key is more than one line")
-    kind, _, rest = written.strip().partition(" ")
-    body, _, comment = rest.strip().partition(" ")
-    if kind not in _SSH_KEY_TYPES:
-        raise ValueError(f'"{kind[:40]}" is not a type of key')
-    try:
-        raw = base64.b64decode(body, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError(f'"{body[:40]}" is not base64') from None
-    name = kind.encode()
-    if not raw.startswith(len(name).to_bytes(4, "big") + name) or len(raw) <= 4 + len(name):
-        raise ValueError(f"the key is not of the type {kind}")
-    return f"{kind} {body} {comment.strip()}".rstrip()
+    def spec(self) -> types.ScalingSpec:
+        return types.ScalingSpec(self.metric, self.target, self.stabilisation)
 
 
 class SshSection(Section):
-    """Login to a rental."""
-
     required: ClassVar = {"authorized_keys": "Add authorized_keys: [the line in ~/.ssh/id_ed25519.pub]"}
     authorized_keys: Annotated[
-        tuple[Annotated[str, Notation(_read_ssh_key, "Write the line of a public key: ssh-ed25519 AAAA... name")], ...],
+        tuple[Annotated[str, Notation(parse_ssh_key, "Write the line of a public key: ssh-ed25519 AAAA... name")], ...],
         Items(16, "keys"),
     ] = ()
     path: Annotated[str, PlainValidator(mount_path)] = "/root/.ssh/authorized_keys"
@@ -340,8 +263,8 @@ class SshSection(Section):
         if keys.is_list and not keys.items():
             problems.add(keys, "there is no key", "Add the line in ~/.ssh/id_ed25519.pub")
 
-    def spec(self) -> SshSpec:
-        return SshSpec(self.authorized_keys, self.path, self.port)
+    def spec(self) -> types.SshSpec:
+        return types.SshSpec(self.authorized_keys, self.path, self.port)
 
 
 class VerificationSection(Section):
@@ -362,20 +285,16 @@ def _read_verification(value: YamlValue, info: ValidationInfo) -> int | None:
 
 
 class SpotSection(Section):
-    """How a spot task is preempted."""
-
     checkpoint_signal: Annotated[str | None, Word(*_CHECKPOINT_SIGNALS)] = None
 
 
-def _read_spot(value: YamlValue, info: ValidationInfo) -> SpotSpec | None:
+def _read_spot(value: YamlValue, info: ValidationInfo) -> types.SpotSpec | None:
     if value.is_mapping:
-        return SpotSpec(SpotSection.model_validate(value, context=info.context).checkpoint_signal)
-    return SpotSpec() if boolean(value) else None
+        return types.SpotSpec(SpotSection.model_validate(value, context=info.context).checkpoint_signal)
+    return types.SpotSpec() if boolean(value) else None
 
 
 class CheckpointSection(Section):
-    """Which folder is saved, and how often."""
-
     required: ClassVar = {"path": _CHECKPOINT_HINT, "every": _CHECKPOINT_HINT}
     path: Annotated[str | None, PlainValidator(mount_path)] = None
     every: Annotated[
@@ -383,19 +302,17 @@ class CheckpointSection(Section):
         PlainValidator(lambda at: bounded(at, parse_duration, "Write for example 10m or 1h30m", 60_000, 86_400_000)),
     ] = None
 
-    def spec(self) -> CheckpointSpec:
-        return CheckpointSpec(self.path or "", self.every or 0)
+    def spec(self) -> types.CheckpointSpec:
+        return types.CheckpointSpec(self.path or "", self.every or 0)
 
 
 class RegistryLoginSection(Section):
-    """The login at a registry."""
-
     required: ClassVar = {"registry": _LOGIN_HINT, "secret": _LOGIN_HINT}
     registry: Annotated[str | None, Bytes(255)] = None
     secret: Text | None = None
 
-    def spec(self) -> RegistryLogin:
-        return RegistryLogin(self.registry or "", self.secret or "")
+    def spec(self) -> types.RegistryLogin:
+        return types.RegistryLogin(self.registry or "", self.secret or "")
 
 
 def _read_queue(value: YamlValue) -> str:
@@ -415,15 +332,13 @@ def _read_disk_gib(value: YamlValue) -> int:
 
 
 class GantrySection(Section):
-    """The section `x-gantry`."""
-
     required: ClassVar = {
         "price": _PRICE_HINT,
         "duration": "Add the longest time a pod may run, duration: 10m",
     }
-    kind: Annotated[Kind | None, Word("job", "service", "rental")] = None
+    kind: Annotated[types.Kind | None, Word("job", "service", "rental")] = None
     price: PriceSection | None = None
-    billing: Annotated[Billing, Word("second", "hour", "day")] = "second"
+    billing: Annotated[types.Billing, Word("second", "hour", "day")] = "second"
     duration: Annotated[int, Notation(parse_duration, "Write for example 90s, 10m, 1h30m or 2d")] = 0
     deadline: Annotated[int | None, Notation(parse_time, "Write a time with its zone: 2030-01-31T18:00:00Z")] = None
     priority: Annotated[int, Whole(0, 255)] = 100
@@ -441,7 +356,7 @@ class GantrySection(Section):
     snapshot: Annotated[
         str | None, Notation(snapshot_name, "Write its name as gantry task snapshot ID --list shows it")
     ] = None
-    spot: Annotated[SpotSpec | None, PlainValidator(_read_spot)] = None
-    survival: Annotated[Survival, Word("restart", "move", "standby")] = "restart"
+    spot: Annotated[types.SpotSpec | None, PlainValidator(_read_spot)] = None
+    survival: Annotated[types.Survival, Word("restart", "move", "standby")] = "restart"
     checkpoint: CheckpointSection | None = None
     registry_login: RegistryLoginSection | None = None

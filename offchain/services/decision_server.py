@@ -17,14 +17,14 @@ from typing import Final
 from aiohttp import web
 
 from offchain.errors import OurError
-from offchain.schema.protocol.decisions import PATH, Standing
+from offchain.schema.protocol.decisions import PATH, SchedulingStatus
 from offchain.schema.protocol.fields import canonical_json
 from offchain.services.decision_reader import DecisionsError, read
 from offchain.services.log import EventLog
 
 DEFAULT_HOST: Final = "127.0.0.1"
 
-Stands = Callable[[int], tuple[Standing, int | None]]
+Stands = Callable[[int], tuple[SchedulingStatus, int | None]]
 """A task's number -> how it stands, and which other one was tried for it."""
 
 _AT_ONCE: Final = 4

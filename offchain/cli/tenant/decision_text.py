@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.output import details, say, table
 from offchain.cli.tenant.schedulers_client import Heard
-from offchain.schema.protocol.decisions import Answer, Candidate, Decision, Standing, Told, Wait
+from offchain.schema.protocol.decisions import (
+    Candidate,
+    Decision,
+    DecisionReport,
+    PlacementOutcome,
+    SchedulingStatus,
+    WaitRecord,
+)
 
 
 def show(heard: Sequence[Heard]) -> None:
@@ -19,7 +26,7 @@ def show(heard: Sequence[Heard]) -> None:
             _show(one.told)
 
 
-def _show(told: Told) -> None:
+def _show(told: DecisionReport) -> None:
     if told.now is not None:
         details(list(_standing(told.now)))
     for wait in told.waits:
@@ -33,7 +40,7 @@ def _show(told: Told) -> None:
             _candidates(decision.seen.best)
 
 
-def _standing(now: Standing) -> Iterator[tuple[str, object]]:
+def _standing(now: SchedulingStatus) -> Iterator[tuple[str, object]]:
     states = {"waits": "waits for its turn and for room", "placed": "its placement is on its way to the chain"}
     yield "Now", states.get(now.state)
     yield "Limit", now.limit
@@ -45,7 +52,7 @@ def _standing(now: Standing) -> Iterator[tuple[str, object]]:
     yield "Shift", "another scheduler looks after it now" if now.others_turn else None
 
 
-def _wait(wait: Wait) -> Iterator[tuple[str, object]]:
+def _wait(wait: WaitRecord) -> Iterator[tuple[str, object]]:
     times = f"{wait.times} times" if wait.times > 1 else "once"
     yield "Waits", f"{time_text(wait.since_ms)} to {time_text(wait.at_ms)}: tried {times} and found no place"
     yield "Tried as", None if wait.like is None else f"task {wait.like}, which asks for the same"
@@ -82,7 +89,7 @@ def _excluded(counts: Mapping[str, int]) -> str | None:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items()) or None
 
 
-def _answer(answer: Answer | None) -> str:
+def _answer(answer: PlacementOutcome | None) -> str:
     if answer is None:
         return "no answer known"
     where = "" if answer.block is None else f" in block {answer.block}"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from offchain.cli.kit import network as networks
 from offchain.errors import GantryError
-from offchain.schema.protocol.decisions import MOST_BYTES, PATH, Told, parse
+from offchain.schema.protocol.decisions import MAX_ANSWER_BYTES, PATH, DecisionReport, parse
 from offchain.schema.protocol.fields import WireError
 from offchain.services.decision_reader import read
 
@@ -29,7 +29,7 @@ class Heard:
     """What one scheduler said. `told` None: it did not answer, for this `reason`."""
 
     source: str
-    told: Told | None
+    told: DecisionReport | None
     reason: str | None = None
 
 
@@ -70,8 +70,8 @@ async def _fetched(web: aiohttp.ClientSession, url: str) -> bytes:
         data = bytearray()
         async for chunk in answer.content.iter_chunked(_CHUNK):
             data += chunk
-            if len(data) > MOST_BYTES:
-                raise WireError(f"longer than {MOST_BYTES} bytes")
+            if len(data) > MAX_ANSWER_BYTES:
+                raise WireError(f"longer than {MAX_ANSWER_BYTES} bytes")
         return bytes(data)
 
 

@@ -28,9 +28,9 @@ ENV = {"GANTRY_DEMO_IMAGE": f"primes@{DIGEST}", "SSH_PUBLIC_KEY": KEY}
 def completed(text: str) -> bytes:
     """An example of the reference with what it leaves out: image, limits, price and duration."""
     plain: dict[str, Any] = yaml.safe_load(text)
-    for service in plain.setdefault("services", BASE["services"]).values():
+    for entries in plain.setdefault("services", BASE["services"]).values():
         for key, value in BASE["services"]["train"].items():
-            service.setdefault(key, value)
+            entries.setdefault(key, value)
     for key, value in BASE["x-gantry"].items():
         plain["x-gantry"].setdefault(key, value)
     return yaml.safe_dump(plain, sort_keys=False).encode()

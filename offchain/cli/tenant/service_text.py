@@ -9,8 +9,9 @@ from typing import Any
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import CliError
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, without_replaced_task
+from offchain.schema.manifest.types import Manifest
 from offchain.services.service_versions import Service, Version
 
 

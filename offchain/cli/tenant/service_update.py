@@ -16,8 +16,8 @@ from offchain.cli.tenant.service_text import folder, keep_text, text_before
 from offchain.cli.tenant.submit import check
 from offchain.core.rollout import least_surge
 from offchain.ports import ChainPort, Signer
-from offchain.schema.manifest.parse import Manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec, without_replaced_task
+from offchain.schema.manifest.types import Manifest
 from offchain.services.health_probe import Checks
 from offchain.services.host_connections import Ways
 from offchain.services.rolling_update import Limits, Result, Rollout, at_work, submit

@@ -27,8 +27,9 @@ from offchain.cli.tenant.submit_checks import Chances, chances, check_duration, 
 from offchain.core.queues.tree import Tree, tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.manifest.variables import resolve
 

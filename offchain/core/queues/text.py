@@ -123,7 +123,7 @@ class QueueSection(Section):
             problems.add(at, "nobody may use the queue", "Name an account, or remove the key: then everybody may")
 
     def queue(self, name: str) -> Queue:
-        ageing = self.ageing and Ageing(self.ageing.per_hour, self.ageing.up_to)
+        ageing = None if self.ageing is None else Ageing(self.ageing.per_hour, self.ageing.up_to)
         accounts = frozenset(self.accounts)
         return Queue(name, self.weight, self.borrow, self.most, self.account_most, ageing, accounts)
 

@@ -73,14 +73,14 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         placement=place.spec(),
         pods_min=pods_min,
         volumes=volumes,
-        scaling=gantry.scaling and gantry.scaling.spec(),
-        ssh=gantry.ssh and gantry.ssh.spec(),
+        scaling=None if gantry.scaling is None else gantry.scaling.spec(),
+        ssh=None if gantry.ssh is None else gantry.ssh.spec(),
         data_from=gantry.data_from,
         snapshot=gantry.snapshot,
         spot=gantry.spot,
         survival=gantry.survival,
-        checkpoint=gantry.checkpoint and gantry.checkpoint.spec(),
-        registry_login=gantry.registry_login and gantry.registry_login.spec(),
+        checkpoint=None if gantry.checkpoint is None else gantry.checkpoint.spec(),
+        registry_login=None if gantry.registry_login is None else gantry.registry_login.spec(),
     )
 
 
@@ -136,6 +136,8 @@ def _with_restart_of_kind(kind: types.Kind, services: Sequence[ParsedService]) -
 
 
 def _result(section: ResultSection | None) -> types.ResultSpec:
-    if section is None or section.path == "stdout":
-        return types.ResultSpec("stdout", None, section and section.seal_to)
+    if section is None:
+        return types.ResultSpec("stdout", None)
+    if section.path == "stdout":
+        return types.ResultSpec("stdout", None, section.seal_to)
     return types.ResultSpec("file", section.path, section.seal_to)

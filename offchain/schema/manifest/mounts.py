@@ -10,7 +10,7 @@ from pydantic_core import PydanticOmit
 
 from offchain.schema.manifest import compose
 from offchain.schema.manifest.protected_paths import AGENT_FILES, NOTICES, plain_path, protected_folder
-from offchain.schema.manifest.section import Flag, Placed, Section, Text, Word, text
+from offchain.schema.manifest.section import Flag, Placed, Section, Text, Word, problems_of, text
 from offchain.schema.manifest.types import DeliveredFile, TmpfsMount, VolumeMount
 from offchain.schema.manifest.values import parse_size
 from offchain.schema.manifest.yaml_reader import InvalidValueError, Problems, YamlValue
@@ -82,7 +82,7 @@ def _tmpfs_option(at: YamlValue, name: str, value: str) -> str:
 
 
 def _read_tmpfs_options(value: YamlValue, info: ValidationInfo) -> str:
-    section = TmpfsSection.model_validate(value, context=info.context)
+    section = TmpfsSection.model_validate(value, context=problems_of(info))
     options = [(key, getattr(section, key)) for key in section.written]
     return ",".join(_tmpfs_option(section.place(key), key, said) for key, said in options if said is not None)
 
@@ -121,8 +121,8 @@ class MountSection(Section):
 def read_mount(value: YamlValue, info: ValidationInfo) -> Placed[VolumeMount | TmpfsMount]:
     if not value.is_mapping:
         return Placed(_short_volume(value), value, value)
-    section = MountSection.model_validate(value, context=info.context)
-    mount = section.mount(info.context)
+    section = MountSection.model_validate(value, context=problems_of(info))
+    mount = section.mount(problems_of(info))
     if mount is None:
         raise PydanticOmit
     return Placed(mount, value, section.place("source"))
@@ -164,7 +164,7 @@ class SecretUseSection(Section):
 
 
 def read_secret(value: YamlValue, info: ValidationInfo) -> Placed[DeliveredFile]:
-    section = SecretUseSection.model_validate(value, context=info.context)
+    section = SecretUseSection.model_validate(value, context=problems_of(info))
     if section.source is None:
         raise PydanticOmit
     target = section.target or section.source

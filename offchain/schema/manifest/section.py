@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import yaml
 from pydantic import (
@@ -37,6 +37,11 @@ NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
 MAX_TEXT_BYTES = 16_384
 _NONE: Mapping[str, str] = {}
 _NOWHERE = YamlValue(yaml.ScalarNode("tag:yaml.org,2002:null", ""), 1, "")
+
+
+def problems_of(info: ValidationInfo) -> Problems:
+    """Return the problems of the file."""
+    return cast("Problems", info.context)
 
 
 class Section(BaseModel):
@@ -70,7 +75,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read_mapping(cls, value: YamlValue, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        problems: Problems = info.context
+        problems = problems_of(info)
         if cls.short_for is not None and not value.is_mapping:
             entries = {cls.short_for: value}
         else:
@@ -108,7 +113,7 @@ class Section(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            _add_errors(error, value, info.context)
+            _add_errors(error, value, problems_of(info))
             return cls.model_fields[info.field_name or ""].get_default(call_default_factory=True)
 
 
@@ -248,13 +253,13 @@ def Named(what: str, limit: int, more: str = "") -> BeforeValidator:  # noqa: N8
     """Accept a mapping with names of the user's choice, or nothing."""
 
     def read(value: YamlValue, info: ValidationInfo) -> dict[str, YamlValue]:
-        entries: dict[str, YamlValue] = {} if value.kind == "null" else info.context.entries(value)
+        entries: dict[str, YamlValue] = {} if value.kind == "null" else problems_of(info).entries(value)
         for number, (name, at) in enumerate(entries.items()):
             if NAME.fullmatch(name) is None:
                 message = f'"{name[:80]}" is not the name of a {what}'
-                info.context.add(at, message, "Use letters, digits, dots, dashes and underscores")
+                problems_of(info).add(at, message, "Use letters, digits, dots, dashes and underscores")
             if number == limit:
-                info.context.add(at, f"{len(entries)} {what}s are too many", f"Keep it to {limit}{more}")
+                problems_of(info).add(at, f"{len(entries)} {what}s are too many", f"Keep it to {limit}{more}")
         return entries
 
     return BeforeValidator(read)

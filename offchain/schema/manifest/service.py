@@ -24,6 +24,7 @@ from offchain.schema.manifest.section import (
     bounded,
     integer,
     notation,
+    problems_of,
     text,
     validate,
 )
@@ -54,7 +55,7 @@ class PortSection(Section):
 
 def _read_port(value: YamlValue, info: ValidationInfo) -> Sequence[int]:
     if value.is_mapping:
-        target = PortSection.model_validate(value, context=info.context).target
+        target = PortSection.model_validate(value, context=problems_of(info)).target
         return () if target is None else (target,)
     published, colon, inside = text(value).rpartition(":")
     if not colon:
@@ -165,15 +166,15 @@ def _read_dependencies(value: YamlValue, info: ValidationInfo) -> tuple[Placed[t
         for item in value.items():
             name = text(item)
             if name in found:
-                info.context.add(item, f'"{name}" is named twice', "Name each service once")
+                problems_of(info).add(item, f'"{name}" is named twice', "Name each service once")
             found[name] = Placed(types.Dependency(name, "started"), item, item)
         return tuple(found.values())
     states: dict[str, types.DependencyState] = {
         "service_healthy": "healthy",
         "service_completed_successfully": "completed",
     }
-    for name, entry in info.context.entries(value).items():
-        section = validate(DependencySection, entry, info.context)
+    for name, entry in problems_of(info).entries(value).items():
+        section = validate(DependencySection, entry, problems_of(info))
         condition = section.condition if section is not None else "service_started"
         found[name] = Placed(types.Dependency(name, states.get(condition, "started")), entry, entry)
     return tuple(found.values())
@@ -282,7 +283,7 @@ Command = Annotated[tuple[Annotated[str, PlainValidator(_read_word)], ...] | Non
 
 
 def _read_environment(value: YamlValue, info: ValidationInfo) -> tuple[tuple[str, str], ...]:
-    problems: Problems = info.context
+    problems = problems_of(info)
     pairs: dict[str, str] = {}
     if value.kind == "null":
         return ()

@@ -25,6 +25,7 @@ from offchain.schema.manifest.section import (
     choice,
     integer,
     notation,
+    problems_of,
     text,
 )
 from offchain.schema.manifest.values import (
@@ -205,7 +206,7 @@ class PodsSection(Section):
 
 def _read_pods(value: YamlValue, info: ValidationInfo) -> PodsSection | int:
     if value.is_mapping:
-        return PodsSection.model_validate(value, context=info.context)
+        return PodsSection.model_validate(value, context=problems_of(info))
     return integer(value, 1, MAX_PODS)
 
 
@@ -224,8 +225,8 @@ class PodMetricSection(Section):
 
 def _read_metric(value: YamlValue, info: ValidationInfo) -> types.Metric | types.PodMetric | None:
     if not value.is_mapping:
-        return cast("types.Metric", choice(value, info.context, ("cpu", "gpu", "memory")))
-    own = PodMetricSection.model_validate(value, context=info.context)
+        return cast("types.Metric", choice(value, problems_of(info), ("cpu", "gpu", "memory")))
+    own = PodMetricSection.model_validate(value, context=problems_of(info))
     if own.port is None or own.name is None or own.target_per_pod is None:
         return None
     return types.PodMetric(own.port, own.path, own.name, own.target_per_pod)
@@ -277,7 +278,7 @@ class VerificationSection(Section):
 def _read_verification(value: YamlValue, info: ValidationInfo) -> int | None:
     """Return the number of replicas that are compared, None if the tenant accepts the result."""
     if value.is_mapping:
-        return VerificationSection.model_validate(value, context=info.context).replicas
+        return VerificationSection.model_validate(value, context=problems_of(info)).replicas
     if value.raw == "acceptance":
         return None
     found = f'"{value.raw}"' if value.raw else value.shape
@@ -290,7 +291,7 @@ class SpotSection(Section):
 
 def _read_spot(value: YamlValue, info: ValidationInfo) -> types.SpotSpec | None:
     if value.is_mapping:
-        return types.SpotSpec(SpotSection.model_validate(value, context=info.context).checkpoint_signal)
+        return types.SpotSpec(SpotSection.model_validate(value, context=problems_of(info)).checkpoint_signal)
     return types.SpotSpec() if boolean(value) else None
 
 

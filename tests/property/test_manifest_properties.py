@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.schema.manifest import mounts, service, x_gantry
-from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import MAX_BYTES, parse_manifest
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.values import (
     check_address,
     format_amount,

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_written import manifests, names, written
 
-from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import MAX_BYTES, parse_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
-from offchain.schema.manifest.types import Manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
 from offchain.schema.manifest.variables import resolve
 from tests.support.examples import examples
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from offchain.schema.manifest.parse import Manifest, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
 
 DIGEST = "sha256:" + "ab" * 32
 ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"

@@ -251,12 +251,12 @@ def test_keys_of_another_kind_are_refused(change: Change, path: str, message: st
         ({"metric": {"port": 80, "name": "x"}}, ".metric", "target_per_pod is missing"),
     ],
 )
-def test_scaling_that_cannot_be_is_named(scaling: Any, path: str, message: str) -> None:
+def test_wrong_scaling_is_refused(scaling: Any, path: str, message: str) -> None:
     at, said, _ = refused(gantry(kind="service", pods={"min": 1, "max": 2}, scaling=scaling))
     assert at == f"x-gantry.scaling{path}"
     assert message in said
 
 
-def test_every_section_of_another_kind_is_named() -> None:
+def test_all_keys_of_another_kind_are_reported() -> None:
     mixed = gantry(kind="service", ssh={"authorized_keys": [KEY]}, data_from=7, result="stdout")
     assert {at for at, _, _ in problems(manifest(mixed))} == {"x-gantry.result", "x-gantry.ssh", "x-gantry.data_from"}

@@ -90,10 +90,7 @@ def _read_tmpfs_options(value: YamlValue, info: ValidationInfo) -> str:
 class MountSection(Section):
     unsupported: ClassVar = compose.MOUNT
     required: ClassVar = {"type": "Add type: volume", "target": "Add target: /path"}
-    type: Annotated[
-        Literal["volume", "tmpfs"] | None,
-        Word("volume", "tmpfs", refused=compose.MOUNT_TYPE),
-    ] = None
+    type: Annotated[Literal["volume", "tmpfs"] | None, Word("volume", "tmpfs", refused=compose.MOUNT_TYPE)] = None
     source: Text | None = None
     target: Annotated[str | None, PlainValidator(mount_path)] = None
     read_only: Flag = False
@@ -109,8 +106,9 @@ class MountSection(Section):
                 hint = "Remove it, or write type: tmpfs"
                 problems.add(self.place("tmpfs"), "a volume has no options of a tmpfs", hint)
         elif self.type == "tmpfs":
-            for key in {"source", "read_only"} & set(written):
-                problems.add(self.place(key), f"a tmpfs has no {key}", "Remove it, or write type: volume")
+            for key in ("source", "read_only"):
+                if key in written:
+                    problems.add(self.place(key), f"a tmpfs has no {key}", "Remove it, or write type: volume")
         if self.type is None or self.target is None:
             return None
         if self.type == "tmpfs":

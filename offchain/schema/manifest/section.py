@@ -35,7 +35,7 @@ T = TypeVar("T")
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
 """The name of a service, volume, secret or input."""
 MAX_TEXT_BYTES = 16_384
-_NONE: Mapping[str, str] = {}
+_NO_WORDS: Mapping[str, str] = {}
 _NOWHERE = YamlValue(yaml.ScalarNode("tag:yaml.org,2002:null", ""), 1, "")
 
 
@@ -99,9 +99,7 @@ class Section(BaseModel):
                 hint = f"Remove it; known here: {', '.join(sorted(known))}"
                 if similar:
                     hint = f'Did you mean "{similar}"? Otherwise remove it'
-                problems.add(
-                    entry, f'unknown key "{key}"', hint or f"Remove it; known here: {', '.join(sorted(known))}"
-                )
+                problems.add(entry, f'unknown key "{key}"', hint)
         for key, hint in cls.required.items():
             if key not in entries:
                 problems.add(value, f"{key} is missing", hint)
@@ -182,7 +180,7 @@ def boolean(value: YamlValue) -> bool:
     return value.raw.lower() == "true"
 
 
-def choice(value: YamlValue, problems: Problems, words: Sequence[str], refused: Mapping[str, str] = _NONE) -> str:
+def choice(value: YamlValue, problems: Problems, words: Sequence[str], refused: Mapping[str, str] = _NO_WORDS) -> str:
     """Return one of some words. `refused`: words that are known, but not supported, with a hint."""
     word = text(value)
     if word in words:

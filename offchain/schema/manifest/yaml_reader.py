@@ -178,7 +178,8 @@ class Problems:
     def has(self, at: YamlValue) -> bool:
         """Return whether there is a problem with a value, or with a part of it."""
         return any(
-            found.path == at.path or found.path.startswith((f"{at.path}.", f"{at.path}[")) for found in self.found
+            found.path == at.path or found.path.startswith((f"{at.path}.", f"{at.path}["))
+            for found in reversed(self.found)
         )
 
     def similar(self, word: str, known: Iterable[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from offchain.schema.chain_types._generated_chain import HostRecord
-from offchain.schema.chain_types.standing import Suspension, suspension_of
+from offchain.schema.chain_types.suspension import Suspension, suspension_of
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.protocol.messages import Answer, Code, Op, Request
 from offchain.schema.protocol.operations import INTO_POD, OF_SNAPSHOTS, Args, LogsArgs, SnapshotArgs
-from offchain.schema.protocol.snapshots import Act
+from offchain.schema.protocol.snapshots import SnapshotAction
 
 CHUNK: Final = 1 << 18
 MAX_TAIL_BYTES: Final = 4 << 20
@@ -313,7 +313,7 @@ def _check_has_snapshots(number: int, state: object, args: Args) -> None:
         raise refused(
             Code.LEASE_ENDED, f"Lease {number} has ended, and its snapshots are gone.", "Take them out before the end."
         )
-    if isinstance(args, SnapshotArgs) and args.act in (Act.TAKE, Act.RESTORE):
+    if isinstance(args, SnapshotArgs) and args.act in (SnapshotAction.TAKE, SnapshotAction.RESTORE):
         raise refused(
             Code.LEASE_ENDED,
             f"Lease {number} has ended, and only its data is kept.",

@@ -19,7 +19,7 @@ from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
 from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import ImageArgs, SnapshotArgs
-from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
+from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
 
 MAX_ARCHIVES: Final = 2
 """Images on their way out of this host at once."""
@@ -73,11 +73,11 @@ class SnapshotAnswers:
         session.accept()
         with _explained(lease):
             match args.act:
-                case Act.TAKE:
+                case SnapshotAction.TAKE:
                     await self._take(pod, _named(args))
-                case Act.REMOVE:
+                case SnapshotAction.REMOVE:
                     await self._remove(pod, _named(args))
-                case Act.RESTORE:
+                case SnapshotAction.RESTORE:
                     await self._restore(pod, _named(args))
             there = await self._driver.snapshots(lease)
         now = self._pod_of(lease)

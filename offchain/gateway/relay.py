@@ -19,7 +19,7 @@ from offchain.adapters.transport.port import HostRefused, refused
 from offchain.errors import GantryError
 from offchain.gateway.limits import RelayedStream, RelayLimits, refusal, window
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request
-from offchain.schema.protocol.operations import TOKEN_BYTES, CarryArgs, TakeArgs
+from offchain.schema.protocol.operations import TOKEN_BYTES, AcceptArgs, RelayArgs
 
 BEAT_S = 5.0
 SILENCE_S = 30.0
@@ -145,7 +145,7 @@ class Relay:
 
     async def take(self, request: Request, session: Session) -> None:
         """Connect a host to the caller with the token."""
-        assert isinstance(request.args, TakeArgs)  # noqa: S101  (decoded by its op)
+        assert isinstance(request.args, AcceptArgs)  # noqa: S101  (decoded by its op)
         attached = self._hosts.get(request.account)
         call = None if attached is None else attached.calls.pop(request.args.token, None)
         if call is None or call.taken.done():
@@ -158,7 +158,7 @@ class Relay:
 
     async def carry(self, request: Request, session: Session) -> None:
         """Relay a caller's stream to the requested host."""
-        assert isinstance(request.args, CarryArgs)  # noqa: S101  (decoded by its op)
+        assert isinstance(request.args, RelayArgs)  # noqa: S101  (decoded by its op)
         host = ss58.encode(bytes.fromhex(request.args.host))
         attached = self._attached(host)
         if attached is None:

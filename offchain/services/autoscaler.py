@@ -31,8 +31,8 @@ from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.values import Call
 from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import replaced_task
 from offchain.schema.manifest.types import ManifestError, Metric, PodMetric
-from offchain.schema.manifest.version import place_of
 from offchain.schema.protocol.receipt import Totals
 from offchain.services.host_connections import HostConnections
 from offchain.services.log import EventLog
@@ -169,7 +169,7 @@ class Autoscaler:
         if task.record.state.tag not in LIVE:
             return
         data = await self._chain.manifest(task.id)
-        place = None if data is None else place_of(data)
+        place = None if data is None else replaced_task(data)
         if place is not None:
             self._places[task.id] = place.task
         try:

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from offchain.errors import OurError
-from offchain.schema.protocol.decisions import MOST_DECISIONS, Answer, Decision, Seen, Spot, Told, Wait, seen_of
+from offchain.schema.protocol.decisions import (
+    MAX_DECISIONS,
+    CandidateReport,
+    Decision,
+    DecisionReport,
+    PlacedPod,
+    PlacementOutcome,
+    WaitRecord,
+    candidate_report,
+)
 from offchain.schema.protocol.fields import json_object
 
 FILE: Final = "decisions.db"
@@ -42,7 +51,7 @@ class DecisionsError(OurError):
     code = "no_decisions"
 
 
-def read(path: Path, task: int, like: int | None = None) -> Told:
+def read(path: Path, task: int, like: int | None = None) -> DecisionReport:
     """Return what is recorded about a task. `like`: an equal task that is tried in its place while it waits.
 
     `path`: the file, or its folder. Raises DecisionsError.
@@ -66,13 +75,13 @@ def read(path: Path, task: int, like: int | None = None) -> Told:
         raise DecisionsError(
             f"The file {file} cannot be read: {error}.", "Read it as the user that the scheduler runs as."
         ) from None
-    return Told(task, facts.get("account", ""), facts.get("seed", ""), found, waits)
+    return DecisionReport(task, facts.get("account", ""), facts.get("seed", ""), found, waits)
 
 
 def _decisions(db: sqlite3.Connection, task: int) -> Iterator[Decision]:
-    newest = db.execute("SELECT * FROM decisions WHERE task = ? ORDER BY id DESC LIMIT ?", (task, MOST_DECISIONS))
+    newest = db.execute("SELECT * FROM decisions WHERE task = ? ORDER BY id DESC LIMIT ?", (task, MAX_DECISIONS))
     for row in newest.fetchall()[::-1]:
-        spots = (Spot(pod, host, tuple(devices)) for pod, host, devices in json.loads(row["spots"]))
+        spots = (PlacedPod(pod, host, tuple(devices)) for pod, host, devices in json.loads(row["spots"]))
         yield Decision(
             at_ms=row["at_ms"],
             generation=row["generation"],
@@ -84,22 +93,22 @@ def _decisions(db: sqlite3.Connection, task: int) -> Iterator[Decision]:
             like=row["alike"],
             answer=None
             if row["answer"] is None
-            else Answer(row["answer"], row["reason"], row["block"], row["answered_ms"]),
+            else PlacementOutcome(row["answer"], row["reason"], row["block"], row["answered_ms"]),
         )
 
 
-def _seen(db: sqlite3.Connection, row: sqlite3.Row) -> Seen | None:
+def _seen(db: sqlite3.Connection, row: sqlite3.Row) -> CandidateReport | None:
     """Return the explanation of the row, or that of the equal task which was explained in its place."""
     text = row["seen"]
     if text is None and row["alike"] is not None:
         asked = "SELECT seen FROM decisions WHERE task = ? AND at_ms = ? AND seen IS NOT NULL"
         other = db.execute(asked, (row["alike"], row["at_ms"])).fetchone()
         text = None if other is None else other["seen"]
-    return None if text is None else seen_of(json_object(text.encode()))
+    return None if text is None else candidate_report(json_object(text.encode()))
 
 
-def _waits(db: sqlite3.Connection, task: int) -> Iterator[Wait]:
-    newest = db.execute("SELECT * FROM waits WHERE task = ? ORDER BY generation DESC LIMIT ?", (task, MOST_DECISIONS))
+def _waits(db: sqlite3.Connection, task: int) -> Iterator[WaitRecord]:
+    newest = db.execute("SELECT * FROM waits WHERE task = ? ORDER BY generation DESC LIMIT ?", (task, MAX_DECISIONS))
     for row in newest.fetchall()[::-1]:
         moments = {name: row[name] for name in ("generation", "since_ms", "at_ms", "times")}
-        yield Wait(**moments, **json.loads(row["why"]))
+        yield WaitRecord(**moments, **json.loads(row["why"]))

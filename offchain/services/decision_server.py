@@ -17,14 +17,14 @@ from typing import Final
 from aiohttp import web
 
 from offchain.errors import OurError
-from offchain.schema.protocol.decisions import PATH, Standing
+from offchain.schema.protocol.decisions import PATH, SchedulingStatus
 from offchain.schema.protocol.fields import canonical_json
 from offchain.services.decision_reader import DecisionsError, read
 from offchain.services.log import EventLog
 
 DEFAULT_HOST: Final = "127.0.0.1"
 
-ReadStanding = Callable[[int], tuple[Standing, int | None]]
+ReadStanding = Callable[[int], tuple[SchedulingStatus, int | None]]
 """Returns the standing of a task, and the equal task that was tried in its place."""
 
 _AT_ONCE: Final = 4

@@ -24,9 +24,8 @@ from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.task_spec import ReplacedTask, manifest_digest, to_task_spec, with_replaced_task
 from offchain.schema.manifest.types import Manifest
-from offchain.schema.manifest.version import TakesPlace, stamped
 from offchain.services.host_connections import HostConnections
 from offchain.services.service_versions import LIVE, ServiceError, ServiceVersion, TenantService, services_of
 from offchain.services.submitter import Submitter
@@ -62,8 +61,8 @@ async def submit_version(
     chain: GantryChain, submit: Submitter, tenant: str, current: ServiceVersion, text: bytes
 ) -> ServiceVersion:
     """Submit a version beside the current one, once. Raises :class:`ServiceError` if the chain refuses it."""
-    place = TakesPlace(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
-    whole = stamped(text, place)
+    place = ReplacedTask(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
+    whole = with_replaced_task(text, place)
     manifest = await asyncio.to_thread(parse_manifest, whole, source="the new version")
     spec = to_task_spec(manifest, manifest_digest(whole))
     name = f"version:{current.id}:{spec.manifest_digest.hex()}"

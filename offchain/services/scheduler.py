@@ -22,7 +22,7 @@ from offchain.core.planning.planner import Round
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
-from offchain.schema.protocol.decisions import Standing
+from offchain.schema.protocol.decisions import SchedulingStatus
 from offchain.services.decision_recorder import DecisionLog, PlacementOutcome
 from offchain.services.log import EventLog
 from offchain.services.migration import MigrationExecutor
@@ -135,7 +135,7 @@ class Scheduler:
                     self._moving.host_changed(name)
             self._wake()
 
-    def standing(self, number: int) -> tuple[Standing, int | None]:
+    def standing(self, number: int) -> tuple[SchedulingStatus, int | None]:
         """Return the standing of a task, and the equal task that was tried in its place."""
         found = self._desk.standing(number, self._view.now_ms)
         return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)

@@ -14,8 +14,8 @@ from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
 from offchain.errors import OurError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import ReplacedTask, replaced_task
 from offchain.schema.manifest.types import Manifest, ManifestError
-from offchain.schema.manifest.version import TakesPlace, place_of
 
 LIVE: Final = frozenset({"Queued", "Assigned", "Running"})
 """States of a service that has not ended."""
@@ -35,7 +35,7 @@ class ServiceVersion:
     text: bytes
     """The manifest's bytes as they are on the chain."""
     manifest: Manifest
-    place: TakesPlace | None
+    place: ReplacedTask | None
 
     @property
     def id(self) -> int:
@@ -116,4 +116,4 @@ async def _version(chain: GantryChain, task: TaskAndSpec) -> ServiceVersion | No
         manifest = await asyncio.to_thread(parse_manifest, text, source=f"task {task.id}")
     except ManifestError:
         return None  # its hosts do not take it either
-    return ServiceVersion(task, text, manifest, place_of(text))
+    return ServiceVersion(task, text, manifest, replaced_task(text))

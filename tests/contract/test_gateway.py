@@ -19,7 +19,7 @@ from offchain.adapters.transport.websocket import WsTransport
 from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Relay
 from offchain.schema.protocol.messages import Code, endpoint_text
-from offchain.schema.protocol.operations import CarryArgs, ServeArgs, TakeArgs
+from offchain.schema.protocol.operations import AcceptArgs, RegisterArgs, RelayArgs
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ async def test_who_is_no_host_cannot_attach_and_is_told(places):
     stranger = Ed25519Signer(os.urandom(32))
     gateway.strangers.add(stranger.address)
     client = await asked(places, gateway, stranger)
-    assert await refusal(client.ask(ServeArgs(), None)) is Code.NOT_A_HOST
+    assert await refusal(client.ask(RegisterArgs(), None)) is Code.NOT_A_HOST
     await client.close()
     assert gateway.relay.load.hosts == 0
 
@@ -217,7 +217,7 @@ async def test_nobody_takes_another_hosts_place_with_a_key_of_their_own(places):
     gateway = await places(world.RunningGateway.start())
     victim = await places(world.through(gateway))
     thief = await asked(places, gateway, Ed25519Signer(os.urandom(32)))
-    await thief.ask(ServeArgs(), None)
+    await thief.ask(RegisterArgs(), None)
     assert gateway.relay.load.hosts == 2
     caller = await places(world.through(gateway, listen=False))
     await caller.dial(victim.key, [gateway.address.text], PATIENCE_S)
@@ -254,7 +254,7 @@ async def test_a_host_that_does_not_take_up_the_call_costs_no_more_than_its_time
     gateway = await places(world.RunningGateway.start(limits=RelayLimits(call_s=0.1)))
     host = Ed25519Signer(os.urandom(32))
     asleep = await asked(places, gateway, host)
-    await asleep.ask(ServeArgs(), None)
+    await asleep.ask(RegisterArgs(), None)
     client = await asked(places, gateway)
     with pytest.raises(HostRefused, match="did not accept the call"):
         await client.carry(host.public_key, window=1)
@@ -267,16 +267,16 @@ async def test_a_token_is_worth_something_to_its_host_only(places):
     gateway = await places(world.RunningGateway.start())
     host, thief = Ed25519Signer(os.urandom(32)), Ed25519Signer(os.urandom(32))
     asleep, stealing = await asked(places, gateway, host), await asked(places, gateway, thief)
-    session, _ = await asleep.ask(ServeArgs(), None)
-    await stealing.ask(ServeArgs(), None)
+    session, _ = await asleep.ask(RegisterArgs(), None)
+    await stealing.ask(RegisterArgs(), None)
     client = await asked(places, gateway)
     calling = asyncio.create_task(client.carry(host.public_key, window=1))
     heard = b""
     while len(heard) < 32:  # a beat, and the token
         heard += await session.read_main()
-    assert await refusal(stealing.ask(TakeArgs(heard[16:].hex()), None)) is Code.NOT_FOUND
+    assert await refusal(stealing.ask(AcceptArgs(heard[16:].hex()), None)) is Code.NOT_FOUND
     assert not calling.done()
-    await asleep.ask(TakeArgs(heard[16:].hex()), None)
+    await asleep.ask(AcceptArgs(heard[16:].hex()), None)
     await calling
     for one in (client, asleep, stealing):
         await one.close()
@@ -388,12 +388,12 @@ async def test_a_caller_that_proves_no_key_is_not_accepted(places):
     gateway = await places(world.RunningGateway.start())
     signer = Ed25519Signer(os.urandom(32))
     host, client = await asked(places, gateway, signer), await asked(places, gateway)
-    session, _ = await host.ask(ServeArgs(), None)
+    session, _ = await host.ask(RegisterArgs(), None)
     calling = asyncio.create_task(client.carry(signer.public_key, window=1 << 16))
     heard = b""
     while len(heard) < 32:
         heard += await session.read_main()
-    taken, _ = await host.ask(TakeArgs(heard[16:].hex()), None, window=1 << 16)
+    taken, _ = await host.ask(AcceptArgs(heard[16:].hex()), None, window=1 << 16)
     answering = asyncio.create_task(answer(SessionStream(taken), server_context(signer), signer.public_key))
     liar = _NoProof(SessionStream(await calling))
     await liar.speak()
@@ -434,5 +434,5 @@ async def test_a_gateway_answers_nothing_about_leases(places):
     await client.ping()
     with pytest.raises(HostRefused, match="does not offer"):
         await client.result(LEASE, DIGEST)
-    assert await refusal(client.ask(CarryArgs("00" * 32), None)) is Code.NOT_ATTACHED
+    assert await refusal(client.ask(RelayArgs("00" * 32), None)) is Code.NOT_ATTACHED
     await client.close()

@@ -16,7 +16,7 @@ from offchain.adapters.transport.host_client import finished
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
 from offchain.adapters.transport.request_nonces import NonceCache
-from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Code, Request
 from offchain.schema.protocol.mux import MAX_SESSIONS
 from offchain.schema.protocol.operations import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
@@ -296,7 +296,7 @@ async def _open(peer):
     peer.open(b"")
 
 
-@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(Kind.OPEN, 1, b"{}")])
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(FrameKind.OPEN, 1, b"{}")])
 async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, client, said):
     near = await net.endpoint()
     connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
@@ -330,7 +330,7 @@ async def test_a_host_of_another_age_is_told(net):
     asking = asyncio.create_task(tenant.ping())
     connection = await accepting
     hello = b'{"newest":9,"oldest":9,"protocol":"gantry/host"}'
-    await connection.write(encode(Kind.HELLO, 0, hello))
+    await connection.write(encode(FrameKind.HELLO, 0, hello))
     with pytest.raises(HostMisbehaved, match="9 to 9"):
         await asking
     await tenant.close()

@@ -114,7 +114,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         services=tuple(found),
         kind=kind,
         result=types.ResultSpec("stdout", None, seal),
-        gpus=types.GpuNeed(gpus, milli, 0, ()),
+        gpus=types.GpuRequirements(gpus, milli, 0, ()),
         disk_gib=draw(st.integers(1, 1 << 20)),
         pods=high,
         duration_ms=draw(st.integers(1, 10**9 - 1)) * 1000,

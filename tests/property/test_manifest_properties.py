@@ -8,8 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.schema.manifest import keys as names
-from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
+from offchain.schema.manifest import mounts, service, x_gantry
+from offchain.schema.manifest.parse import MAX_BYTES, parse_manifest
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.values import (
     check_address,
     format_amount,
@@ -20,7 +21,15 @@ from offchain.schema.manifest.values import (
 )
 from offchain.schema.manifest.variables import resolve
 
-known = (*names.TOP, *names.SERVICE, *names.GANTRY, *names.DEPLOY, *names.HEALTHCHECK, *names.MOUNT, *names.SSH)
+models = (
+    service.ServiceSection,
+    x_gantry.GantrySection,
+    service.DeploySection,
+    service.HealthcheckSection,
+    mounts.MountSection,
+    x_gantry.SshSection,
+)
+known = ("name", "services", "volumes", "secrets", "x-gantry", *(key for model in models for key in model.model_fields))
 keys = st.sampled_from([*known, "train", "limits", "cpus", "condition", "source", "target", "<<", "x"])
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_written import manifests, names, written
 
-from offchain.schema.manifest.parse import MAX_BYTES, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import MAX_BYTES, parse_manifest
 from offchain.schema.manifest.task_spec import to_task_spec
-from offchain.schema.manifest.types import Manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
 from offchain.schema.manifest.variables import resolve
 from tests.support.examples import examples
 
@@ -110,7 +110,7 @@ def test_a_key_nobody_knows_is_refused_with_its_path(manifest: Manifest, data: s
 
 @untimed
 @given(manifests(), trees, st.data())
-def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
+def test_any_value_anywhere_is_accepted_or_refused_with_line_and_hint(
     manifest: Manifest, tree: object, data: st.DataObject
 ) -> None:
     plain = written(manifest)
@@ -124,7 +124,7 @@ def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
         for problem in error.problems:
             assert 1 <= problem.line <= lines
             assert problem.message
-            assert problem.remedy
+            assert problem.hint
 
 
 @untimed

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from offchain.schema.protocol.frames import LONGEST, Frame, FrameReader, Kind, encode
+from offchain.schema.protocol.frames import LONGEST, Frame, FrameKind, FrameReader, encode
 from offchain.schema.protocol.messages import Answer, Code, Refusal, Request, WireError
 from offchain.schema.protocol.mux import MAX_SESSIONS, LocalProtocolError, Mux, Received, RemoteProtocolError
 from tests.support.examples import examples
@@ -15,7 +15,7 @@ NO = Refusal(Code.GONE, "No.", "")
 frames = st.lists(
     st.builds(
         Frame,
-        st.sampled_from(Kind),
+        st.sampled_from(FrameKind),
         st.integers(0, 2**32 - 1),
         st.binary(max_size=300),
     ).map(lambda frame: Frame(frame.kind, frame.session, frame.payload[: LONGEST[frame.kind]])),

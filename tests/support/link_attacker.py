@@ -31,12 +31,12 @@ from offchain.adapters.transport.websocket import WsConnection, WsTransport, _pr
 from offchain.errors import GantryError
 from offchain.ports import Signer
 from offchain.schema.protocol.fields import canonical_json
-from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import VERSION, WEBSOCKET, Code, Refusal, Request
-from offchain.schema.protocol.mux import OLDEST, PROTOCOL
+from offchain.schema.protocol.mux import OLDEST_VERSION, PROTOCOL
 from offchain.schema.protocol.operations import Args, ExecArgs, LogsArgs, PingArgs
 
-HELLO = encode(Kind.HELLO, 0, canonical_json({"protocol": PROTOCOL, "oldest": OLDEST, "newest": VERSION}))
+HELLO = encode(FrameKind.HELLO, 0, canonical_json({"protocol": PROTOCOL, "oldest": OLDEST_VERSION, "newest": VERSION}))
 RESET = Refusal(Code.GONE, "", "").encode()
 TOGETHER = 64
 """Sessions opened with one write."""
@@ -131,7 +131,7 @@ Frames = Callable[[Attack, int], bytes]
 def _resets(attack: Attack, first: int) -> bytes:
     request = attack.request()
     return b"".join(
-        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
         for number in range(first, first + TOGETHER)
     )
 
@@ -140,25 +140,27 @@ def _large(_attack: Attack, first: int) -> bytes:
     """Requests of the greatest length, which cannot be read to their end."""
     request = b'{"v":2,"op":"logs","account":"' + b"x" * 16_000
     return b"".join(
-        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
         for number in range(first, first + TOGETHER)
     )
 
 
 def _data_after_reset(attack: Attack, first: int) -> bytes:
-    session = encode(Kind.OPEN, first, attack.request()) + encode(Kind.RESET, first, RESET)
-    return session + b"".join(encode(Kind.DATA, first, b"\0x") for _ in range(TOGETHER * 8))
+    session = encode(FrameKind.OPEN, first, attack.request()) + encode(FrameKind.RESET, first, RESET)
+    return session + b"".join(encode(FrameKind.DATA, first, b"\0x") for _ in range(TOGETHER * 8))
 
 
 def _credit(attack: Attack, first: int) -> bytes:
-    one = encode(Kind.CREDIT, first, (1).to_bytes(4, "big"))
-    return encode(Kind.OPEN, first, attack.request()) + one * (TOGETHER * 8) + encode(Kind.RESET, first, RESET)
+    one = encode(FrameKind.CREDIT, first, (1).to_bytes(4, "big"))
+    return (
+        encode(FrameKind.OPEN, first, attack.request()) + one * (TOGETHER * 8) + encode(FrameKind.RESET, first, RESET)
+    )
 
 
 def _pings(attack: Attack, first: int) -> bytes:
     request = attack.request(PingArgs())
     return b"".join(
-        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
         for number in range(first, first + TOGETHER)
     )
 
@@ -204,9 +206,9 @@ async def _slow_resets(attack: Attack) -> None:
             for number in itertools.count(1):
                 if not attack.goes_on:
                     return
-                frames = encode(Kind.OPEN, number, attack.request())
+                frames = encode(FrameKind.OPEN, number, attack.request())
                 if number > TOGETHER // 2:
-                    frames += encode(Kind.RESET, number - TOGETHER // 2, RESET)
+                    frames += encode(FrameKind.RESET, number - TOGETHER // 2, RESET)
                 async with asyncio.timeout(max(0.1, attack.until_s - time.monotonic())):
                     await connection.write(frames)
                 attack.frames += 2
@@ -219,7 +221,7 @@ async def _half_close(attack: Attack) -> None:
     """Ask, and leave at once."""
     async with attack.connection() as connection:
         request = attack.request()
-        await connection.write(b"".join(encode(Kind.OPEN, number, request) for number in range(1, TOGETHER)))
+        await connection.write(b"".join(encode(FrameKind.OPEN, number, request) for number in range(1, TOGETHER)))
         attack.frames += TOGETHER
 
 
@@ -261,7 +263,7 @@ async def _single_bytes(attack: Attack) -> None:
                     await asyncio.sleep(0.001)
                     continue
                 count = min(room // 2, 4096)
-                session._peer.mux._send(encode(Kind.DATA, session._number, b"\0x") * count)
+                session._peer.mux._send(encode(FrameKind.DATA, session._number, b"\0x") * count)
                 session._peer.mux._sessions[session._number].may_send -= 2 * count
                 session._peer.wake()
                 attack.frames += count

@@ -27,7 +27,7 @@ from offchain.adapters.transport.limits import ConnectionLimits, Limits
 from offchain.adapters.transport.peer import SLOTS, Peer, Session
 from offchain.adapters.transport.port import Connection, ConnectionLost, refused
 from offchain.schema.protocol.fields import canonical_json
-from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request
 from offchain.schema.protocol.mux import Mux
 from offchain.schema.protocol.operations import ExecArgs, LogsArgs, PingArgs, ResultArgs
@@ -167,7 +167,7 @@ class Round:
             (2, self._credit),
             (0.3, self._mutated),
             (0.2, lambda _: self._random.randbytes(self._random.randrange(1, 200))),
-            (0.1, lambda _: encode(Kind.GOAWAY, 0, RESET)),
+            (0.1, lambda _: encode(FrameKind.GOAWAY, 0, RESET)),
         ]
         frames = b"".join(
             self._random.choices([act for _, act in actions], [weight for weight, _ in actions])[0](peer)
@@ -218,26 +218,28 @@ class Round:
     def _open(self, peer: _Attacker) -> bytes:
         peer.opened += self._random.choice([1, 1, 1, 1, 1, 1, 3])
         peer.sessions.append(peer.opened)
-        grant = encode(Kind.CREDIT, peer.opened, (1 << 16).to_bytes(4, "big")) if self._random.random() < 0.8 else b""
-        return encode(Kind.OPEN, peer.opened, self._request()) + grant
+        grant = (
+            encode(FrameKind.CREDIT, peer.opened, (1 << 16).to_bytes(4, "big")) if self._random.random() < 0.8 else b""
+        )
+        return encode(FrameKind.OPEN, peer.opened, self._request()) + grant
 
     def _session(self, peer: _Attacker) -> int:
         return self._random.choice(peer.sessions[-70:] or [1])
 
     def _reset(self, peer: _Attacker) -> bytes:
-        return encode(Kind.RESET, self._session(peer), RESET)
+        return encode(FrameKind.RESET, self._session(peer), RESET)
 
     def _data(self, peer: _Attacker) -> bytes:
         content = bytes([self._random.choice([0, 0, 0, 3])]) + self._random.randbytes(
             self._random.choice([0, 1, 1, 40])
         )
-        return encode(Kind.DATA, self._session(peer), content)
+        return encode(FrameKind.DATA, self._session(peer), content)
 
     def _end(self, peer: _Attacker) -> bytes:
-        return encode(Kind.END, self._session(peer))
+        return encode(FrameKind.END, self._session(peer))
 
     def _credit(self, peer: _Attacker) -> bytes:
-        return encode(Kind.CREDIT, self._session(peer), self._random.choice([1, 1000, 1 << 20]).to_bytes(4, "big"))
+        return encode(FrameKind.CREDIT, self._session(peer), self._random.choice([1, 1000, 1 << 20]).to_bytes(4, "big"))
 
     def _mutated(self, peer: _Attacker) -> bytes:
         frame = bytearray(self._open(peer))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from offchain.schema.protocol.frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
+from offchain.schema.protocol.frames import LONGEST, MAX_DATA, FrameKind, FrameReader, encode, encode_data
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import (
     MAX_ENDPOINT,
@@ -18,8 +18,8 @@ from offchain.schema.protocol.messages import (
     parse_endpoint,
 )
 from offchain.schema.protocol.operations import (
+    AcceptArgs,
     AttachArgs,
-    CarryArgs,
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
@@ -32,13 +32,13 @@ from offchain.schema.protocol.operations import (
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
+    RegisterArgs,
+    RelayArgs,
     ResultArgs,
-    ServeArgs,
     SnapshotArgs,
-    TakeArgs,
     decode_args,
 )
-from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
+from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
 
 ALL_ARGS = [
     PingArgs(),
@@ -54,16 +54,16 @@ ALL_ARGS = [
     ReceiptArgs(),
     ReceiptArgs("ab" * 32, "cd" * 64),
     LogsArgs(service="db"),
-    SnapshotArgs(Act.TAKE, "before-1.0_x"),
-    SnapshotArgs(Act.LIST),
+    SnapshotArgs(SnapshotAction.TAKE, "before-1.0_x"),
+    SnapshotArgs(SnapshotAction.LIST),
     ImageArgs("before"),
     ImageArgs("before", 3, "ab" * 32),
     CheckpointArgs("cd" * 32),
     CheckpointArgs("cd" * 32, 3, "ab" * 32),
     ProbeArgs(5, up=True),
-    ServeArgs(),
-    TakeArgs("0f" * 16),
-    CarryArgs("ab" * 32),
+    RegisterArgs(),
+    AcceptArgs("0f" * 16),
+    RelayArgs("ab" * 32),
 ]
 
 
@@ -171,11 +171,11 @@ def test_a_code_of_a_newer_host_is_still_a_refusal():
 
 
 def test_frames_have_a_length_a_kind_and_a_session():
-    assert encode(Kind.CREDIT, 258, b"abcd") == b"\0\0\0\4\7\0\0\1\2abcd"
+    assert encode(FrameKind.CREDIT, 258, b"abcd") == b"\0\0\0\4\7\0\0\1\2abcd"
     assert b"".join(encode_data(1, 2, b"x")) == b"\0\0\0\2\5\0\0\0\1\2x"
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FrameKind)
 def test_a_frame_longer_than_its_kind_allows_is_refused_before_it_arrives(kind):
     with pytest.raises(WireError, match=kind.name):
         encode(kind, 1, bytes(LONGEST[kind] + 1))

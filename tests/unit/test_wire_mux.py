@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.schema.protocol.frames import Kind, encode
+from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Answer, Code, Refusal
 from offchain.schema.protocol.mux import (
     CONTROL,
@@ -146,7 +146,7 @@ def test_only_the_dialler_opens():
     with pytest.raises(LocalProtocolError):
         pair.host.open(b"", 0)
     with pytest.raises(RemoteProtocolError, match="host may not"):
-        pair.tenant.receive(encode(Kind.OPEN, 1, b""))
+        pair.tenant.receive(encode(FrameKind.OPEN, 1, b""))
 
 
 def test_only_the_host_accepts():
@@ -156,7 +156,7 @@ def test_only_the_host_accepts():
     with pytest.raises(LocalProtocolError):
         pair.tenant.accept(number, Answer(), 0)
     with pytest.raises(RemoteProtocolError):
-        pair.host.receive(encode(Kind.ACCEPT, number, Answer().encode()))
+        pair.host.receive(encode(FrameKind.ACCEPT, number, Answer().encode()))
 
 
 def test_sessions_at_once_are_bounded():
@@ -167,7 +167,7 @@ def test_sessions_at_once_are_bounded():
         pair.tenant.open(b"", 0)
     pair.swap()
     with pytest.raises(RemoteProtocolError, match=str(MAX_SESSIONS)):
-        pair.host.receive(encode(Kind.OPEN, MAX_SESSIONS + 1, b""))
+        pair.host.receive(encode(FrameKind.OPEN, MAX_SESSIONS + 1, b""))
 
 
 def test_what_is_said_together_goes_out_together():
@@ -187,21 +187,21 @@ HELLO = Mux(dialler=True).take()
     "said",
     [
         b"\xff" * 9,
-        encode(Kind.OPEN, 1, b""),
-        encode(Kind.HELLO, 0, b"{}"),
-        encode(Kind.HELLO, 0, b'{"protocol":"gantry/host","oldest":2}'),
+        encode(FrameKind.OPEN, 1, b""),
+        encode(FrameKind.HELLO, 0, b"{}"),
+        encode(FrameKind.HELLO, 0, b'{"protocol":"gantry/host","oldest":2}'),
         HELLO + HELLO,
-        HELLO + encode(Kind.DATA, 1, b"\0x"),
-        HELLO + encode(Kind.OPEN, 0, b""),
-        HELLO + encode(Kind.OPEN, 2, b"") + encode(Kind.OPEN, 2, b""),
-        HELLO + encode(Kind.OPEN, 2, b"") + encode(Kind.OPEN, 1, b""),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.DATA, 1, b"\0x"),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.END, 1),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.CREDIT, 1, bytes(4)),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.CREDIT, 1, b"\1"),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.CREDIT, 1, (MAX_WINDOW + 1).to_bytes(4, "big")),
-        HELLO + encode(Kind.OPEN, 1, b"") + encode(Kind.RESET, 1, b"{}"),
-        HELLO + encode(Kind.GOAWAY, 0, b"?"),
+        HELLO + encode(FrameKind.DATA, 1, b"\0x"),
+        HELLO + encode(FrameKind.OPEN, 0, b""),
+        HELLO + encode(FrameKind.OPEN, 2, b"") + encode(FrameKind.OPEN, 2, b""),
+        HELLO + encode(FrameKind.OPEN, 2, b"") + encode(FrameKind.OPEN, 1, b""),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.DATA, 1, b"\0x"),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.END, 1),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.CREDIT, 1, bytes(4)),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.CREDIT, 1, b"\1"),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.CREDIT, 1, (MAX_WINDOW + 1).to_bytes(4, "big")),
+        HELLO + encode(FrameKind.OPEN, 1, b"") + encode(FrameKind.RESET, 1, b"{}"),
+        HELLO + encode(FrameKind.GOAWAY, 0, b"?"),
     ],
 )
 def test_who_breaks_the_protocol_is_told_apart(said):
@@ -214,7 +214,7 @@ def test_data_that_was_not_granted_or_has_no_channel_is_refused(payload):
     pair = Pair()
     number = pair.session(host_window=5)
     with pytest.raises(RemoteProtocolError):
-        pair.host.receive(encode(Kind.DATA, number, payload))
+        pair.host.receive(encode(FrameKind.DATA, number, payload))
 
 
 def test_the_documentation_draws_the_table():

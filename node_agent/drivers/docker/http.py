@@ -101,8 +101,8 @@ class DockerHttp:
                 answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 status = int(answer.split(" ", 2)[1])
                 if status not in (101, 200):
-                    body = await reader.read(HEAD_BYTES)
-                    raise _fault(status, _message(body))  # noqa: TRY301
+                    text = await reader.read(HEAD_BYTES)
+                    raise _fault(status, _message(text))  # noqa: TRY301
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError) as error:
             await stream.close()
             raise self._unreachable(error) from None

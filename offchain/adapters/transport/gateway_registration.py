@@ -25,7 +25,7 @@ from offchain.adapters.transport.relayed import SessionStream, answer
 from offchain.errors import GantryError
 from offchain.schema.protocol.gateway import GatewayAddress
 from offchain.schema.protocol.messages import WEBSOCKET
-from offchain.schema.protocol.operations import TOKEN_BYTES, ServeArgs, TakeArgs
+from offchain.schema.protocol.operations import TOKEN_BYTES, AcceptArgs, RegisterArgs
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class Attachment:
             signer=self._signer,
         )
         try:
-            session, _ = await client.ask(ServeArgs(), None)
+            session, _ = await client.ask(RegisterArgs(), None)
             log.info("gateway %s carries tenants to this host", self._gateway.text)
             self.attached.set()
             await self._hear(client, session)
@@ -153,7 +153,7 @@ class Attachment:
     async def _take(self, client: HostClient, token: str) -> None:
         try:
             async with asyncio.timeout(TAKE_S):
-                session, _ = await client.ask(TakeArgs(token), None, window=TAKE_WINDOW)
+                session, _ = await client.ask(AcceptArgs(token), None, window=TAKE_WINDOW)
                 self._arrived(await answer(SessionStream(session), self._context, self._signer.public_key))
         except (GantryError, TimeoutError) as error:
             log.debug("a caller through gateway %s was not taken up: %s", self._gateway.text, error)

@@ -19,7 +19,6 @@ from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
     MAX_SEALED,
     Args,
-    CarryArgs,
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
@@ -31,10 +30,11 @@ from offchain.schema.protocol.operations import (
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
+    RelayArgs,
     ResultArgs,
     SnapshotArgs,
 )
-from offchain.schema.protocol.snapshots import Act, Snapshots
+from offchain.schema.protocol.snapshots import SnapshotAction, Snapshots
 
 REQUEST_LIFE_MS = 30_000
 DIAL_TIMEOUT_S = 10.0
@@ -113,7 +113,7 @@ class HostClient:
 
     async def carry(self, host_key: bytes, *, window: int) -> Session:
         """Of a gateway: a stream to the host with this key, which may send `window` bytes before they are read."""
-        session, _ = await self.ask(CarryArgs(host_key.hex()), None, window=window)
+        session, _ = await self.ask(RelayArgs(host_key.hex()), None, window=window)
         return session
 
     async def result(self, lease: int, digest: bytes) -> bytes:
@@ -168,7 +168,7 @@ class HostClient:
         """A tar stream into the pod; see :mod:`offchain.adapters.transport.copy`."""
         return await self.ask(args, lease)
 
-    async def snapshots(self, lease: int, act: Act, name: str | None = None) -> Snapshots:
+    async def snapshots(self, lease: int, act: SnapshotAction, name: str | None = None) -> Snapshots:
         """Do something with the rental's snapshots; gives what there is of them then. A large one takes its time."""
         session, _ = await self.ask(SnapshotArgs(act, name), lease)
         session.end()

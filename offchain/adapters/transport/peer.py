@@ -218,7 +218,7 @@ class Session:
 
     def _add(self, channel: int, data: bytes) -> None:
         """Keep bytes to be read; small pieces together, or a peer could make each of its bytes cost a hundred."""
-        if self._inbox and channel != mux.CONTROL and len(data) < mux.SMALL:
+        if self._inbox and channel != mux.CONTROL and len(data) < mux.SMALL_PIECE:
             last_channel, last, credit = self._inbox[-1]
             if last_channel == channel and len(last) + len(data) <= MOST_IN_PIECE:
                 together = last if isinstance(last, bytearray) else bytearray(last)

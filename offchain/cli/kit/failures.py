@@ -71,7 +71,7 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
 def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, ManifestError):
         problems = [
-            {"line": found.line, "path": found.path, "message": found.message, "remedy": found.remedy}
+            {"line": found.line, "path": found.path, "message": found.message, "remedy": found.hint}
             for found in error.problems
         ]
         summary = f"{error.source} has {counted(len(problems), 'problem')}."

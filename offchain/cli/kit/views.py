@@ -15,7 +15,7 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.escrow import owed_by
 from offchain.schema.chain_types.reasons import SENTENCES, code, innermost, sentence
 from offchain.schema.chain_types.score import host_ppm
-from offchain.schema.chain_types.standing import Suspension, suspension_of
+from offchain.schema.chain_types.suspension import Suspension, suspension_of
 from offchain.schema.manifest.values import format_amount
 
 LIVE_STATES = ("Pending", "Active", "Suspended")

@@ -14,7 +14,7 @@ from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import connected, run, send
 from offchain.cli.kit.views import HostView, read_host, read_hosts, score_text, text_of
 from offchain.schema.chain_types._generated_chain import calls
-from offchain.schema.chain_types.standing import challenges_text
+from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
 
 

@@ -16,7 +16,7 @@ from offchain.cli.provider.earnings import Due, Terms, due
 from offchain.errors import StoreCorrupt
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import HostRecord, HostsParams
-from offchain.schema.chain_types.standing import Suspension, suspension_of
+from offchain.schema.chain_types.suspension import Suspension, suspension_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

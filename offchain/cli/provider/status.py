@@ -20,7 +20,7 @@ from offchain.cli.provider.call_text import duration
 from offchain.cli.provider.host_view import HostView, read_host
 from offchain.errors import OurError
 from offchain.schema import terminal_escaping
-from offchain.schema.chain_types.standing import challenges_text
+from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount
 
 

@@ -21,7 +21,7 @@ from offchain.schema.manifest.task_spec import manifest_digest
 from offchain.schema.manifest.types import (
     WHOLE_GPU,
     CheckpointSpec,
-    GpuNeed,
+    GpuRequirements,
     Manifest,
     RegistryLogin,
     RestartPolicy,
@@ -260,7 +260,7 @@ def _resources_text(manifest: Manifest) -> str:
     return text + (f", {_gpus_text(gpus)}{models}{vram}" if gpus.count else "")
 
 
-def _gpus_text(gpus: GpuNeed) -> str:
+def _gpus_text(gpus: GpuRequirements) -> str:
     return counted(gpus.count, "GPU") if gpus.milli == WHOLE_GPU else f"{gpus.milli / 10:g} % of a GPU"
 
 

@@ -15,14 +15,14 @@ from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.output import details, say, table
 from offchain.errors import GantryError
 from offchain.schema.protocol.decisions import (
-    MOST_BYTES,
+    MAX_ANSWER_BYTES,
     PATH,
-    Answer,
     Candidate,
     Decision,
-    Standing,
-    Told,
-    Wait,
+    DecisionReport,
+    PlacementOutcome,
+    SchedulingStatus,
+    WaitRecord,
     parse,
 )
 from offchain.schema.protocol.fields import WireError
@@ -41,7 +41,7 @@ class SchedulerReply:
     """The answer of a scheduler. `answer` is None if there is none, for this `reason`."""
 
     source: str
-    answer: Told | None
+    answer: DecisionReport | None
     reason: str | None = None
 
 
@@ -86,8 +86,8 @@ async def _fetched(web: aiohttp.ClientSession, url: str) -> bytes:
         data = bytearray()
         async for chunk in answer.content.iter_chunked(_CHUNK):
             data += chunk
-            if len(data) > MOST_BYTES:
-                raise WireError(f"longer than {MOST_BYTES} bytes")
+            if len(data) > MAX_ANSWER_BYTES:
+                raise WireError(f"longer than {MAX_ANSWER_BYTES} bytes")
         return bytes(data)
 
 
@@ -111,7 +111,7 @@ def print_decisions(replies: Sequence[SchedulerReply]) -> None:
             _show(one.answer)
 
 
-def _show(answer: Told) -> None:
+def _show(answer: DecisionReport) -> None:
     if answer.now is not None:
         details(list(_standing(answer.now)))
     for wait in answer.waits:
@@ -125,7 +125,7 @@ def _show(answer: Told) -> None:
             _candidates(decision.seen.best)
 
 
-def _standing(now: Standing) -> Iterator[tuple[str, object]]:
+def _standing(now: SchedulingStatus) -> Iterator[tuple[str, object]]:
     states = {
         "waits": "waits for its turn and for free resources",
         "placed": "its placement is being submitted",
@@ -140,7 +140,7 @@ def _standing(now: Standing) -> Iterator[tuple[str, object]]:
     yield "Partition", "another scheduler is responsible for it now" if now.others_turn else None
 
 
-def _wait(wait: Wait) -> Iterator[tuple[str, object]]:
+def _wait(wait: WaitRecord) -> Iterator[tuple[str, object]]:
     times = f"{wait.times} times" if wait.times > 1 else "once"
     yield "Waits", f"{time_text(wait.since_ms)} to {time_text(wait.at_ms)}: tried {times} and found no place"
     yield "Tried as", None if wait.like is None else f"task {wait.like}, which has an equal request"
@@ -180,7 +180,7 @@ def _excluded(counts: Mapping[str, int]) -> str | None:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items()) or None
 
 
-def _answer(answer: Answer | None) -> str:
+def _answer(answer: PlacementOutcome | None) -> str:
     if answer is None:
         return "no answer known"
     where = "" if answer.block is None else f" in block {answer.block}"

@@ -20,7 +20,7 @@ from offchain.cli.tenant.manifest import load
 from offchain.cli.tenant.service_update import UpdateOptions, update_service
 from offchain.cli.tenant.task_lifecycle import DURATION
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.manifest.version import plain
+from offchain.schema.manifest.task_spec import without_replaced_task
 from offchain.services.health_probe import HealthProbe
 from offchain.services.host_connections import HostConnections
 from offchain.services.rolling_update import PATIENCE_MS, SETTLE_MS, UpdateResult
@@ -129,7 +129,7 @@ def update(asked: UpdateOptions, file: str, which: str | None, as_json: bool) ->
             "Add name: NAME at its top, or give --of with the number of the service's task.",
             code="no_name",
         )
-    _ended(update_service(asked, word, (plain(text), manifest)), as_json=as_json)
+    _ended(update_service(asked, word, (without_replaced_task(text), manifest)), as_json=as_json)
 
 
 @service.command()

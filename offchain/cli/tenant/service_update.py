@@ -16,9 +16,9 @@ from offchain.cli.kit.session import connected, run
 from offchain.cli.tenant.submit import check_task
 from offchain.core.rollout import least_surge
 from offchain.ports import ChainPort, Signer
-from offchain.schema.manifest.parse import Manifest, parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
-from offchain.schema.manifest.version import plain
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec, without_replaced_task
+from offchain.schema.manifest.types import Manifest
 from offchain.services.health_probe import HealthProbe
 from offchain.services.host_connections import HostConnections
 from offchain.services.rolling_update import RollingUpdate, UpdateLimits, UpdateResult, run_with_outbox, submit_version
@@ -79,12 +79,12 @@ class _Update:
         undo = wanted is None and coming is not None
         if coming is None:
             text, manifest = wanted or await text_before(self._where, self._typed, service)
-            if text == plain(service.current.text):
+            if text == without_replaced_task(service.current.text):
                 progress(f"Task {service.current.id} already has this manifest; there is nothing to do.")
                 return UpdateResult(service.current.id, service.current.task.record.pods_wanted, None)
             limits = self._limits(service, service.current.task.record.pods_wanted, manifest)
             service = await self._begin(submit, service, text, manifest)
-        elif wanted is not None and wanted[0] != plain(coming.text):
+        elif wanted is not None and wanted[0] != without_replaced_task(coming.text):
             raise CliError(
                 f"task {coming.id} is replacing task {service.current.id}, with another manifest than this.",
                 f"Complete it with its own file, or undo it: gantry service rollback {coming.id}.",
@@ -165,7 +165,7 @@ async def text_before(where: Path, chain: GantryChain, service: TenantService) -
             "Go back with its file: gantry service update FILE.",
             code="manifest_gone",
         )
-    text = plain(text)
+    text = without_replaced_task(text)
     return text, parse_manifest(text, source=f"the manifest of task {place.task}")
 
 

@@ -19,7 +19,7 @@ from offchain.cli.kit.host_connection import PodConnection, connected_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.cli.kit.session import run
 from offchain.schema.protocol.fields import WireError
-from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots, snapshot_name
+from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots, snapshot_name
 
 T = TypeVar("T")
 _NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
@@ -97,10 +97,10 @@ def snapshot(
 
     async def work(pod: PodConnection) -> Snapshots:
         if listed:
-            return await pod.client.snapshots(pod.lease.id, Act.LIST)
+            return await pod.client.snapshots(pod.lease.id, SnapshotAction.LIST)
         if remove is not None:
-            return await pod.client.snapshots(pod.lease.id, Act.REMOVE, remove)
-        return await pod.client.snapshots(pod.lease.id, Act.TAKE, wanted)
+            return await pod.client.snapshots(pod.lease.id, SnapshotAction.REMOVE, remove)
+        return await pod.client.snapshots(pod.lease.id, SnapshotAction.TAKE, wanted)
 
     there = _at_host(number, account, password_file, url, work)
     if as_json:
@@ -143,8 +143,8 @@ def restore(
     async def work(pod: PodConnection) -> tuple[Snapshots, str]:
         chosen = name
         if chosen is None:
-            chosen = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), None, number).name
-        return await pod.client.snapshots(pod.lease.id, Act.RESTORE, chosen), pod.lease.state
+            chosen = _found(await pod.client.snapshots(pod.lease.id, SnapshotAction.LIST), None, number).name
+        return await pod.client.snapshots(pod.lease.id, SnapshotAction.RESTORE, chosen), pod.lease.state
 
     there, state = _at_host(number, account, password_file, url, work)
     if as_json:
@@ -173,7 +173,7 @@ def _save(
     transfer = TransferProgress()
 
     async def work(pod: PodConnection) -> Snapshot:
-        found = _found(await pod.client.snapshots(pod.lease.id, Act.LIST), name, number)
+        found = _found(await pod.client.snapshots(pod.lease.id, SnapshotAction.LIST), name, number)
         # Named by the image too, so that what came of another one is not gone on with.
         key = hashlib.sha256(repr((pod.lease.id, found.digest)).encode()).hexdigest()[:12]
         part = target.parent / f".{target.name}.{key}.gantry-part"

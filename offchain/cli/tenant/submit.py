@@ -30,8 +30,8 @@ from offchain.cli.tenant.submit_checks import (
 from offchain.core.queues.tree import Tree, tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
-from offchain.schema.manifest.parse import Manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 
 EXIT_PROGRAM_FAILED = 3

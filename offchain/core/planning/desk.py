@@ -43,7 +43,7 @@ from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Lease, Task
-from offchain.schema.protocol.decisions import Standing
+from offchain.schema.protocol.decisions import SchedulingStatus
 
 
 class Desk:
@@ -310,16 +310,16 @@ class Desk:
         """Who may have whom leave now, as the queues say."""
         return Queues(self._turn.rights(), lambda task: self._turn.part(queue_of(task), task.tenant))
 
-    def standing(self, number: int, now_ms: int) -> Standing:
+    def standing(self, number: int, now_ms: int) -> SchedulingStatus:
         """How a task stands now."""
         queued = number in self._turn
         again = self._books.not_before.get(number)
         if not queued and again is None:
-            return Standing("placed" if self.planner.holds(number) else "unknown")
+            return SchedulingStatus("placed" if self.planner.holds(number) else "unknown")
         limit = self.limit(number)
         theirs = queued and not self._shifts.mine(self._groups.kind(self._books.group(number)), now_ms)
         kept = self._keeper.kept.get(number)
-        return Standing(
+        return SchedulingStatus(
             "waits", None if limit is None else str(limit), again, theirs, None if kept is None else kept.start_ms
         )
 

@@ -1,77 +1,80 @@
-"""The file that reserves windows of time: YAML text into windows, with every problem told by line, field and remedy."""
+"""The file that reserves windows of time: YAML text into windows. Every problem names its line and a hint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Final, TypeVar
+from datetime import datetime
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
 
 from offchain.core.timing.windows import Window
-from offchain.schema.manifest.nodes import Field, Reader
+from offchain.schema.manifest.section import Bytes, Entries, Items, Notation, Section, validate
 from offchain.schema.manifest.types import ManifestError
-from offchain.schema.manifest.yaml_section import section
+from offchain.schema.manifest.yaml_reader import OPERATOR_MAX, Problems, read_yaml
 
-T = TypeVar("T")
-
-_KEYS: Final = ("from", "until", "accounts", "hosts", "regions", "models")
 _WHOLE: Final = "A window reserves whole hosts; name fewer of them"
-_REFUSED: Final = {"gpus": _WHOLE, "cpus": _WHOLE, "memory": _WHOLE}
 _TIME: Final = "Write a time of day with its zone: 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
 _EXAMPLE: Final = "examples/reservations.yaml"
 _WHERE: Final = "Name hosts, regions or GPU models; all that is given must hold"
 
 
 class WindowsError(ManifestError):
-    """The file cannot be used. Carries every problem found, in the order of their lines."""
+    """The file cannot be used. `problems` has every error found, in the order of their lines."""
 
 
 def parse_windows(text: str, *, source: str = "reservations") -> tuple[Window, ...]:
-    """The windows that a file defines. Raises WindowsError with every problem; `source` names the file in messages."""
-    reader = Reader()
-    found = section(text, "reservations", _EXAMPLE, reader)
-    windows = [_window(name, field, reader) for name, field in found.items()]
-    if reader.problems:
-        raise WindowsError(source, reader.problems)
-    return tuple(window for window in windows if window is not None)
+    """Return the windows that a file defines. Raise WindowsError with every problem; `source` names the file."""
+    problems = Problems()
+    root = read_yaml(text, problems, _EXAMPLE, bound=OPERATOR_MAX)
+    file = validate(ReservationsFile, root, problems) if root is not None else None
+    if file is None or problems.found:
+        raise WindowsError(source, problems.found)
+    return tuple(section.window(name) for name, section in file.reservations.items())
 
 
-def _window(name: str, field: Field, reader: Reader) -> Window | None:
-    before = len(reader.problems)
-    entries = reader.mapping(field, _KEYS, _REFUSED)
-    for key, remedy in (("from", _TIME), ("until", _TIME), ("accounts", "Name who may use it: accounts: [5Grw…]")):
-        if key not in entries and len(reader.problems) == before:
-            reader.problem(field, f'"{key}" is missing', remedy)
-    if not entries.keys() & {"hosts", "regions", "models"} and len(reader.problems) == before:
-        reader.problem(field, "it does not say which hosts", _WHERE)
-    from_ms, until_ms = (_time(entries.get(key), reader) for key in ("from", "until"))
-    if from_ms is not None and until_ms is not None and until_ms <= from_ms:
-        reader.problem(entries["until"], "it ends before it begins", "Write a later time, or an earlier one for from")
-    accounts = _names(entries.get("accounts"), str, reader)
-    hosts = _names(entries.get("hosts"), str, reader)
-    regions, models = (_names(entries.get(key), str.encode, reader) for key in ("regions", "models"))
-    if from_ms is None or until_ms is None or len(reader.problems) > before:
-        return None
-    return Window(name, from_ms, until_ms, accounts, hosts, regions, models)
+def _time_ms(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'"{text}" is not a time') from None
+    if moment.tzinfo is None:
+        raise ValueError(f'"{text}" does not say in which zone')
+    return int(moment.timestamp() * 1000)
 
 
-def _time(field: Field | None, reader: Reader) -> int | None:
-    def parse(text: str) -> int:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            raise ValueError(f'"{text}" is not a time') from None
-        if moment.tzinfo is None:
-            raise ValueError(f'"{text}" does not say in which zone')
-        return int(moment.astimezone(UTC).timestamp() * 1000)
-
-    return None if field is None else reader.parsed(field, parse, _TIME)
+Names = Annotated[tuple[Annotated[str, Bytes(64)], ...], Items()]
 
 
-def _names(field: Field | None, of: Callable[[str], T], reader: Reader) -> frozenset[T]:
-    if field is None:
-        return frozenset()
-    before = len(reader.problems)
-    items = reader.sequence(field)
-    if not items and len(reader.problems) == before:
-        reader.problem(field, "the list is empty", "Write a name into it, or remove the key")
-    return frozenset(of(text) for item in items if (text := reader.text(item, max_bytes=64)) is not None)
+class WindowSection(Section):
+    unsupported: ClassVar = {"gpus": _WHOLE, "cpus": _WHOLE, "memory": _WHOLE}
+    from_ms: Annotated[int, Notation(_time_ms, _TIME)] = Field(default=0, alias="from")
+    until: Annotated[int, Notation(_time_ms, _TIME)] = 0
+    accounts: Names = ()
+    hosts: Names = ()
+    regions: Names = ()
+    models: Names = ()
+
+    def check(self, problems: Problems) -> None:
+        for key in ("accounts", "hosts", "regions", "models"):
+            if key in self.written and not getattr(self, key) and not problems.has(self.place(key)):
+                problems.add(self.place(key), "the list is empty", "Write a name into it, or remove the key")
+        if problems.has(self.place()):
+            return
+        for key, hint in (("from", _TIME), ("until", _TIME), ("accounts", "Name who may use it: accounts: [5Grw…]")):
+            if key not in self.written:
+                problems.add(self.place(), f'"{key}" is missing', hint)
+                return
+        if not {"hosts", "regions", "models"} & set(self.written):
+            problems.add(self.place(), "it does not say which hosts", _WHERE)
+        if self.until <= self.from_ms:
+            hint = "Write a later time, or an earlier one for from"
+            problems.add(self.place("until"), "it ends before it begins", hint)
+
+    def window(self, name: str) -> Window:
+        regions, models = (frozenset(text.encode() for text in names) for names in (self.regions, self.models))
+        return Window(name, self.from_ms, self.until, frozenset(self.accounts), frozenset(self.hosts), regions, models)
+
+
+class ReservationsFile(Section):
+    required: ClassVar = {"reservations": f"Start from {_EXAMPLE}"}
+    reservations: Annotated[dict[str, WindowSection], Entries] = {}  # noqa: RUF012

@@ -1,7 +1,7 @@
-"""For how long a lease is billed, and what it owes: the rules of `gantry_primitives::escrow`, for those who only read.
+"""Billed time and amount owed of a lease, by the rules of `gantry_primitives::escrow`.
 
-`host_downtime` is the host's whole downtime in ms: what it has grown by since the running segment began is not billed.
-`tests/vectors/escrow.json` holds the cases that the chain runs too.
+`host_downtime` is the host's whole downtime in ms: its increase since the running segment began is not billed.
+`tests/vectors/escrow.json` holds test cases that the chain runs, too.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from offchain.schema.chain_types._generated_chain import BillingUnit, Escrow
 HOUR_MS: Final = 3_600_000
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 UNPAYABLE: Final = 1 << 128
-"""Greater than any amount of coins: stands for what does not fit the chain's 128 bits."""
+"""Greater than any amount of coins: the limit of the chain's 128 bits."""
 NEVER: Final = (1 << 64) - 1
-"""The end of time on the chain: a deposit that a rate of 0 never uses up."""
+"""The largest time on the chain: a rate of 0 never depletes a deposit."""
 
 
 def billed_ms(escrow: Escrow, now: int, host_downtime: int) -> int:
-    """For how many ms of the running segment there is something to bill; 0 while nothing is billed."""
+    """Return the billed ms of the running segment; 0 while nothing is billed."""
     if escrow.since is None:
         return 0
     end = now if escrow.until is None else min(now, escrow.until)
@@ -27,7 +27,7 @@ def billed_ms(escrow: Escrow, now: int, host_downtime: int) -> int:
 
 
 def depletes_at(escrow: Escrow, host_downtime: int) -> int | None:
-    """When the running segment has used the rest of the deposit; None while nothing is billed."""
+    """Return the time at which the running segment depletes the deposit; None while nothing is billed."""
     if escrow.since is None:
         return None
     if escrow.rate_per_hour == 0:
@@ -37,7 +37,7 @@ def depletes_at(escrow: Escrow, host_downtime: int) -> int | None:
 
 
 def ends_at(escrow: Escrow, host_downtime: int, reclaim_at: int | None = None) -> int | None:
-    """When a lease is over by itself: what was paid for is used, or the provider's notice is over.
+    """Return the time at which a lease ends by itself: the deposit is depleted, or the provider's notice is over.
 
     None before the start and after the end.
     """
@@ -48,10 +48,10 @@ def ends_at(escrow: Escrow, host_downtime: int, reclaim_at: int | None = None) -
 
 
 def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
-    """What is owed after `elapsed_ms`, never over the deposit.
+    """Return the amount owed after `elapsed_ms`, at most the deposit.
 
-    By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first from the start on and
-    each further one when the one before it is over; except where the host is at fault for the end: then pro rata.
+    By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first at the start and each
+    further one at the end of the previous one; but pro rata if the host is at fault for the end.
     """
     if unit is not BillingUnit.SECOND and not host_at_fault:
         units = max(1, -(-elapsed_ms // UNIT_MS[unit]))
@@ -61,9 +61,9 @@ def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, ho
 
 
 def owed_by(escrow: Escrow, now: int, host_downtime: int) -> int:
-    """What is owed in all at chain time `now`, by the escrow's unit: never over the deposit, never under what is paid.
+    """Return the total owed at chain time `now`, by the escrow's unit: at most the deposit, at least what is paid.
 
-    `host_downtime`: how long the host was away so far in ms, an absence that goes on included.
+    `host_downtime`: downtime of the host so far in ms, including a present absence.
     """
     if escrow.since is None:
         return max(escrow.accrued, escrow.paid)

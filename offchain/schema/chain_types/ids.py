@@ -1,4 +1,4 @@
-"""How tasks and leases are numbered, and how numbers become storage keys (`gantry_primitives::ids`)."""
+"""Numbers of tasks and leases, and their storage keys (`gantry_primitives::ids`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 TASKS_PER_PAGE: Final = 256
-"""How many tasks one page of an index covers."""
+"""Number of tasks that one page of an index covers."""
 
 
 TASK_PALLETS: Final = frozenset({"Tasks", "Leases", "Billing", "Verification"})
@@ -14,17 +14,17 @@ TASK_PALLETS: Final = frozenset({"Tasks", "Leases", "Billing", "Verification"})
 
 
 def task_key(task: int) -> bytes:
-    """The storage key of a task: its number, big-endian, so that keys are in the order of the numbers."""
+    """Return the storage key of a task: its number, big-endian, so that keys are in the order of the numbers."""
     return task.to_bytes(8, "big")
 
 
 def key_task(key: bytes) -> int:
-    """The task behind a storage key."""
+    """Return the task of a storage key."""
     return int.from_bytes(key, "big")
 
 
 def page_tasks(key: bytes, page: bytes) -> Iterator[int]:
-    """The tasks that a page of an index lists, in their order. `key` says which page it is; bit n stands for task n."""
+    """Yield the tasks that a page of an index lists, in order. `key` is the page's; bit n stands for its task n."""
     first = int.from_bytes(key, "big") * TASKS_PER_PAGE
     bits = int.from_bytes(page, "little")
     while bits:
@@ -34,17 +34,16 @@ def page_tasks(key: bytes, page: bytes) -> Iterator[int]:
 
 
 def lease_id(task: int, pod: int, generation: int) -> int:
-    """The number of a lease."""
     return task << 24 | pod << 16 | generation
 
 
 def lease_parts(lease: int) -> tuple[int, int, int]:
-    """The task, pod and generation that a lease's number is made of."""
+    """Return the task, pod and generation in a lease's number."""
     return lease >> 24, lease >> 16 & 0xFF, lease & 0xFFFF
 
 
 def tasks_of_event(fields: Mapping[str, Any]) -> frozenset[int]:
-    """The tasks that an event of one of :data:`TASK_PALLETS` is about, by its fields in plain form."""
+    """Return the tasks that an event of one of :data:`TASK_PALLETS` is about. `fields` are in plain form."""
     if "first" in fields and "count" in fields:
         return frozenset(range(fields["first"], fields["first"] + fields["count"]))
     if "task" in fields:
@@ -53,6 +52,6 @@ def tasks_of_event(fields: Mapping[str, Any]) -> frozenset[int]:
         return frozenset({lease_parts(fields["lease"])[0]})
     matter = fields.get("matter")
     if isinstance(matter, Mapping):
-        # A committee judges challenges of hosts, too; those are about no task.
+        # A committee also judges challenges of hosts, which are about no task.
         return frozenset(task for kind, task in matter.items() if kind in ("Dispute", "Results"))
     return frozenset()

@@ -1,7 +1,6 @@
-"""Why a pod was given up, for people and for programs.
+"""Reasons for which a pod ended, as sentences for people and as stable codes for programs.
 
-The chain names reasons by the variants of its enums, `HostRefused(InputMissing)`. People read a sentence, programs a
-code that stays the same: `input_missing`.
+The chain's reasons are variants of enums: `HostRefused(InputMissing)` has the code `input_missing`.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ SENTENCES: Final[Mapping[str, str]] = {
     "StartTimeout": "the host did not start the pod in time",
     "HostLost": "the host was lost",
     "Reclaimed": "the provider took its resources back",
-    "GangAborted": "another pod of the task could not go on",
+    "GangAborted": "another pod of the task could not continue",
 }
-"""By the name of the innermost variant."""
+"""Sentence by name of the innermost variant."""
 TENANTS_FAULTS: Final = frozenset(
     {"ImageUnavailable", "ImageInvalid", "ManifestInvalid", "InputMissing", "ImageCannotRun"}
 )
-"""Failures that the chain takes for the tenant's: before the start they cost the minimum charge."""
+"""Failures that the chain attributes to the tenant: before the start they cost the minimum charge."""
 
 
 def innermost(plain: Any) -> str:
-    """The name that says most in an enum's value: InputMissing of {"HostRefused": "InputMissing"}."""
+    """Return the innermost variant of an enum's value: InputMissing of {"HostRefused": "InputMissing"}."""
     while isinstance(plain, dict) and len(plain) == 1:
         ((name, payload),) = plain.items()
         if not isinstance(payload, (str, dict)):
@@ -42,11 +41,11 @@ def innermost(plain: Any) -> str:
 
 
 def code(plain: Any) -> str:
-    """The stable code of a reason: input_missing."""
+    """Return the stable code of a reason: input_missing."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", innermost(plain)).lower()
 
 
 def sentence(plain: Any) -> str:
-    """The reason in words, without a full stop; its name where there are none."""
+    """Return the reason in words, without a full stop; its name if there are none."""
     name = innermost(plain)
     return SENTENCES.get(name, name)

@@ -1,4 +1,4 @@
-"""What the evidence about a host comes to: `gantry_primitives::score`, by the same rounding."""
+"""The score of a host from its evidence: `gantry_primitives::score`, with the same rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OBSERVATION: Final = 1_000_000
 
 
 def host_ppm(score: HostScore) -> int:
-    """A host's score in parts per million; 500,000 where there is no evidence."""
+    """Return a host's score in parts per million; 500,000 without evidence."""
     parts = (
         (30, score.completed),
         (20, score.verified),
@@ -22,5 +22,5 @@ def host_ppm(score: HostScore) -> int:
 
 
 def _beta_ppm(beta: Beta) -> int:
-    """The mean of a Beta distribution with a prior of 1 + 1."""
+    """Return the mean of a Beta distribution with a prior of 1 + 1."""
     return (beta.positive + _OBSERVATION) * 1_000_000 // (beta.positive + beta.negative + 2 * _OBSERVATION)

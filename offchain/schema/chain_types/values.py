@@ -1,4 +1,4 @@
-"""Values that name things on the chain, beside the generated types in `_generated_chain`."""
+"""Calls and storage items of the chain, used by the generated types in `_generated_chain`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StorageItem(Generic[T]):
 
 
 def compact(value: int) -> bytes:
-    """SCALE's short form of a number that is not negative."""
+    """Return the SCALE compact encoding of a number that is not negative."""
     if value < 1 << 6:
         return bytes([value << 2])
     if value < 1 << 14:

@@ -1,261 +1,171 @@
-"""Reading what is mounted into a service: volumes of the pod, memory file systems, files that are delivered."""
+"""Volumes, memory file systems and files that are mounted into a service, and the paths where that is allowed."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Final, Literal
 
-import yaml
+from pydantic import PlainValidator, ValidationInfo
+from pydantic_core import PydanticOmit
 
-from offchain.schema.manifest import keys
-from offchain.schema.manifest.nodes import Field, Reader
+from offchain.schema.manifest import compose
 from offchain.schema.manifest.protected_paths import AGENT_FILES, NOTICES, plain_path, protected_folder
+from offchain.schema.manifest.section import Flag, Placed, Section, Text, Word, problems_of, text
 from offchain.schema.manifest.types import DeliveredFile, TmpfsMount, VolumeMount
 from offchain.schema.manifest.values import parse_size
+from offchain.schema.manifest.yaml_reader import InvalidValueError, Problems, YamlValue
 
-MAX_VOLUMES = 16
-MAX_FILES = 32
-"""The most secrets or inputs of a pod."""
-SECRETS = "/run/secrets"
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
-_NAME_REMEDY = "Use letters, digits, dots, dashes and underscores"
+SECRETS: Final = "/run/secrets"
 _TMPFS_MODE = re.compile(r"[0-7]{3,4}", re.ASCII)
-_HOST_PATH = "Declare a volume by name under volumes:, or send files with x-gantry.inputs or gantry cp"
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """The names under the file's top-level `volumes` and `secrets`."""
-
-    volumes: frozenset[str]
-    secrets: frozenset[str]
-
-
-@dataclass(slots=True)
-class Mounts:
-    """What one service has mounted, each with its place in the file."""
-
-    volumes: list[VolumeMount] = field(default_factory=list)
-    tmpfs: list[TmpfsMount] = field(default_factory=list)
-    files: list[DeliveredFile] = field(default_factory=list)
-    places: list[tuple[Field, str, bool]] = field(default_factory=list)
-    """Path, and whether it is a file rather than a folder."""
-
-    def add(self, at: Field, mount: VolumeMount | TmpfsMount | DeliveredFile) -> None:
-        """Mount one more."""
-        self.places.append((at, mount.path, isinstance(mount, DeliveredFile)))
-        match mount:
-            case VolumeMount():
-                self.volumes.append(mount)
-            case TmpfsMount():
-                self.tmpfs.append(mount)
-            case DeliveredFile():
-                self.files.append(mount)
-
-
-def read_volume_names(top: Field | None, reader: Reader) -> tuple[str, ...]:
-    """The volumes of the pod."""
-    entries = reader.any_mapping(top) if top is not None and top.kind != "null" else {}
-    for entry in entries.values():
-        if entry.kind != "null":
-            reader.mapping(entry, keys.VOLUME, keys.VOLUME_REFUSED)
-    _check_names(entries, "volume", MAX_VOLUMES, reader)
-    return tuple(entries)
-
-
-def read_secret_names(top: Field | None, reader: Reader) -> frozenset[str]:
-    """The secrets that the tenant will deliver."""
-    entries = reader.any_mapping(top) if top is not None and top.kind != "null" else {}
-    for entry in entries.values():
-        before = len(reader.problems)
-        options = reader.mapping(entry, keys.SECRET, keys.SECRET_REFUSED)
-        external = reader.boolean(options["external"]) if "external" in options else False
-        if not external and len(reader.problems) == before:
-            reader.problem(entry, "the secret is not external", keys.SECRET_REFUSED["content"])
-    _check_names(entries, "secret", MAX_FILES, reader)
-    return frozenset(entries)
-
-
-def _check_names(entries: dict[str, Field], what: str, most: int, reader: Reader) -> None:
-    for name, entry in entries.items():
-        if _NAME.fullmatch(name) is None:
-            reader.problem(entry, f'"{name}" is not the name of a {what}', _NAME_REMEDY)
-    for extra in list(entries.values())[most : most + 1]:
-        reader.problem(extra, f"{len(entries)} {what}s are too many", f"Keep it to {most}")
-
-
-def read_mounts(service: dict[str, Field], declared: Declared, reader: Reader) -> Mounts:
-    """What a service's `volumes`, `tmpfs` and `secrets` mount."""
-    mounts = Mounts()
-    if "tmpfs" in service:
-        _read_tmpfs(service["tmpfs"], mounts, reader)
-    for item in reader.sequence(service["volumes"]) if "volumes" in service else []:
-        mount = _long_mount(item, declared, reader) if item.kind == "map" else _short_volume(item, declared, reader)
-        if mount is not None:
-            mounts.add(item, mount)
-    for item in reader.sequence(service["secrets"]) if "secrets" in service else []:
-        secret = _secret(item, declared, reader)
-        if secret is not None:
-            mounts.add(item, secret)
-    return mounts
-
-
-def check_places(mounts: Mounts, reader: Reader) -> None:
-    """Nothing is mounted over something else, and no file stands where a folder is."""
-    places = sorted(mounts.places, key=lambda place: place[0].line)
-    for number, (at, path, is_file) in enumerate(places):
-        for _, other, other_is_file in places[:number]:
-            if path == other:
-                reader.problem(at, f"{path} is mounted twice", "Choose another path for one of the two")
-            elif (is_file and other.startswith(f"{path}/")) or (other_is_file and path.startswith(f"{other}/")):
-                reader.problem(at, f"{path} and {other} cannot both be there", "Choose another path for one of the two")
-
-
-def absolute_path(at: Field, reader: Reader) -> str | None:
-    """A path inside the container that starts at its root and does not climb."""
-    path = reader.text(at)
-    if path is None:
-        return None
+def container_path(at: YamlValue, written: str | None = None) -> str:
+    """Return an absolute path inside a container, as it is written."""
+    path = text(at) if written is None else written
     if not path.startswith("/") or ".." in path.split("/") or any(ord(char) < 32 for char in path):
-        reader.problem(at, f'"{path}" is not an absolute path', "Write a path that starts with / and has no ..")
-        return None
+        raise InvalidValueError(
+            f'"{path}" is not an absolute path', "Write a path that starts with / and has no ..", at
+        )
     return path
 
 
-def mount_path(at: Field, text: str, reader: Reader) -> str | None:
-    """Where something may be mounted, written in one way only."""
-    path = absolute_path(Field(yaml.ScalarNode("tag:yaml.org,2002:str", text), at.line, at.path), reader)
-    if path is None:
-        return None
-    path = plain_path(path)
+def mount_path(at: YamlValue, written: str | None = None) -> str:
+    """Return the path at which something may be mounted, in its shortest form."""
+    path = plain_path(container_path(at, written))
     if path == "/":
-        reader.problem(at, "/ cannot be mounted over", "Name a folder below it")
-        return None
-    return None if is_refused(at, path, reader) else path
+        raise InvalidValueError("/ cannot be mounted over", "Name a folder below it", at)
+    return unprotected(path, at)
 
 
-def is_refused(at: Field, path: str, reader: Reader) -> bool:
-    """Whether a path lies in a folder that is not the tenant's; then there is a problem more."""
+def unprotected(path: str, at: YamlValue | None = None) -> str:
+    """Return `path` unless it lies in a folder that belongs to the kernel or to the agent."""
     folder = protected_folder(path)
+    if folder is None:
+        return path
     if folder == NOTICES:
-        reader.problem(at, f"{path} is where the host tells containers that they have to leave", "Choose another path")
+        message = f"{path} is where the host writes the notice of a preemption"
     elif folder in AGENT_FILES:
-        reader.problem(at, f"{path} is a program of the host's agent", "Choose another path")
-    elif folder is not None:
-        reader.problem(at, f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev")
-    return folder is not None
+        message = f"{path} is a program of the host's agent"
+    else:
+        raise InvalidValueError(f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev", at)
+    raise InvalidValueError(message, "Choose another path", at)
 
 
-def _read_tmpfs(at: Field, mounts: Mounts, reader: Reader) -> None:
-    for item in reader.sequence(at) if isinstance(at.node, yaml.SequenceNode) else [at]:
-        text = reader.text(item)
-        if text is None:
-            continue
-        target, _, options = text.partition(":")
-        path = mount_path(item, target, reader)
-        checked = [_tmpfs_option(item, option, reader) for option in options.split(",") if option]
-        if path is not None:
-            mounts.add(item, TmpfsMount(path, ",".join(option for option in checked if option)))
+class VolumeSection(Section):
+    unsupported: ClassVar = compose.VOLUME
 
 
-def _tmpfs_option(item: Field, option: str, reader: Reader) -> str | None:
-    name, _, value = option.partition("=")
+class SecretSection(Section):
+    unsupported: ClassVar = compose.SECRET
+    external: Flag = False
+
+    def check(self, problems: Problems) -> None:
+        if not self.external and not problems.has(self.place()):
+            problems.add(self.place(), "the secret is not external", compose.SEALED)
+
+
+class TmpfsSection(Section):
+    size: Text | None = None
+    mode: Text | None = None
+
+
+def _tmpfs_option(at: YamlValue, name: str, value: str) -> str:
     if name == "size":
-        size = reader.parsed(
-            Field(yaml.ScalarNode(item.node.tag, value), item.line, item.path), parse_size, "Write size=64M"
-        )
-        return f"size={size}" if size is not None else None
+        try:
+            return f"size={parse_size(value)}"
+        except ValueError as error:
+            raise InvalidValueError(str(error), "Write size=64M", at) from None
     if name == "mode" and _TMPFS_MODE.fullmatch(value):
-        return option
-    reader.problem(item, f'"{option}" is not supported as an option of tmpfs', "Use size=64M and mode=1777")
-    return None
+        return f"mode={value}"
+    option = f"{name}={value}" if value else name
+    raise InvalidValueError(f'"{option}" is not supported as an option of tmpfs', "Use size=64M and mode=1777", at)
 
 
-def _short_volume(item: Field, declared: Declared, reader: Reader) -> VolumeMount | None:
-    """NAME:/path, NAME:/path:ro."""
-    text = reader.text(item)
-    if text is None:
-        return None
-    source, colon, rest = text.partition(":")
+def _read_tmpfs_options(value: YamlValue, info: ValidationInfo) -> str:
+    section = TmpfsSection.model_validate(value, context=problems_of(info))
+    options = [(key, getattr(section, key)) for key in section.written]
+    return ",".join(_tmpfs_option(section.place(key), key, said) for key, said in options if said is not None)
+
+
+class MountSection(Section):
+    unsupported: ClassVar = compose.MOUNT
+    required: ClassVar = {"type": "Add type: volume", "target": "Add target: /path"}
+    type: Annotated[Literal["volume", "tmpfs"] | None, Word("volume", "tmpfs", refused=compose.MOUNT_TYPE)] = None
+    source: Text | None = None
+    target: Annotated[str | None, PlainValidator(mount_path)] = None
+    read_only: Flag = False
+    tmpfs: Annotated[str, PlainValidator(_read_tmpfs_options)] = ""
+
+    def mount(self, problems: Problems) -> VolumeMount | TmpfsMount | None:
+        """Return the mount, None if it has a problem that prevents it."""
+        written = self.written
+        if self.type == "volume":
+            if "source" not in written:
+                problems.add(self.place(), "source is missing", "Add source: the name of a volume under volumes")
+            if "tmpfs" in written:
+                hint = "Remove it, or write type: tmpfs"
+                problems.add(self.place("tmpfs"), "a volume has no options of a tmpfs", hint)
+        elif self.type == "tmpfs":
+            for key in ("source", "read_only"):
+                if key in written:
+                    problems.add(self.place(key), f"a tmpfs has no {key}", "Remove it, or write type: volume")
+        if self.type is None or self.target is None:
+            return None
+        if self.type == "tmpfs":
+            return TmpfsMount(self.target, self.tmpfs)
+        return None if self.source is None else VolumeMount(self.source, self.target, self.read_only)
+
+
+def read_mount(value: YamlValue, info: ValidationInfo) -> Placed[VolumeMount | TmpfsMount]:
+    if not value.is_mapping:
+        return Placed(_short_volume(value), value, value)
+    section = MountSection.model_validate(value, context=problems_of(info))
+    mount = section.mount(problems_of(info))
+    if mount is None:
+        raise PydanticOmit
+    return Placed(mount, value, section.place("source"))
+
+
+def _short_volume(value: YamlValue) -> VolumeMount:
+    """Read NAME:/path or NAME:/path:ro."""
+    written = text(value)
+    source, colon, rest = written.partition(":")
     target, _, options = rest.partition(":")
     if source.startswith(("/", ".", "~")):
-        what = f'"{source}" is a path of your machine' if colon else f'"{text}" is a volume without a name'
-        reader.problem(item, what, _HOST_PATH if colon else f"Declare a volume and write NAME:{text}")
-        return None
+        if colon:
+            raise InvalidValueError(f'"{source}" is a path of your machine', compose.HOST_PATH, value)
+        hint = f"Declare a volume and write NAME:{written}"
+        raise InvalidValueError(f'"{written}" is a volume without a name', hint, value)
     if not colon:
-        reader.problem(item, f'"{text}" is not a mount', "Write NAME:/path, or NAME:/path:ro")
-        return None
-    unknown = [option for option in options.split(",") if option not in ("", "ro", "rw")]
-    for option in unknown:
-        reader.problem(item, f'"{option}" is not supported as an option of a volume', "Use ro or rw")
-    path = mount_path(item, target, reader)
-    if path is None or unknown or not _is_declared(item, source, declared, reader):
-        return None
-    return VolumeMount(source, path, "ro" in options.split(","))
+        raise InvalidValueError(f'"{written}" is not a mount', "Write NAME:/path, or NAME:/path:ro", value)
+    for option in options.split(","):
+        if option not in ("", "ro", "rw"):
+            raise InvalidValueError(f'"{option}" is not supported as an option of a volume', "Use ro or rw", value)
+    return VolumeMount(source, mount_path(value, target), "ro" in options.split(","))
 
 
-def _is_declared(at: Field, volume: str, declared: Declared, reader: Reader) -> bool:
-    if volume in declared.volumes:
-        return True
-    remedy = f"Add volumes: {{{volume}: }} at the top of the file" if _NAME.fullmatch(volume) else _HOST_PATH
-    reader.problem(at, f'there is no volume "{volume}"', remedy)
-    return False
+def read_tmpfs(value: YamlValue) -> Placed[TmpfsMount]:
+    target, _, options = text(value).partition(":")
+    pairs = [option.partition("=")[::2] for option in options.split(",") if option]
+    checked = ",".join(_tmpfs_option(value, name, said) for name, said in pairs)
+    return Placed(TmpfsMount(mount_path(value, target), checked), value, value)
 
 
-def _long_mount(item: Field, declared: Declared, reader: Reader) -> VolumeMount | TmpfsMount | None:
-    before = len(reader.problems)
-    entries = reader.mapping(item, keys.MOUNT, keys.MOUNT_REFUSED)
-    kinds = {"volume": None, "tmpfs": None, "bind": _HOST_PATH, "npipe": _HOST_PATH, "cluster": _HOST_PATH}
-    kinds["image"] = keys.MOUNT_REFUSED["image"]
-    if "type" not in entries:
-        reader.problem(item, "type is missing", "Add type: volume")
-    kind = reader.choice(entries["type"], kinds) if "type" in entries else None
-    if "target" not in entries:
-        reader.problem(item, "target is missing", "Add target: /path")
-    target = reader.text(entries["target"]) if "target" in entries else None
-    path = mount_path(entries["target"], target, reader) if target is not None else None
-    source = reader.text(entries["source"]) if "source" in entries else None
-    read_only = bool(reader.boolean(entries["read_only"])) if "read_only" in entries else False
-    if kind == "volume" and "source" not in entries:
-        reader.problem(item, "source is missing", "Add source: the name of a volume under volumes")
-    if kind == "volume" and "tmpfs" in entries:
-        reader.problem(entries["tmpfs"], "a volume has no options of a tmpfs", "Remove it, or write type: tmpfs")
-    for key in ("source", "read_only"):
-        if kind == "tmpfs" and key in entries:
-            reader.problem(entries[key], f"a tmpfs has no {key}", "Remove it, or write type: volume")
-    options = _long_tmpfs(entries["tmpfs"], reader) if kind == "tmpfs" and "tmpfs" in entries else ""
-    if kind == "volume" and source is not None:
-        _is_declared(entries["source"], source, declared, reader)
-    if path is None or len(reader.problems) > before:
-        return None
-    return TmpfsMount(path, options) if kind == "tmpfs" else VolumeMount(source or "", path, read_only)
+class SecretUseSection(Section):
+    """A secret in a service: its name, or Compose's long form."""
+
+    unsupported: ClassVar = compose.SECRET_USE
+    required: ClassVar = {"source": "Add source: the name of a secret under secrets"}
+    short_for: ClassVar = "source"
+    source: Text | None = None
+    target: Text | None = None
 
 
-def _long_tmpfs(at: Field, reader: Reader) -> str:
-    entries = reader.mapping(at, keys.MOUNT_TMPFS, {})
-    texts = [(key, reader.text(entry)) for key, entry in entries.items()]
-    found = [_tmpfs_option(entries[key], f"{key}={text}", reader) for key, text in texts if text is not None]
-    return ",".join(option for option in found if option)
-
-
-def _secret(item: Field, declared: Declared, reader: Reader) -> DeliveredFile | None:
-    entries: dict[str, Field] = {}
-    at = item
-    if item.kind == "map":
-        entries = reader.mapping(item, keys.SECRET_USE, keys.SECRET_USE_REFUSED)
-        if "source" not in entries:
-            reader.problem(item, "source is missing", "Add source: the name of a secret under secrets")
-            return None
-        at = entries["source"]
-    name = reader.text(at)
-    if name is None:
-        return None
-    target = reader.text(entries["target"]) if "target" in entries else name
-    if target is None:
-        return None
-    where = entries.get("target", at)
-    path = mount_path(where, target if target.startswith("/") else f"{SECRETS}/{target}", reader)
-    if name not in declared.secrets:
-        reader.problem(at, f'there is no secret "{name}"', f"Add secrets: {{{name}: {{external: true}}}} at the top")
-        return None
-    return DeliveredFile(name, path, None) if path is not None else None
+def read_secret(value: YamlValue, info: ValidationInfo) -> Placed[DeliveredFile]:
+    section = SecretUseSection.model_validate(value, context=problems_of(info))
+    if section.source is None:
+        raise PydanticOmit
+    target = section.target or section.source
+    path = target if target.startswith("/") else f"{SECRETS}/{target}"
+    file = DeliveredFile(section.source, mount_path(section.place("target", "source"), path), None)
+    return Placed(file, value, section.place("source"))

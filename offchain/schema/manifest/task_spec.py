@@ -1,8 +1,15 @@
-"""What a manifest says to the chain: the `TaskSpec` of docs/protocol.md."""
+"""What goes on the chain of a manifest: the `TaskSpec` of docs/protocol.md, the digest, and the task it replaces.
+
+The last line of the manifest of a new version of a service names the task that it replaces. The line is a comment, so
+every reader of manifests ignores it, and it fits under any YAML. It comes onto the chain in the same call as the new
+version and stays as long as that: every worker finds the same.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from dataclasses import dataclass
 
 from offchain.schema.chain_types._generated_chain import (
     BillingUnit,
@@ -20,6 +27,7 @@ from offchain.schema.chain_types._generated_chain import (
 )
 from offchain.schema.manifest.types import WHOLE_GPU, Manifest, PlacementSpec
 
+_REPLACED = re.compile(rb"\n# gantry: takes the place of task (\d{1,19}), (\d{1,2}) pods, sha256:([0-9a-f]{64})\n\Z")
 _KINDS = {"job": TaskKind.JOB, "service": TaskKind.SERVICE, "rental": TaskKind.RENTAL}
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
 _SURVIVALS = {"restart": Survival.RESTART, "move": Survival.MOVE, "standby": Survival.STANDBY}
@@ -28,12 +36,12 @@ _TIERS = {"consumer": Tier.CONSUMER, "professional": Tier.PROFESSIONAL, "datacen
 
 
 def manifest_digest(text: bytes) -> bytes:
-    """SHA-256 of the manifest's exact bytes."""
+    """Return the SHA-256 of the manifest's exact bytes."""
     return hashlib.sha256(text).digest()
 
 
 def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
-    """The `TaskSpec` for a manifest whose bytes have this digest."""
+    """Return the `TaskSpec` of a manifest whose bytes have this digest."""
     gpus, place, redundant = manifest.gpus, manifest.placement, manifest.verification == "redundant"
     return TaskSpec(
         kind=_KINDS[manifest.kind],
@@ -84,3 +92,30 @@ def _layout(place: PlacementSpec) -> Layout:
     if place.spread is not None:
         return _SPREADS[place.spread]
     return Layout.PACKED if place.pack else Layout.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedTask:
+    """A task that a new version of a service replaces: its number and pods, and the SHA-256 of its manifest's bytes."""
+
+    task: int
+    pods: int
+    manifest: bytes
+
+
+def with_replaced_task(text: bytes, replaced: ReplacedTask) -> bytes:
+    """Return the manifest with the line that names the replaced task, instead of one that it has."""
+    line = (
+        f"\n# gantry: takes the place of task {replaced.task}, {replaced.pods} pods, sha256:{replaced.manifest.hex()}\n"
+    )
+    return without_replaced_task(text) + line.encode()
+
+
+def without_replaced_task(text: bytes) -> bytes:
+    """Return the manifest as its tenant wrote it."""
+    return _REPLACED.sub(b"", text)
+
+
+def replaced_task(text: bytes) -> ReplacedTask | None:
+    found = _REPLACED.search(text)
+    return None if found is None else ReplacedTask(int(found[1]), int(found[2]), bytes.fromhex(found[3].decode()))

@@ -1,4 +1,4 @@
-"""The values a manifest is parsed into. Frozen; units are in the names."""
+"""The values that a manifest is parsed into, and the errors about one. Frozen; units are in the names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ Billing = Literal["second", "hour", "day"]
 Verification = Literal["acceptance", "redundant"]
 Survival = Literal["restart", "move", "standby"]
 Tier = Literal["consumer", "professional", "datacenter"]
+DependencyState = Literal["started", "healthy", "completed"]
 
 WHOLE_GPU: Final = 1000
 """Thousandths of a GPU."""
 DOCKER_HUB: Final = "docker.io"
-"""The registry of images whose names begin with no registry."""
+"""The registry of an image whose name begins with no registry."""
 MAX_LINES: Final = 50
-"""Problems of one manifest that are written out."""
+"""The most problems of one manifest that are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ImageRef:
 
     @property
     def reference(self) -> str:
-        """What a container engine calls it: name@sha256:..."""
+        """The reference that container engines take: name@sha256:..."""
         return f"{self.name}@{self.digest}"
 
     @property
@@ -59,10 +60,22 @@ class VolumeMount:
 
 
 @dataclass(frozen=True, slots=True)
-class HealthCheck:
-    """A command in the container that says whether it is well: exit code 0.
+class DeliveredFile:
+    """A file that the tenant sends to each host of the task, mounted read-only at `path`.
 
-    Failures within `start_period_ms` do not count; `retries` in a row make it unhealthy.
+    A secret has no digest and lies in memory; an input has one (SHA-256, 32 bytes) and lies on disk.
+    """
+
+    name: str
+    path: str
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """A command in the container whose exit code 0 means healthy.
+
+    Failures within `start_period_ms` do not count; `retries` failures in a row make the container unhealthy.
     """
 
     test: tuple[str, ...]
@@ -74,7 +87,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """Whether a container that ended by itself is started again in the same lease. `attempts` None: without limit."""
+    """When a container that ended is restarted within the same lease. `attempts` None: without limit."""
 
     when: Restart
     attempts: int | None
@@ -82,34 +95,21 @@ class RestartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A service of the same pod that must be so far before this one starts."""
+    """A service of the same pod that must have reached a state before this one starts."""
 
     service: str
-    until: Literal["started", "healthy", "completed"]
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveredFile:
-    """A file the tenant sends to the host once it is known, read-only in the container at `path`.
-
-    Secrets have no digest and lie in memory; inputs have one (SHA-256, 32 bytes) and lie on disk.
-    """
-
-    name: str
-    path: str
-    digest: bytes | None
+    until: DependencyState
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """One container of a pod."""
+    """One container of a pod. `command`, `entrypoint` and `stop_signal` None: those of the image."""
 
     name: str
     image: ImageRef
     command: tuple[str, ...] | None
-    """None: what the image says."""
     entrypoint: tuple[str, ...] | None
-    """None: what the image says; an empty tuple clears it."""
+    """An empty tuple clears the image's."""
     environment: tuple[tuple[str, str], ...]
     cpu_milli: int
     memory_mib: int
@@ -119,24 +119,23 @@ class ServiceSpec:
     read_only: bool
     tmpfs: tuple[TmpfsMount, ...]
     gpu_count: int = 0
-    """How many of the pod's GPUs this container is given."""
+    """How many of the pod's GPUs this container has."""
     volumes: tuple[VolumeMount, ...] = ()
     ports: tuple[int, ...] = ()
-    """TCP ports it listens on, as told to tenants; none is open to anybody else."""
+    """TCP ports on which it listens. Tenants reach them by forwarding; nobody else does."""
     healthcheck: HealthCheck | None = None
     restart: RestartPolicy = RestartPolicy("no", None)
     stop_signal: str | None = None
-    """None: what the image says, else SIGTERM."""
     stop_grace_ms: int = 10_000
     depends_on: tuple[Dependency, ...] = ()
     files: tuple[DeliveredFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class GpuNeed:
-    """GPUs of one pod. `count` 0: none. `milli` is the share of each device (1000: whole). `models` empty: any.
+class GpuRequirements:
+    """GPUs of one pod. `count` 0: none. `milli`: share of each device (1000: whole). `models` empty: any.
 
-    Less than whole is had of one device alone, beside pods of the same account.
+    A share below 1000 is of one device, which only pods of the same account use at the same time.
     """
 
     count: int
@@ -147,9 +146,9 @@ class GpuNeed:
 
 @dataclass(frozen=True, slots=True)
 class ResultSpec:
-    """Where the result is: what the first container wrote to standard output, or one file in it.
+    """Where a job's result is: the standard output of the first container, or one file in it.
 
-    `seal_to`: X25519 public key, 32 bytes; the result is stored as a sealed box for it. None: as it is.
+    `seal_to`: X25519 public key, 32 bytes, for which the result is stored as a sealed box. None: not sealed.
     """
 
     source: Literal["stdout", "file"]
@@ -159,40 +158,39 @@ class ResultSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodMetric:
-    """A number that a pod tells by itself: on a page in the text format of Prometheus, on one of its ports.
+    """A metric that each pod publishes in the text format of Prometheus on one of its ports.
 
-    Samples that differ only in their labels are added up. What the page calls a counter counts by what it grows in a
-    second.
+    Samples that differ only in their labels are added up. A counter is measured by its increase per second.
     """
 
     port: int
     path: str
     name: str
     target_milli: int
-    """Thousandths of the number that one pod is to have."""
+    """Target for one pod, in thousandths of the metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingSpec:
-    """How a service follows its load: pods are added while they have more of the metric than wanted."""
+    """How a service follows its load: pods are added while the metric of one pod is above its target."""
 
     metric: Metric | PodMetric
     target_percent: int | None
-    """Of what a pod has; None where the metric has a target of its own."""
+    """Per cent of what a pod has; None for a :class:`PodMetric`, which has a target of its own."""
     stabilisation_ms: int
-    """A smaller number of pods is taken only after the load allowed it for so long."""
+    """The number of pods is reduced only after the load allowed it for this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpotSpec:
-    """It may be told to leave for a task of higher priority. Its containers get `checkpoint_signal` then, if any."""
+    """The task may be preempted by one of higher priority. `checkpoint_signal` is sent to its containers then."""
 
     checkpoint_signal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryLogin:
-    """With which secret (USER:PASSWORD) hosts pull the images at one registry, HOST or HOST:PORT.
+    """The secret (USER:PASSWORD) with which hosts pull the images at one registry, HOST or HOST:PORT.
 
     The secret is delivered like others and mounted into no container.
     """
@@ -203,7 +201,7 @@ class RegistryLogin:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSpec:
-    """The folder `path` of the main container is saved so often, and is there again where its pod goes on elsewhere."""
+    """The folder `path` of the first container is saved periodically, and restored where its pod is started again."""
 
     path: str
     every_ms: int
@@ -211,7 +209,7 @@ class CheckpointSpec:
 
 @dataclass(frozen=True, slots=True)
 class SshSpec:
-    """How a rental is logged into: keys written to `path` in the first container, whose server listens on `port`."""
+    """Login to a rental: keys are written to `path` in the first container, whose SSH server listens on `port`."""
 
     authorized_keys: tuple[str, ...]
     path: str
@@ -220,7 +218,7 @@ class SshSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSpec:
-    """Where pods may run. Empty tuples: anywhere; `providers_denied`: none. Hosts and providers are SS58 addresses."""
+    """Hosts on which pods may run. Empty tuples: any (`providers_denied`: none). Addresses are SS58."""
 
     regions: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -228,32 +226,32 @@ class PlacementSpec:
     providers_denied: tuple[str, ...]
     tiers: tuple[Tier, ...]
     verified_only: bool
-    """Only GPUs that a challenge proved to be real."""
+    """Only GPUs that a challenge proved to be genuine."""
     allow_simulated: bool
     min_network_mbps: int
     """Mbit/s to and from the host, as it measured; 0: any."""
     spread: Literal["hosts", "providers"] | None = None
-    """No two of its pods on the same of these."""
+    """Anti-affinity: no two pods of the task on the same host, or on hosts of the same provider."""
     pack: bool = False
-    """Its pods on as few hosts as have room."""
+    """Affinity: the pods on as few hosts as possible."""
     max_latency_ms: int = 0
-    """The longest round trip that a host may have measured; 0: any, also none."""
+    """The longest round trip that a host may have measured; 0: any, or none measured."""
     sandboxed: bool = False
-    """Only on hosts that run pods in a sandbox with a kernel of its own."""
+    """Only hosts that run pods in a sandbox with a kernel of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A task, described. Resources and price are per pod."""
+    """The description of a task. Resources and price are per pod."""
 
     name: str | None
     services: tuple[ServiceSpec, ...]
     kind: Kind
     result: ResultSpec
-    gpus: GpuNeed
+    gpus: GpuRequirements
     disk_gib: int
     pods: int
-    """The most pods; a job has exactly so many."""
+    """The most pods; a job has exactly this number."""
     duration_ms: int
     max_rate_per_hour: int
     """Price limit of one pod in base units (10^12 to a GTY)."""
@@ -274,14 +272,14 @@ class Manifest:
     data_from: int | None = None
     """A lease whose retained data this rental takes over."""
     snapshot: str | None = None
-    """A snapshot among that data, of which the first service is made in place of its image."""
+    """A snapshot among that data, from which the first service is created instead of its image."""
     spot: SpotSpec | None = None
-    """None: nobody makes it leave."""
+    """None: the task is not preempted."""
     survival: Survival = "restart"
-    """Whether its pods start anew where their host fails, may be moved before, or go on at a host named in advance."""
+    """restart: pods of a failed host are started anew; move: they may be moved before; standby: they continue on a
+    host named in advance."""
     checkpoint: CheckpointSpec | None = None
     registry_login: RegistryLogin | None = None
-    """None: hosts pull the images without a login."""
 
     @property
     def deliveries(self) -> tuple[str, ...]:
@@ -291,12 +289,12 @@ class Manifest:
 
     @property
     def main(self) -> ServiceSpec:
-        """The first service: its end is the pod's, its output or file the result."""
+        """The first service: the pod ends with it, and its output or file is the result."""
         return self.services[0]
 
     @property
     def cpu_milli(self) -> int:
-        """CPU of one pod, thousandths of a core."""
+        """CPU of one pod in thousandths of a core."""
         return sum(service.cpu_milli for service in self.services)
 
     @property
@@ -307,16 +305,16 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a manifest. Lines count from 1."""
+    """One error in a manifest. Lines count from 1; `hint` says what to write instead."""
 
     line: int
     path: str
     message: str
-    remedy: str
+    hint: str
 
 
 class ManifestError(Exception):
-    """The manifest cannot be used. Carries every problem found, in the order of their lines."""
+    """The manifest cannot be used. `problems` has every error found, in the order of their lines."""
 
     def __init__(self, source: str, problems: list[Problem]) -> None:
         self.source = source
@@ -324,10 +322,10 @@ class ManifestError(Exception):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
-        """One readable line for each of the first problems: file:line: key path: what is wrong. What to do."""
+        """One line for each of the first problems: file:line: key path: what is wrong. What to do."""
         lines = [
             f"{self.source}:{problem.line}: {problem.path + ': ' if problem.path else ''}{problem.message}. "
-            f"{problem.remedy}{'' if problem.remedy.endswith('?') else '.'}"
+            f"{problem.hint}{'' if problem.hint.endswith('?') else '.'}"
             for problem in self.problems[:MAX_LINES]
         ]
         left = len(self.problems) - len(lines)

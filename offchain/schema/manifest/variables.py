@@ -1,9 +1,9 @@
-"""Putting variables into a manifest, as Compose does, before it is digested.
+"""Replace variables in a manifest, as Compose does, before its digest is computed.
 
 `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `${NAME:?message}`, `${NAME?message}`, `${NAME:+other}`,
-`${NAME+other}` and `$$` (a dollar) in values; keys and comments are left alone. Defaults may hold variables in turn.
-Compose puts nothing where a variable is unset and has no default; here that is a problem, because what goes on the
-chain cannot be taken back.
+`${NAME+other}` and `$$` (a dollar) in values; keys and comments are left alone. Defaults may contain variables.
+Compose replaces an unset variable without a default by nothing; here that is an error, because a manifest on the chain
+cannot be corrected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from offchain.schema.manifest.types import ManifestError, Problem
-from offchain.schema.manifest.yaml_bounded import compose
+from offchain.schema.manifest.yaml_reader import compose
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATORS = (":-", ":?", ":+", "-", "?", "+")
@@ -24,17 +24,17 @@ _UNSAFE = re.compile("[\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufeff\\ufffe\\u
 
 
 class _VariableError(Exception):
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> str:
-    """The manifest's text with every variable replaced. Lines stay where they were.
+    """Return the manifest's text with every variable replaced. Lines keep their numbers.
 
     A value that would change the structure of the file (a line break, a `#`) is quoted, so that it stays one value.
-    Raises ManifestError. Text that is not YAML is returned unchanged: the parser says what is wrong with it.
+    Raise ManifestError. Text that is not YAML is returned unchanged: the parser reports what is wrong with it.
     """
     try:
         root = compose(text)
@@ -53,7 +53,7 @@ def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> s
             value = substitute(node.value, env)
             raw = substitute(text[start:end], env)
         except _VariableError as error:
-            problems.append(Problem(node.start_mark.line + 1, "", error.message, error.remedy))
+            problems.append(Problem(node.start_mark.line + 1, "", error.message, error.hint))
             continue
         pieces += text[done:start], _written(node, text[start:end], raw, value)
         done = end
@@ -63,7 +63,7 @@ def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> s
 
 
 def substitute(text: str, env: Mapping[str, str], depth: int = 0) -> str:
-    """The text of one value with its variables replaced."""
+    """Return the text of one value with its variables replaced."""
     pieces: list[str] = []
     at = 0
     while (dollar := text.find("$", at)) >= 0:
@@ -86,7 +86,7 @@ def substitute(text: str, env: Mapping[str, str], depth: int = 0) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the brace opened just before `start` closes."""
+    """Return the index of the brace that closes the one before `start`."""
     depth = 1
     at = start
     while at < len(text):
@@ -128,7 +128,7 @@ def _expression(inner: str, env: Mapping[str, str], depth: int) -> str:
 
 
 def _values(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
-    """Every scalar that is a value or list item, each once, in the order of the file."""
+    """Yield every scalar that is a value or list item, each once, in the order of the file."""
     seen: set[int] = set()
     stack = [root]
     found: list[yaml.ScalarNode] = []
@@ -147,10 +147,10 @@ def _values(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 
 def _written(node: yaml.ScalarNode, old: str, raw: str, value: str) -> str:
-    """How the new value stands in the file: in place where that reads back as the value, else in double quotes."""
+    """Return the text of the new value: as it was written if that reads back as the value, else in double quotes."""
     lines = old.count("\n")
     if node.style is None:
-        # A plain value keeps its place, and with it its type, when both kinds of context read it back unchanged.
+        # A plain value stays plain, and keeps its type, if it is read back unchanged in both kinds of context.
         in_place = "\n" not in raw and _reads_as(f"[{raw}]", value) and _reads_as(f"- {raw}", value)
     else:
         in_place = raw.count("\n") == lines and _reads_as(f"- {raw}\n", value)
@@ -158,7 +158,7 @@ def _written(node: yaml.ScalarNode, old: str, raw: str, value: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """In double quotes, what YAML does not take as it is written as an escape."""
+    """Return the value in double quotes, with escapes for characters that YAML refuses."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 

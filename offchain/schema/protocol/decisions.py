@@ -1,6 +1,6 @@
-"""What a scheduler says when it is asked why: its decisions about one task, as JSON of version 1.
+"""A scheduler's report about its decisions on one task, as JSON of version 1.
 
-Scores and candidates are the scheduler's own word; everything else is on the chain as well. Times are chain time in ms.
+Scores and candidates are known to the scheduler alone; all else is on the chain, too. Times are chain time in ms.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from offchain.schema.protocol.fields import WireError, flag, integer, json_objec
 
 VERSION: Final = 1
 PATH: Final = "/v1/tasks/{task}/decisions"
-MOST_BYTES: Final = 1 << 20
-"""Of an answer."""
-MOST_DECISIONS: Final = 50
-"""In an answer: the newest of a task."""
+MAX_ANSWER_BYTES: Final = 1 << 20
+"""The largest report."""
+MAX_DECISIONS: Final = 50
+"""The most decisions in a report: the newest of a task."""
 
 _MOST: Final = 1 << 62
 _MOST_ITEMS: Final = 1024
@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A pod's place."""
+class PlacedPod:
+    """The host and the devices of a pod."""
 
     pod: int
     host: str
@@ -36,7 +36,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A host that could take the task. Less `points` are better; `parts` add up to them. `closed`: kept for others."""
+    """A host on which the task is feasible. `points`: its cost, lower is better, the sum of `parts`.
+
+    `closed`: reserved for other tasks.
+    """
 
     host: str
     devices: tuple[int, ...]
@@ -46,10 +49,10 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """All `hosts` as the task found them: `fitting` had room, of them `closed` were kept for others.
+class CandidateReport:
+    """How the filters judged all `hosts`: `fitting` were feasible, and `closed` of these reserved for other tasks.
 
-    `excluded`: of the rest, how many by each rule. `best`: the candidates with the least points.
+    `excluded`: number of hosts by the filter that excluded them. `best`: the candidates with the lowest cost.
     """
 
     hosts: int
@@ -60,8 +63,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that says so."""
+class PlacementOutcome:
+    """The outcome of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that has it."""
 
     kind: str
     reason: str | None
@@ -71,29 +74,29 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A task was placed: the `turn`-th of `placed` in its round.
+    """A placement: the task was number `turn` of the `placed` tasks of its scheduling cycle.
 
-    `spots`: the first of `pods` places. `seen`: None where not all of the round was explained. `like`: the task whose
-    explanation it is, of the same round and asking for the same; None: its own. `answer`: None where none is known yet.
+    `spots`: the first of its `pods`. `seen`: None if the cycle had more tasks than were explained. `like`: the task of
+    the same cycle and equivalence class whose explanation it is; None: its own. `answer`: None while it is not known.
     """
 
     at_ms: int
     generation: int
     pods: int
-    spots: tuple[Spot, ...]
+    spots: tuple[PlacedPod, ...]
     turn: int
     placed: int
-    seen: Seen | None
+    seen: CandidateReport | None
     like: int | None
-    answer: Answer | None
+    answer: PlacementOutcome | None
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Why a task found no place when it was looked at last, at `at_ms`; since `since_ms`, for the `times`-th time.
+class WaitRecord:
+    """Why a task was unschedulable at `at_ms`, as in `times` scheduling cycles since `since_ms`.
 
-    `pods_fitting` of `pods_needed` had room; `closed`: hosts with room that were kept for others. `like`: the task that
-    was looked at for it, because it asks for the same; None: itself.
+    `pods_fitting` of `pods_needed` were feasible; `closed`: feasible hosts that were reserved for other tasks. `like`:
+    the task of the same equivalence class that was tried; None: itself.
     """
 
     generation: int
@@ -109,13 +112,13 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a task stands with a scheduler that runs.
+class SchedulingStatus:
+    """The present state of a task in a running scheduler.
 
-    `state`: waits, placed (on its way to the chain) or unknown (it does not wait). `limit`: of a queue or an account,
-    that keeps it waiting. `not_before_ms`: it is not tried sooner, for the chain has refused it. `others_turn`: another
-    scheduler looks after it now. `starts_by_ms`: hosts are reserved for it from then on. `nobody_leaves`: why no spot
-    task is made to leave for it.
+    `state`: waits, placed (assumed, not yet on the chain) or unknown (not waiting). `limit`: the quota of a queue or an
+    account for which it waits. `not_before_ms`: end of the backoff after a refusal by the chain. `others_turn`: it is
+    in the work partition of another scheduler. `starts_by_ms`: start of its reservation. `nobody_leaves`: why no
+    spot task is preempted for it.
     """
 
     state: str
@@ -127,32 +130,31 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A scheduler's answer: the newest decisions about a task, the oldest of them first."""
+class DecisionReport:
+    """The newest decisions of a scheduler about a task, the oldest of them first."""
 
     task: int
     scheduler: str
     seed: str
     decisions: tuple[Decision, ...] = ()
-    waits: tuple[Wait, ...] = ()
-    now: Standing | None = field(default=None)
+    waits: tuple[WaitRecord, ...] = ()
+    now: SchedulingStatus | None = field(default=None)
 
     @property
     def empty(self) -> bool:
-        """Whether it knows nothing of the task."""
+        """Whether the scheduler knows nothing of the task."""
         return not (self.decisions or self.waits or (self.now is not None and self.now.state != "unknown"))
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return {"version": VERSION, **asdict(self)}
 
 
-def parse(data: bytes) -> Told:
-    """What is said in these bytes. Raises WireError where they are no answer of this version."""
+def parse(data: bytes) -> DecisionReport:
+    """Return the report in these bytes. Raise WireError if they are no report of this version."""
     fields = json_object(data)
     if integer(fields, "version", 1 << 16) != VERSION:
         raise WireError(f"version {fields['version']} of decisions, known: {VERSION}")
-    return Told(
+    return DecisionReport(
         task=integer(fields, "task", _MOST),
         scheduler=text(fields, "scheduler", 100),
         seed=text(fields, "seed", 200),
@@ -162,9 +164,9 @@ def parse(data: bytes) -> Told:
     )
 
 
-def seen_of(fields: dict[str, Any]) -> Seen:
-    """What a task saw. Raises WireError."""
-    return Seen(
+def candidate_report(fields: dict[str, Any]) -> CandidateReport:
+    """Return the candidates in these fields. Raise WireError."""
+    return CandidateReport(
         hosts=integer(fields, "hosts", _MOST),
         fitting=integer(fields, "fitting", _MOST),
         closed=integer(fields, "closed", _MOST),
@@ -181,20 +183,20 @@ def _decision(fields: dict[str, Any]) -> Decision:
         spots=_list(fields, "spots", _spot),
         turn=integer(fields, "turn", _MOST),
         placed=integer(fields, "placed", _MOST),
-        seen=_optional(fields, "seen", seen_of),
+        seen=_optional(fields, "seen", candidate_report),
         like=optional_integer(fields, "like", _MOST),
         answer=_optional(fields, "answer", _answer),
     )
 
 
-def _wait(fields: dict[str, Any]) -> Wait:
+def _wait(fields: dict[str, Any]) -> WaitRecord:
     counts = ("generation", "since_ms", "at_ms", "times", "hosts", "pods_fitting", "pods_needed", "closed")
     numbers = {name: integer(fields, name, _MOST) for name in counts}
-    return Wait(**numbers, excluded=_counts(fields), like=optional_integer(fields, "like", _MOST))
+    return WaitRecord(**numbers, excluded=_counts(fields), like=optional_integer(fields, "like", _MOST))
 
 
-def _standing(fields: dict[str, Any]) -> Standing:
-    return Standing(
+def _standing(fields: dict[str, Any]) -> SchedulingStatus:
+    return SchedulingStatus(
         state=text(fields, "state", 20),
         limit=optional_text(fields, "limit", _LONG),
         not_before_ms=optional_integer(fields, "not_before_ms", _MOST),
@@ -204,8 +206,8 @@ def _standing(fields: dict[str, Any]) -> Standing:
     )
 
 
-def _spot(fields: dict[str, Any]) -> Spot:
-    return Spot(integer(fields, "pod", _MOST), text(fields, "host", 100), _devices(fields))
+def _spot(fields: dict[str, Any]) -> PlacedPod:
+    return PlacedPod(integer(fields, "pod", _MOST), text(fields, "host", 100), _devices(fields))
 
 
 def _candidate(fields: dict[str, Any]) -> Candidate:
@@ -219,8 +221,8 @@ def _candidate(fields: dict[str, Any]) -> Candidate:
     )
 
 
-def _answer(fields: dict[str, Any]) -> Answer:
-    return Answer(
+def _answer(fields: dict[str, Any]) -> PlacementOutcome:
+    return PlacementOutcome(
         kind=text(fields, "kind", 20),
         reason=optional_text(fields, "reason", _LONG),
         block=optional_integer(fields, "block", _MOST),

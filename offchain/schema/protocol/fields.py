@@ -1,4 +1,4 @@
-"""Reads fields of JSON that the other side sent: each is checked once, and named where it is wrong."""
+"""Read and check fields of JSON that the peer sent. Errors name the field."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 
 class WireError(ValueError):
-    """Bytes from the other side that are not what this protocol says."""
+    """Bytes from the peer that break the protocol."""
 
 
 def canonical_json(value: dict[str, Any]) -> bytes:
-    """JSON with sorted keys, no white space, everything outside ASCII escaped."""
+    """Return JSON with sorted keys and without white space, everything outside ASCII escaped."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """The object in these bytes. Raises :class:`WireError`."""
+    """Return the object in these bytes. Raise :class:`WireError` if there is none."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -28,14 +28,14 @@ def json_object(data: bytes) -> dict[str, Any]:
 
 
 def known_only(fields: dict[str, Any], known: Collection[str]) -> None:
-    """Raises where there is a field of another name: a rule that one side does not know must not be passed over."""
+    """Raise :class:`WireError` for a field of another name: a rule that one side does not know must not be ignored."""
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise WireError(f"unknown field {unknown[0][:40]!r}")
 
 
 def text(fields: dict[str, Any], name: str, longest: int) -> str:
-    """A text of at most so many characters."""
+    """Return a text of at most `longest` characters."""
     value = fields.get(name)
     if not isinstance(value, str) or len(value) > longest:
         raise WireError(f"{name} must be text of at most {longest} characters")
@@ -43,12 +43,12 @@ def text(fields: dict[str, Any], name: str, longest: int) -> str:
 
 
 def optional_text(fields: dict[str, Any], name: str, longest: int) -> str | None:
-    """A text, or None where it is null or missing."""
+    """Return a text, None if it is null or missing."""
     return None if fields.get(name) is None else text(fields, name, longest)
 
 
 def integer(fields: dict[str, Any], name: str, largest: int, smallest: int = 0) -> int:
-    """A whole number within bounds."""
+    """Return a whole number within bounds."""
     value = fields.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
         raise WireError(f"{name} must be a whole number from {smallest} to {largest}")
@@ -56,12 +56,12 @@ def integer(fields: dict[str, Any], name: str, largest: int, smallest: int = 0) 
 
 
 def optional_integer(fields: dict[str, Any], name: str, largest: int, smallest: int = 0) -> int | None:
-    """A whole number, or None where it is null or missing."""
+    """Return a whole number, None if it is null or missing."""
     return None if fields.get(name) is None else integer(fields, name, largest, smallest)
 
 
 def flag(fields: dict[str, Any], name: str) -> bool:
-    """True or false; missing: false."""
+    """Return true or false; a missing field is false."""
     value = fields.get(name, False)
     if not isinstance(value, bool):
         raise WireError(f"{name} must be true or false")
@@ -69,7 +69,7 @@ def flag(fields: dict[str, Any], name: str) -> bool:
 
 
 def hexadecimal(fields: dict[str, Any], name: str, size: int) -> bytes:
-    """Exactly so many bytes, written in hexadecimal digits."""
+    """Return exactly `size` bytes, written in hexadecimal digits."""
     try:
         value = bytes.fromhex(text(fields, name, 2 * size))
     except ValueError as error:
@@ -80,5 +80,5 @@ def hexadecimal(fields: dict[str, Any], name: str, size: int) -> bytes:
 
 
 def optional_hexadecimal(fields: dict[str, Any], name: str, size: int) -> bytes | None:
-    """Bytes, or None where the field is null or missing."""
+    """Return bytes, None if the field is null or missing."""
     return None if fields.get(name) is None else hexadecimal(fields, name, size)

@@ -1,7 +1,7 @@
 """Frames: how sessions share one stream of bytes.
 
 A frame is a big-endian u32 length of its payload, a u8 kind, a big-endian u32 session, and the payload. The longest
-payload depends on the kind, so that who has not shown a valid request can make the other side hold next to nothing.
+payload depends on the kind, so that a peer without a valid request can make this side buffer next to nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MAX_DATA: Final = 1 << 18
 MAX_SESSION: Final = (1 << 32) - 1
 
 
-class Kind(IntEnum):
-    """What a frame says. HELLO, GOAWAY belong to no session (0)."""
+class FrameKind(IntEnum):
+    """The kind of a frame. HELLO and GOAWAY belong to no session (0)."""
 
     HELLO = 1
     """Protocol name and the versions this side speaks; the first frame each way."""
     OPEN = 2
-    """The dialler asks: a signed request. Sessions are numbered upwards from 1."""
+    """The dialler opens a session: a signed request. Sessions are numbered upwards from 1."""
     ACCEPT = 3
     """The host agrees: an answer."""
     REFUSE = 4
@@ -39,65 +39,63 @@ class Kind(IntEnum):
     END = 6
     """This side has sent everything."""
     CREDIT = 7
-    """A u32: so many more bytes of DATA may be sent (channel bytes included)."""
+    """A u32: the number of further bytes of DATA that may be sent (channel bytes included)."""
     RESET = 8
-    """This side drops the session: a refusal that says why."""
+    """This side drops the session: a refusal with the reason."""
     GOAWAY = 9
-    """This side is about to close the connection: a refusal that says why."""
+    """This side is about to close the connection: a refusal with the reason."""
 
 
-LONGEST: Final[Mapping[Kind, int]] = MappingProxyType(
+LONGEST: Final[Mapping[FrameKind, int]] = MappingProxyType(
     {
-        Kind.HELLO: 256,
-        Kind.OPEN: MAX_REQUEST,
-        Kind.ACCEPT: MAX_ANSWER,
-        Kind.REFUSE: 8192,
-        Kind.DATA: MAX_DATA + 1,
-        Kind.END: 0,
-        Kind.CREDIT: 4,
-        Kind.RESET: 8192,
-        Kind.GOAWAY: 8192,
+        FrameKind.HELLO: 256,
+        FrameKind.OPEN: MAX_REQUEST,
+        FrameKind.ACCEPT: MAX_ANSWER,
+        FrameKind.REFUSE: 8192,
+        FrameKind.DATA: MAX_DATA + 1,
+        FrameKind.END: 0,
+        FrameKind.CREDIT: 4,
+        FrameKind.RESET: 8192,
+        FrameKind.GOAWAY: 8192,
     }
 )
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in FrameKind}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame."""
-
-    kind: Kind
+    kind: FrameKind
     session: int
     payload: bytes
 
 
-def encode(kind: Kind, session: int, payload: bytes = b"") -> bytes:
-    """A frame as it travels. Raises :class:`WireError` where the payload is too long."""
+def encode(kind: FrameKind, session: int, payload: bytes = b"") -> bytes:
+    """Return the bytes of a frame. Raise :class:`WireError` if the payload is too long."""
     if len(payload) > LONGEST[kind]:
         raise WireError(f"{kind.name} of {len(payload)} bytes is longer than {LONGEST[kind]}")
     return _HEADER.pack(len(payload), kind, session) + payload
 
 
 def encode_data(session: int, channel: int, content: bytes) -> tuple[bytes, bytes]:
-    """A DATA frame in two pieces, to spare a copy of its content."""
+    """Return a DATA frame in two pieces, to save a copy of its content."""
     if len(content) > MAX_DATA:
         raise WireError(f"DATA of {len(content)} bytes is longer than {MAX_DATA}")
-    return _HEADER.pack(len(content) + 1, Kind.DATA, session) + bytes((channel,)), content
+    return _HEADER.pack(len(content) + 1, FrameKind.DATA, session) + bytes((channel,)), content
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames, however it arrives."""
+    """Split a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._held = bytearray()
 
     @property
     def held(self) -> int:
-        """Bytes of a frame that has not arrived whole."""
+        """Bytes of an incomplete frame."""
         return len(self._held)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with these bytes. Raises :class:`WireError` as soon as one cannot be valid."""
+        """Return the frames that `data` completes. Raise :class:`WireError` as soon as one cannot be valid."""
         held = self._held
         held += data
         frames: list[Frame] = []

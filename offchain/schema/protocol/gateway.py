@@ -1,6 +1,6 @@
-"""Where a gateway is: its account, which is its key, and one port for QUIC and secure websockets both.
+"""The address of a gateway: its account, which is its key, and one port for QUIC and for secure websockets.
 
-Written `ACCOUNT@HOST:PORT` wherever it is written: by people, in configurations, and in `HostRecord.endpoint`.
+Its text is `ACCOUNT@HOST:PORT`, in commands, configurations, and `HostRecord.endpoint`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ class GatewayAddress:
 
     @property
     def text(self) -> str:
-        """As people write it."""
         return f"{self.account}@{self.host}:{self.port}"
 
 
 def parse_gateway(text: str) -> GatewayAddress:
-    """Raises :class:`WireError` that says what is wrong with it."""
+    """Return the address in a text. Raise :class:`WireError` that says what is wrong with it."""
     account, at, place = text.rpartition("@")
     host, _, port = place.rpartition(":")
     if not at or not port.isdecimal() or not 0 < int(port) < 65536:
@@ -46,5 +45,5 @@ def parse_gateway(text: str) -> GatewayAddress:
 
 
 def is_gateway(address: str) -> bool:
-    """Whether this part of an endpoint names a gateway, and not the host itself."""
+    """Return whether this part of an endpoint is the address of a gateway, and not of the host itself."""
     return "@" in address

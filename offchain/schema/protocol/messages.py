@@ -1,6 +1,6 @@
-"""Messages on the way to hosts: requests signed by a tenant, answers, refusals; addresses of hosts.
+"""Messages between tenants and hosts: signed requests, answers, refusals; addresses of hosts.
 
-How they travel is in :mod:`offchain.schema.protocol.frames` and :mod:`offchain.schema.protocol.mux`.
+They are transported by :mod:`offchain.schema.protocol.frames` and :mod:`offchain.schema.protocol.mux`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REQUEST_CONTEXT: Final = b"gantry/request/v2"
 WEBSOCKET: Final = "wss://"
 MAX_ADDRESSES: Final = 16
 MAX_ENDPOINT: Final = 256
-"""Bytes that the chain keeps."""
+"""The longest endpoint that the chain stores, in bytes."""
 
 _CRYPTOS = ("ed25519", "sr25519")
 _SIGNATURE_BYTES = 64
@@ -74,7 +74,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice."""
+    """One request to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice."""
 
     args: Args
     account: str
@@ -86,11 +86,10 @@ class Request:
 
     @property
     def op(self) -> Op:
-        """What is asked."""
         return op_of(self.args)
 
     def unsigned(self) -> dict[str, Any]:
-        """The fields the signature covers."""
+        """Return the fields that the signature covers."""
         return {
             "v": VERSION,
             "op": self.op.value,
@@ -103,11 +102,11 @@ class Request:
         }
 
     def payload(self, genesis_hash: bytes, host_key: bytes) -> bytes:
-        """What the tenant signs: it binds the request to one chain and to one host."""
+        """Return the bytes that the tenant signs. They bind the request to one chain and to one host."""
         return REQUEST_CONTEXT + genesis_hash + host_key + canonical_json(self.unsigned())
 
     def encode(self) -> bytes:
-        """The request as it travels. Raises :class:`WireError` where it is too long."""
+        """Return the request's bytes. Raise :class:`WireError` if it is too long."""
         data = canonical_json({**self.unsigned(), "signature": self.signature.hex()})
         if len(data) > MAX_REQUEST:
             raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
@@ -115,7 +114,7 @@ class Request:
 
     @classmethod
     def decode(cls, data: bytes) -> Request:
-        """Check every field. Raises :class:`WireError` that names the field."""
+        """Check every field. Raise :class:`WireError` that names the field."""
         if len(data) > MAX_REQUEST:
             raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
         fields = json_object(data)
@@ -148,9 +147,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The host agrees, and a body may follow.
+    """The host accepts, and a body may follow.
 
-    `size`: of the body, in bytes, where it is known. `token`: names a program that runs, to come back to it.
+    `size`: of the body, in bytes, if it is known. `token`: identifies a running program for reconnecting.
     `held`: bytes of an upload or of a program's input that the host has; `digest`: their SHA-256.
     """
 
@@ -160,13 +159,12 @@ class Answer:
     digest: bytes | None = None
 
     def encode(self) -> bytes:
-        """The answer as it travels."""
         digest = None if self.digest is None else self.digest.hex()
         return canonical_json({"size": self.size, "token": self.token, "held": self.held, "digest": digest})
 
     @classmethod
     def decode(cls, data: bytes) -> Answer:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         fields = json_object(data)
         return cls(
             size=read.optional_integer(fields, "size", U64_MAX),
@@ -178,20 +176,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The host refuses: a code for programs, what happened, and what to do next."""
+    """The host refuses: a code for programs, what happened, and a hint."""
 
     code: Code
     message: str
     remedy: str
 
     def encode(self) -> bytes:
-        """The refusal as it travels."""
-        # A message may quote what a program said: it is cut rather than lost.
+        # A message may quote the output of a program: it is cut rather than lost.
         return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.remedy[:400]})
 
     @classmethod
     def decode(cls, data: bytes) -> Refusal:
-        """A code of a newer host is read as INTERNAL. Raises :class:`WireError`."""
+        """A code of a newer host is read as INTERNAL. Raise :class:`WireError`."""
         fields = json_object(data)
         code = read.text(fields, "code", 32)
         return cls(
@@ -203,10 +200,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A word beside the bytes of a session; only what is set is said.
+    """A control message beside the bytes of a session; fields that are not set are left out.
 
     `resize`: rows and columns of the terminal. `exit_code`: of the program. `size` and `digest` (SHA-256): of the whole
-    body, said by who sent it. `done`: what was sent has taken effect.
+    body, from its sender. `done`: the body has taken effect.
     """
 
     resize: tuple[int, int] | None = None
@@ -216,7 +213,6 @@ class Control:
     done: bool = False
 
     def encode(self) -> bytes:
-        """The word as it travels."""
         fields = {
             "resize": None if self.resize is None else list(self.resize),
             "exit_code": self.exit_code,
@@ -228,7 +224,7 @@ class Control:
 
     @classmethod
     def decode(cls, data: bytes) -> Control:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         if len(data) > MAX_CONTROL:
             raise WireError(f"a control message of {len(data)} bytes is longer than {MAX_CONTROL}")
         fields = json_object(data)
@@ -248,11 +244,11 @@ class Control:
 
 
 def endpoint_text(addresses: tuple[str, ...]) -> bytes:
-    """A host's addresses as kept in `HostRecord.endpoint`, separated by commas.
+    """Return a host's addresses as they are stored in `HostRecord.endpoint`, separated by commas.
 
     `ip:port` (IPv6 in brackets) is a UDP port for QUIC, `wss://ip:port` a TCP port for secure websockets,
-    `account@host:port` a gateway. What does not fit in :data:`MAX_ENDPOINT` bytes is left out, but the first of each
-    kind stays, and other gateways come before other addresses.
+    `account@host:port` a gateway. Addresses beyond :data:`MAX_ENDPOINT` bytes are left out, but the first of
+    each kind stays, and other gateways come before other addresses.
     """
     firsts = {_kind(address): address for address in reversed(addresses)}
 
@@ -267,9 +263,9 @@ def endpoint_text(addresses: tuple[str, ...]) -> bytes:
 
 
 def parse_endpoint(endpoint: bytes) -> tuple[str, ...]:
-    """The addresses in `HostRecord.endpoint`, at most :data:`MAX_ADDRESSES`.
+    """Return the addresses in `HostRecord.endpoint`, at most :data:`MAX_ADDRESSES`.
 
-    Raises :class:`WireError` where one is neither `ip:port`, nor `wss://ip:port`, nor a gateway's.
+    Raise :class:`WireError` if one is neither `ip:port`, nor `wss://ip:port`, nor a gateway's.
     """
     try:
         written = endpoint.decode("ascii")

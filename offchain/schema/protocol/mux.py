@@ -1,11 +1,11 @@
-"""Many sessions over one stream of bytes: a state machine without IO.
+"""Multiplexer: many sessions over one stream of bytes, as a state machine without IO.
 
-`receive(bytes)` gives events; the other methods say what this side does; `take()` gives the bytes to send. Who breaks
-the protocol is told by :class:`RemoteProtocolError`, and the connection is over; what this side may not do now raises
-:class:`LocalProtocolError` and changes nothing.
+`receive(bytes)` returns events; the other methods are the actions of this side; `take()` returns the bytes to send. A
+peer that breaks the protocol causes :class:`RemoteProtocolError`, after which the connection must be closed; an action
+that is not allowed now raises :class:`LocalProtocolError` and changes nothing.
 
-The dialler opens sessions, the host answers them. Bytes of a body may be sent only where the other side has granted
-credit for them, so a slow reader of one session holds up no other and costs no memory.
+The dialler opens sessions, the host answers them. Bytes of a body may be sent only if the other side has granted credit
+for them, so a slow reader of one session delays no other and costs no memory.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from offchain.schema.protocol.frames import (
     MAX_DATA,
     MAX_SESSION,
     Frame,
+    FrameKind,
     FrameReader,
-    Kind,
     encode,
     encode_data,
 )
 from offchain.schema.protocol.messages import VERSION, Answer, Code, Refusal
 
 PROTOCOL: Final = "gantry/host"
-OLDEST: Final = 2
+OLDEST_VERSION: Final = 2
 MAX_SESSIONS: Final = 64
-"""Open at once on one connection."""
+"""The most sessions that are open at once on one connection."""
 MAX_WINDOW: Final = 8 << 20
-"""Bytes a side may have granted in one session."""
-SMALL: Final = 4096
+"""The most bytes that a side may have granted in one session."""
+SMALL_PIECE: Final = 4096
 """Pieces of a body below this size are put together into one frame while the frame waits to be sent."""
-MOST_TOGETHER: Final = 16_384
+MAX_COALESCED: Final = 16_384
 CHANNELS: Final = 4
 MAIN, OUT, ERR, CONTROL = range(CHANNELS)
-"""MAIN: the body, or a program's input and, with a terminal, its output. OUT, ERR: its outputs. CONTROL: words."""
+"""MAIN: the body, or a program's input and, with a terminal, its output. OUT, ERR: its outputs. CONTROL: messages."""
 
 
 class LocalProtocolError(Exception):
-    """Something was asked of this side that the protocol does not allow now."""
+    """An action that the protocol does not allow this side now."""
 
 
 class RemoteProtocolError(WireError):
     """The other side broke the protocol."""
 
 
-class State(Enum):
-    """Where a session is. ASKED: the dialler waits for the host's word; ENDED_*: who has sent everything."""
+class SessionState(Enum):
+    """State of a session. ASKED: the dialler waits for the host's answer; ENDED_*: who has sent everything."""
 
     ASKED = auto()
     OPEN = auto()
@@ -63,8 +63,8 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Move(Enum):
-    """What can happen to a session. HERE: this side does it; THERE: the other."""
+class SessionMove(Enum):
+    """Something that happens to a session. HERE: an action of this side; THERE: of the other."""
 
     ACCEPT = auto()
     REFUSE = auto()
@@ -76,8 +76,8 @@ class Move(Enum):
     RESET = auto()
 
 
-_S, _M = State, Move
-TABLE: Final[Mapping[State, Mapping[Move, State]]] = MappingProxyType(
+_S, _M = SessionState, SessionMove
+TABLE: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = MappingProxyType(
     {
         _S.ASKED: {_M.ACCEPT: _S.OPEN, _M.REFUSE: _S.CLOSED, _M.CREDIT: _S.ASKED, _M.RESET: _S.CLOSED},
         _S.OPEN: {
@@ -102,19 +102,19 @@ TABLE: Final[Mapping[State, Mapping[Move, State]]] = MappingProxyType(
         },
     }
 )
-"""state -> what happens -> the next state. What is not here is not allowed."""
+"""State -> move -> next state. A move that is missing is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Both sides said hello, and speak this version."""
+    """Both sides have sent HELLO, and speak this version."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The dialler asks."""
+    """The dialler has opened a session."""
 
     session: int
     request: bytes
@@ -122,7 +122,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The host agrees."""
+    """The host has accepted."""
 
     session: int
     answer: Answer
@@ -130,7 +130,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The host refuses; the session is over."""
+    """The host has refused; the session is over."""
 
     session: int
     refusal: Refusal
@@ -154,14 +154,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """More may be sent."""
+    """The other side has granted credit."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class WasReset:
-    """The other side dropped the session."""
+    """The other side has dropped the session."""
 
     session: int
     refusal: Refusal
@@ -169,7 +169,7 @@ class WasReset:
 
 @dataclass(frozen=True, slots=True)
 class GoneAway:
-    """The other side is about to close."""
+    """The other side is about to close the connection."""
 
     refusal: Refusal
 
@@ -179,25 +179,25 @@ Event: TypeAlias = Ready | Opened | Accepted | Refused | Received | Ended | Gran
 
 @dataclass(slots=True)
 class _Session:
-    state: State = State.ASKED
+    state: SessionState = SessionState.ASKED
     may_send: int = 0
     may_receive: int = 0
     used: int = 0
-    """Bytes that were consumed here and not granted again yet."""
+    """Bytes that were consumed here and are not yet granted again."""
     window: int = 0
 
 
 @dataclass(slots=True)
 class Mux:
-    """One end. `dialler`: it opens the sessions. Says hello at once."""
+    """One end of a connection. `dialler`: it opens the sessions. HELLO is sent at once."""
 
     dialler: bool
     newest: int = VERSION
-    oldest: int = OLDEST
+    oldest: int = OLDEST_VERSION
     _reader: FrameReader = field(default_factory=FrameReader)
     _out: deque[bytes | bytearray] = field(default_factory=deque)
     _small: tuple[int, int, bytearray] | None = None
-    """Session, channel and frame of the small DATA that is the last of what waits to be sent."""
+    """Session, channel and frame of the last DATA that waits to be sent, if it is small."""
     _pending: int = 0
     frames: int = 0
     """Frames received."""
@@ -210,31 +210,31 @@ class Mux:
 
     def __post_init__(self) -> None:
         hello = {"protocol": PROTOCOL, "oldest": self.oldest, "newest": self.newest}
-        self._send(encode(Kind.HELLO, 0, canonical_json(hello)))
+        self._send(encode(FrameKind.HELLO, 0, canonical_json(hello)))
 
-    # --- what this side does --------------------------------------------------------------------------------------
+    # --- actions of this side --------------------------------------------------------------------------------------
 
     @property
     def version(self) -> int | None:
-        """What both sides speak; None before the other side's hello."""
+        """The version that both sides speak; None before the HELLO of the other side."""
         return self._version
 
     @property
     def pending(self) -> int:
-        """Bytes waiting to be sent."""
+        """Number of bytes that wait to be sent."""
         return self._pending
 
     @property
     def sessions(self) -> int:
-        """Sessions that are not over."""
+        """Number of sessions that are not over."""
         return len(self._sessions)
 
     def is_open(self, session: int) -> bool:
-        """Whether this session is not over."""
+        """Return whether the session is not over."""
         return session in self._sessions
 
     def take(self, limit: int = 1 << 20) -> bytes:
-        """Bytes to send now, as many frames together as fit in `limit`; at least one where there is one."""
+        """Return bytes to send: as many frames as fit in `limit`, at least one if there is one."""
         taken: list[bytes | bytearray] = []
         size = 0
         while self._out and (not taken or size + len(self._out[0]) <= limit):
@@ -247,14 +247,14 @@ class Mux:
         return bytes(taken[0]) if len(taken) == 1 else b"".join(taken)
 
     def open(self, request: bytes, window: int) -> int:
-        """Ask. The host may send `window` bytes before more is granted. Gives the session's number."""
+        """Open a session and return its number. The host may send `window` bytes before more is granted."""
         if not self.dialler:
             raise LocalProtocolError("only the dialler opens sessions")
         if self._over or self._last >= MAX_SESSION:
             raise LocalProtocolError("this connection takes no more sessions")
         if len(self._sessions) >= MAX_SESSIONS:
             raise LocalProtocolError(f"{MAX_SESSIONS} sessions are open already")
-        frame = encode(Kind.OPEN, self._last + 1, request)
+        frame = encode(FrameKind.OPEN, self._last + 1, request)
         self._last += 1
         self._sessions[self._last] = _Session()
         self._send(frame)
@@ -262,18 +262,18 @@ class Mux:
         return self._last
 
     def accept(self, session: int, answer: Answer, window: int) -> None:
-        """Agree. The dialler may send `window` bytes before more is granted."""
-        found = self._here(session, Move.ACCEPT, for_host=True)
-        self._send(encode(Kind.ACCEPT, session, answer.encode()))
+        """Accept a session. The dialler may send `window` bytes before more is granted."""
+        found = self._here(session, SessionMove.ACCEPT, for_host=True)
+        self._send(encode(FrameKind.ACCEPT, session, answer.encode()))
         self._grant(session, found, window)
 
     def refuse(self, session: int, refusal: Refusal) -> None:
-        """Refuse: the session is over."""
-        self._here(session, Move.REFUSE, for_host=True)
-        self._send(encode(Kind.REFUSE, session, refusal.encode()))
+        """Refuse a session, which is over then."""
+        self._here(session, SessionMove.REFUSE, for_host=True)
+        self._send(encode(FrameKind.REFUSE, session, refusal.encode()))
 
     def room(self, session: int) -> int:
-        """Bytes that may be sent now in one call of :meth:`data`."""
+        """Return the number of bytes that one call of :meth:`data` may send now."""
         found = self._sessions.get(session)
         return 0 if found is None else min(max(found.may_send - 1, 0), MAX_DATA)
 
@@ -283,53 +283,53 @@ class Mux:
             raise LocalProtocolError(f"there is no channel {channel}")
         if len(content) > self.room(session):
             raise LocalProtocolError(f"{len(content)} bytes are more than may be sent now")
-        found = self._here(session, Move.DATA_HERE)
+        found = self._here(session, SessionMove.DATA_HERE)
         if self._is_added(session, channel, content):
             found.may_send -= len(content)
             return
         head, body = encode_data(session, channel, content)
         found.may_send -= len(content) + 1
-        if len(body) >= SMALL:
+        if len(body) >= SMALL_PIECE:
             self._send(head)
             self._send(body)
             return
         frame = bytearray(head + body)
         self._send(frame)
-        if channel != CONTROL:  # each word is a frame of its own
+        if channel != CONTROL:  # each control message is a frame of its own
             self._small = session, channel, frame
 
     def end(self, session: int) -> None:
-        """Everything is sent."""
-        self._here(session, Move.END_HERE)
-        self._send(encode(Kind.END, session))
+        """End the sending direction of a session."""
+        self._here(session, SessionMove.END_HERE)
+        self._send(encode(FrameKind.END, session))
 
     def reset(self, session: int, refusal: Refusal) -> None:
-        """Drop the session. Nothing where it is over already."""
+        """Drop a session. Do nothing if it is over already."""
         if session in self._sessions:
-            self._here(session, Move.RESET)
-            self._send(encode(Kind.RESET, session, refusal.encode()))
+            self._here(session, SessionMove.RESET)
+            self._send(encode(FrameKind.RESET, session, refusal.encode()))
 
     def consumed(self, session: int, size: int) -> None:
-        """Received bytes were used: once it is half the window, the other side may send as much again."""
+        """Report that received bytes were used. At half of the window, the same number is granted again."""
         found = self._sessions.get(session)
-        if found is None or found.state is State.ENDED_THERE:
+        if found is None or found.state is SessionState.ENDED_THERE:
             return
         found.used += size
         if found.used and found.used * 2 >= found.window:
             back, found.used = found.used, 0
             found.may_receive += back
-            self._send(encode(Kind.CREDIT, session, back.to_bytes(4, "big")))
+            self._send(encode(FrameKind.CREDIT, session, back.to_bytes(4, "big")))
 
     def go_away(self, refusal: Refusal) -> None:
-        """Say why this side closes the connection."""
+        """Send the reason for which this side closes the connection."""
         if not self._over:
             self._over = True
-            self._send(encode(Kind.GOAWAY, 0, refusal.encode()))
+            self._send(encode(FrameKind.GOAWAY, 0, refusal.encode()))
 
-    # --- what the other side does ---------------------------------------------------------------------------------
+    # --- actions of the other side --------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> list[Event]:
-        """What the other side said. Raises :class:`RemoteProtocolError`; nothing more may be received then."""
+        """Return the events in received bytes. After :class:`RemoteProtocolError` nothing more may be received."""
         try:
             frames = self._reader.feed(data)
             self.frames += len(frames)
@@ -340,15 +340,15 @@ class Mux:
             raise RemoteProtocolError(str(error)) from None
 
     def _received(self, frame: Frame) -> Event | None:
-        if self._version is None and frame.kind not in (Kind.HELLO, Kind.GOAWAY):
+        if self._version is None and frame.kind not in (FrameKind.HELLO, FrameKind.GOAWAY):
             raise RemoteProtocolError(f"{frame.kind.name} came before HELLO")
         match frame.kind:
-            case Kind.HELLO:
+            case FrameKind.HELLO:
                 return self._hello(frame)
-            case Kind.GOAWAY:
+            case FrameKind.GOAWAY:
                 self._over = True
                 return GoneAway(Refusal.decode(frame.payload))
-            case Kind.OPEN:
+            case FrameKind.OPEN:
                 return self._opened(frame)
         found = self._sessions.get(frame.session)
         if found is None:
@@ -361,32 +361,32 @@ class Mux:
     def _in_session(self, frame: Frame, found: _Session) -> Event:
         number = frame.session
         match frame.kind:
-            case Kind.ACCEPT:
-                self._there(number, found, Move.ACCEPT, from_host=True)
+            case FrameKind.ACCEPT:
+                self._there(number, found, SessionMove.ACCEPT, from_host=True)
                 return Accepted(number, Answer.decode(frame.payload))
-            case Kind.REFUSE:
-                self._there(number, found, Move.REFUSE, from_host=True)
+            case FrameKind.REFUSE:
+                self._there(number, found, SessionMove.REFUSE, from_host=True)
                 return Refused(number, Refusal.decode(frame.payload))
-            case Kind.DATA:
-                self._there(number, found, Move.DATA_THERE)
+            case FrameKind.DATA:
+                self._there(number, found, SessionMove.DATA_THERE)
                 if not frame.payload or frame.payload[0] >= CHANNELS:
                     raise RemoteProtocolError("DATA without a known channel")
                 found.may_receive -= len(frame.payload)
                 if found.may_receive < 0:
                     raise RemoteProtocolError(f"more DATA in session {number} than was granted")
                 return Received(number, frame.payload[0], frame.payload[1:])
-            case Kind.END:
-                self._there(number, found, Move.END_THERE)
+            case FrameKind.END:
+                self._there(number, found, SessionMove.END_THERE)
                 return Ended(number)
-            case Kind.CREDIT:
-                self._there(number, found, Move.CREDIT)
+            case FrameKind.CREDIT:
+                self._there(number, found, SessionMove.CREDIT)
                 more = int.from_bytes(frame.payload, "big")
                 if len(frame.payload) != 4 or not more or found.may_send + more > MAX_WINDOW:
                     raise RemoteProtocolError(f"CREDIT of {more} bytes")
                 found.may_send += more
                 return Granted(number)
             case _:
-                self._there(number, found, Move.RESET)
+                self._there(number, found, SessionMove.RESET)
                 return WasReset(number, Refusal.decode(frame.payload))
 
     def _hello(self, frame: Frame) -> Ready | None:
@@ -429,11 +429,11 @@ class Mux:
         self._pending += len(data)
 
     def _is_added(self, session: int, channel: int, content: bytes) -> bool:
-        """Whether a small piece was added to the frame that waits as the last one."""
+        """Append a small piece to the last frame that waits, and return whether that was possible."""
         if self._small is None or self._small[:2] != (session, channel):
             return False
         frame = self._small[2]
-        if len(content) >= SMALL or len(frame) + len(content) > MOST_TOGETHER:
+        if len(content) >= SMALL_PIECE or len(frame) + len(content) > MAX_COALESCED:
             return False
         frame += content
         frame[:4] = (len(frame) - HEADER_BYTES).to_bytes(4, "big")
@@ -442,11 +442,11 @@ class Mux:
 
     def _grant(self, session: int, found: _Session, window: int) -> None:
         found.window = min(window, MAX_WINDOW)
-        if found.window and found.state is not State.CLOSED:
+        if found.window and found.state is not SessionState.CLOSED:
             found.may_receive += found.window
-            self._send(encode(Kind.CREDIT, session, found.window.to_bytes(4, "big")))
+            self._send(encode(FrameKind.CREDIT, session, found.window.to_bytes(4, "big")))
 
-    def _here(self, session: int, move: Move, *, for_host: bool = False) -> _Session:
+    def _here(self, session: int, move: SessionMove, *, for_host: bool = False) -> _Session:
         found = self._sessions.get(session)
         if found is None:
             raise LocalProtocolError(f"session {session} is over")
@@ -456,21 +456,21 @@ class Mux:
         self._to(session, found, target)
         return found
 
-    def _there(self, session: int, found: _Session, move: Move, *, from_host: bool = False) -> None:
+    def _there(self, session: int, found: _Session, move: SessionMove, *, from_host: bool = False) -> None:
         target = None if from_host and not self.dialler else TABLE[found.state].get(move)
         if target is None:
             raise RemoteProtocolError(f"{move.name} in session {session}, which is {found.state.name}")
         self._to(session, found, target)
 
-    def _to(self, session: int, found: _Session, target: State) -> None:
+    def _to(self, session: int, found: _Session, target: SessionState) -> None:
         found.state = target
-        if target is State.CLOSED:
+        if target is SessionState.CLOSED:
             del self._sessions[session]
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, moves that stay left out."""
-    arrows: dict[tuple[State, State], list[str]] = {}
+    """Return the table as a Mermaid state diagram, without moves that keep the state."""
+    arrows: dict[tuple[SessionState, SessionState], list[str]] = {}
     for source, row in TABLE.items():
         for move, target in row.items():
             if target is not source:

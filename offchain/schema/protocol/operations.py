@@ -1,4 +1,4 @@
-"""What can be asked of a host or a gateway, with which arguments. Each is bounded and checked when it arrives."""
+"""Operations of hosts and gateways, with their arguments, which are bounded and checked on arrival."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from offchain.schema.protocol import fields as read
 from offchain.schema.protocol.fields import WireError
-from offchain.schema.protocol.snapshots import Act, snapshot_name
+from offchain.schema.protocol.snapshots import SnapshotAction, snapshot_name
 
 U64_MAX: Final = (1 << 64) - 1
 MAX_ARGV: Final = 256
@@ -20,11 +20,11 @@ MAX_TAIL: Final = 1_000_000
 MAX_PROBE: Final = 4 << 20
 TOKEN_BYTES: Final = 16
 MAX_SEALED: Final = 64 << 20
-"""The largest file that can be delivered sealed, in bytes: host and tenant hold it in memory."""
+"""The largest sealed file that can be delivered, in bytes: host and tenant hold it in memory."""
 
 
 class Op(StrEnum):
-    """What is asked of a host."""
+    """An operation. A session carries one."""
 
     PING = "ping"
     PROBE = "probe"
@@ -46,22 +46,22 @@ class Op(StrEnum):
 
 
 OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
-"""What is asked of a gateway only."""
+"""Operations of gateways only."""
 NO_LEASE: Final = frozenset({Op.PING, Op.PROBE}) | OF_GATEWAYS
-"""What is asked of the host or gateway itself; everything else is about one of a host's leases."""
+"""Operations on the host or gateway itself; all others are on one of a host's leases."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
-"""What reaches into a running pod, and ends with its lease."""
+"""Operations inside a running pod, which end with its lease."""
 OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
-"""What is about the snapshots of a rental, which are kept as long as its data."""
+"""Operations on the snapshots of a rental, which are kept as long as its data."""
 
 
 @dataclass(frozen=True, slots=True)
 class PingArgs:
-    """Whether the host is there."""
+    """Test whether the host answers."""
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> PingArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ())
         return cls()
 
@@ -72,28 +72,28 @@ class ResultArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ResultArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ())
         return cls()
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeArgs:
-    """So many bytes of zeros, to measure the way. `up`: from who asks, who is told when all have come."""
+    """Bytes of zeros, to measure the connection. `up`: sent by the caller, and confirmed when all have arrived."""
 
     size: int
     up: bool = False
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ProbeArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("size", "up"))
         return cls(read.integer(fields, "size", MAX_PROBE), read.flag(fields, "up"))
 
 
 @dataclass(frozen=True, slots=True)
 class LogsArgs:
-    """The log of a pod. `tail`: the last so many lines; `since_ms`: Unix time of the oldest. None: all.
+    """The log of a pod. `tail`: number of last lines; `since_ms`: Unix time of the oldest. None: all.
 
     `service`: of this container only.
     """
@@ -105,7 +105,7 @@ class LogsArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> LogsArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("follow", "tail", "since_ms", "service"))
         return cls(
             read.flag(fields, "follow"),
@@ -127,7 +127,7 @@ class ExecArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ExecArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("argv", "tty", "service", "rows", "columns"))
         argv = fields.get("argv")
         if not isinstance(argv, list) or not 0 < len(argv) <= MAX_ARGV or not all(isinstance(a, str) for a in argv):
@@ -145,14 +145,14 @@ class ExecArgs:
 
 @dataclass(frozen=True, slots=True)
 class AttachArgs:
-    """Back to a program that :class:`ExecArgs` started. `received`: bytes of output that arrived so far."""
+    """Reconnect to a program that :class:`ExecArgs` started. `received`: bytes of output that arrived so far."""
 
     token: str
     received: int
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> AttachArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("token", "received"))
         return cls(read.hexadecimal(fields, "token", 16).hex(), read.integer(fields, "received", U64_MAX))
 
@@ -165,7 +165,7 @@ class DialArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> DialArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("port",))
         return cls(read.integer(fields, "port", 65535, 1))
 
@@ -184,16 +184,17 @@ class GetArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> GetArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("path", "service", "offset", "digest"))
         return cls(_path(fields), read.optional_text(fields, "service", MAX_NAME), *_resumed(fields))
 
 
 @dataclass(frozen=True, slots=True)
 class PutArgs:
-    """A tar stream to be unpacked in the folder `path` of a pod, once it arrived whole.
+    """A tar stream that is unpacked in the folder `path` of a pod when it has arrived completely.
 
-    `upload` names it: what arrived of it before is kept for a while, and continued unless `fresh`. `size` in bytes.
+    `upload` identifies it: a part that arrived before is kept for a while and continued, unless `fresh`. `size` in
+    bytes.
     """
 
     path: str
@@ -204,7 +205,7 @@ class PutArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> PutArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("path", "upload", "size", "service", "fresh"))
         return cls(
             _path(fields),
@@ -217,14 +218,14 @@ class PutArgs:
 
 @dataclass(frozen=True, slots=True)
 class DeliverArgs:
-    """A file for a pod that its manifest names, sealed to the host's key. `size` of the sealed box in bytes."""
+    """A file that the pod's manifest names, sealed to the host's key. `size` of the sealed box in bytes."""
 
     name: str
     size: int
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> DeliverArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("name", "size"))
         return cls(read.text(fields, "name", MAX_NAME), read.integer(fields, "size", MAX_SEALED, 1))
 
@@ -238,7 +239,7 @@ class ReceiptArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ReceiptArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("digest", "signature"))
         digest = read.optional_hexadecimal(fields, "digest", 32)
         signature = read.optional_hexadecimal(fields, "signature", 64)
@@ -249,20 +250,20 @@ class ReceiptArgs:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotArgs:
-    """What is to be done with a rental's snapshots; answered with what there is of them. Only a list needs no name."""
+    """An action on a rental's snapshots; the answer lists them. Only `list` needs no name."""
 
-    act: Act
+    act: SnapshotAction
     name: str | None = None
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> SnapshotArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("act", "name"))
         word = read.text(fields, "act", 16)
-        if word not in set(Act):
-            raise WireError(f"act {word!r} is none of {', '.join(Act)}")
-        act = Act(word)
-        if act is Act.LIST:
+        if word not in set(SnapshotAction):
+            raise WireError(f"act {word!r} is none of {', '.join(SnapshotAction)}")
+        act = SnapshotAction(word)
+        if act is SnapshotAction.LIST:
             if fields.get("name") is not None:
                 raise WireError("a list takes no name")
             return cls(act)
@@ -279,14 +280,14 @@ class ImageArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ImageArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("name", "offset", "digest"))
         return cls(snapshot_name(read.text(fields, "name", MAX_NAME)), *_resumed(fields))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointArgs:
-    """The saved folder of a pod, asked for by a host that runs it, or stands by for it, by the lease that says so.
+    """The checkpoint of a pod, for the host of a later lease of that pod or for its standby.
 
     `file`: its SHA-256, 64 hex digits; from byte `offset` on; `digest` as in :class:`GetArgs`.
     """
@@ -297,48 +298,48 @@ class CheckpointArgs:
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> CheckpointArgs:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("file", "offset", "digest"))
         return cls(read.hexadecimal(fields, "file", 32).hex(), *_resumed(fields))
 
 
 @dataclass(frozen=True, slots=True)
-class ServeArgs:
-    """A host is here, and is to be told of who asks for it.
+class RegisterArgs:
+    """Register a host with the gateway, which announces its callers.
 
-    The gateway says tokens of :data:`TOKEN_BYTES` bytes, one for each caller; one of zeros only keeps the way alive,
-    and is said back.
+    The gateway sends a token of :data:`TOKEN_BYTES` bytes for each caller. A token of zeros is a keepalive, which the
+    host returns.
     """
 
     @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ServeArgs:
-        """Raises :class:`WireError`."""
+    def decode(cls, fields: dict[str, Any]) -> RegisterArgs:
+        """Raise :class:`WireError`."""
         read.known_only(fields, ())
         return cls()
 
 
 @dataclass(frozen=True, slots=True)
-class TakeArgs:
-    """A host takes up the caller that it was told of: what follows are the caller's bytes, and its own to it."""
+class AcceptArgs:
+    """Accept an announced caller: the bytes of caller and host follow in both directions."""
 
     token: str
 
     @classmethod
-    def decode(cls, fields: dict[str, Any]) -> TakeArgs:
-        """Raises :class:`WireError`."""
+    def decode(cls, fields: dict[str, Any]) -> AcceptArgs:
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("token",))
         return cls(read.hexadecimal(fields, "token", TOKEN_BYTES).hex())
 
 
 @dataclass(frozen=True, slots=True)
-class CarryArgs:
-    """A caller asks for the host with this key, 64 hex digits: what follows are the host's bytes, and its own."""
+class RelayArgs:
+    """Relay to the host with this key, 64 hex digits: the bytes of caller and host follow in both directions."""
 
     host: str
 
     @classmethod
-    def decode(cls, fields: dict[str, Any]) -> CarryArgs:
-        """Raises :class:`WireError`."""
+    def decode(cls, fields: dict[str, Any]) -> RelayArgs:
+        """Raise :class:`WireError`."""
         read.known_only(fields, ("host",))
         return cls(read.hexadecimal(fields, "host", 32).hex())
 
@@ -358,9 +359,9 @@ Args: TypeAlias = (
     | SnapshotArgs
     | ImageArgs
     | CheckpointArgs
-    | ServeArgs
-    | TakeArgs
-    | CarryArgs
+    | RegisterArgs
+    | AcceptArgs
+    | RelayArgs
 )
 
 _TYPES: dict[Op, type[Args]] = {
@@ -378,35 +379,35 @@ _TYPES: dict[Op, type[Args]] = {
     Op.SNAPSHOT: SnapshotArgs,
     Op.IMAGE: ImageArgs,
     Op.CHECKPOINT: CheckpointArgs,
-    Op.SERVE: ServeArgs,
-    Op.TAKE: TakeArgs,
-    Op.CARRY: CarryArgs,
+    Op.SERVE: RegisterArgs,
+    Op.TAKE: AcceptArgs,
+    Op.CARRY: RelayArgs,
 }
 _OPS = {kind: op for op, kind in _TYPES.items()}
 
 
 def op_of(args: Args) -> Op:
-    """Which question these arguments belong to."""
+    """Return the operation to which the arguments belong."""
     return _OPS[type(args)]
 
 
 def encode_args(args: Args) -> dict[str, Any]:
-    """The arguments as JSON fields."""
+    """Return the arguments as JSON fields."""
     fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(args).items()}
     if isinstance(args, LogsArgs) and args.service is None:
-        del fields["service"]  # what it was before it could be said: hosts of an earlier release take it, too
+        del fields["service"]  # as before the field existed: hosts of earlier releases accept it, too
     return fields
 
 
 def decode_args(op: Op, fields: Any) -> Args:
-    """The arguments of this question. Raises :class:`WireError` that names the field."""
+    """Return the arguments of an operation. Raise :class:`WireError` that names the field."""
     if not isinstance(fields, dict):
         raise WireError("args must be a JSON object")
     return _TYPES[op].decode(fields)
 
 
 def _resumed(fields: dict[str, Any]) -> tuple[int, str | None]:
-    """Where a body goes on, and the SHA-256 of what came before."""
+    """Return the offset at which a body continues, and the SHA-256 of the bytes before it."""
     offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
     if (offset > 0) != (digest is not None):
         raise WireError("offset and digest belong together")

@@ -1,11 +1,11 @@
-"""Receipts: what a lease used and what it is to cost, written and signed by its host, countersigned by its tenant.
+"""Receipts: usage and cost of a lease, signed by its host and countersigned by its tenant.
 
 A receipt is canonical JSON. Its digest is the SHA-256 of these bytes; host and tenant sign the digest behind a context
-of their own, so that a signature under a receipt is good for nothing else. Amounts are decimal text, since programs in
+of their own, so that the signature of a receipt is valid for nothing else. Amounts are decimal text, since programs in
 other languages have no integers of 128 bits.
 
-Receipts of one lease are numbered by `seq`. None of their totals may fall from one to the next: two that a host signed
-and in which one does are proof against it. The digest of a receipt is evidence in a dispute (docs/metering.md).
+Receipts of one lease are numbered by `seq`. No total may decrease from one to the next: two signed receipts
+in which one does are proof against the host. The digest of a receipt is evidence in a dispute (docs/metering.md).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _ADDRESS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a pod used since its lease was opened. None of these ever falls.
+    """Usage of a pod since its lease was opened. No total ever decreases.
 
-    `wall_ms`: while any of its containers ran, as sampled; `unmetered_ms` of them the host did not look. `*_mib_s`:
-    MiB times seconds. `gpu_ms`: time in which its GPUs worked, added up over them. None: nobody could read it.
+    `wall_ms`: time while any of its containers ran, as sampled; `unmetered_ms` of it was not sampled. `*_mib_s`:
+    MiB times seconds. `gpu_ms`: busy time of its GPUs, added up over them. None: it could not be measured.
     `received_bytes` and `sent_bytes` as the pod sees it.
     """
 
@@ -60,10 +60,10 @@ OPTIONAL_TOTALS: Final = frozenset({"gpu_ms", "gpu_memory_mib_s", "gpu_memory_pe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What the lease is to cost by the chain's rules, in base units.
+    """Cost of the lease by the chain's rules, in base units.
 
-    `accrued`: for segments that are over; `since_ms`: when the present or last one began, None before the first;
-    `billed_ms`: for how long of it there is something to bill; `owed`: all of it together.
+    `accrued`: for segments that are over; `since_ms`: start of the present or last segment, None before the first;
+    `billed_ms`: its billed time; `owed`: the total.
     """
 
     rate_per_hour: int
@@ -78,8 +78,8 @@ class Bill:
 class Receipt:
     """One receipt. Times are those of the chain, in Unix ms.
 
-    `from_ms` is the lease's opening, `until_ms` is how far it goes. `reported` is what the host gives the chain as the
-    pod's usage with its result; None without a result. `final`: no other follows.
+    `from_ms` is the opening of the lease, `until_ms` the end of the receipt's period. `reported` is the usage that the
+    host reports to the chain with the result; None without a result. `final`: no other receipt follows.
     """
 
     genesis_hash: bytes
@@ -131,17 +131,17 @@ class Receipt:
 
     @property
     def host_payload(self) -> bytes:
-        """What the host signs."""
+        """The bytes that the host signs."""
         return HOST_CONTEXT + self.digest
 
     @property
     def tenant_payload(self) -> bytes:
-        """What the tenant signs."""
+        """The bytes that the tenant signs."""
         return TENANT_CONTEXT + self.digest
 
     @classmethod
     def decode(cls, body: bytes) -> Receipt:
-        """Check every field, and that these are the canonical bytes. Raises :class:`WireError`."""
+        """Check every field, and that these are the canonical bytes. Raise :class:`WireError`."""
         if len(body) > MAX_DOCUMENT:
             raise WireError(f"a receipt of {len(body)} bytes is longer than {MAX_DOCUMENT}")
         receipt = _receipt(json_object(body))
@@ -152,7 +152,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Countersignature:
-    """The tenant's, or that of its proxy: whose, with what kind of key, 64 bytes."""
+    """A signature of the tenant or of its proxy, 64 bytes, with the account and the type of its key."""
 
     account: str
     crypto: str
@@ -161,14 +161,13 @@ class Countersignature:
 
 @dataclass(frozen=True, slots=True)
 class SignedReceipt:
-    """A receipt with the host's signature, and the tenant's where it gave one."""
+    """A receipt with the host's signature, and the tenant's if there is one."""
 
     receipt: Receipt
     signature: bytes
     countersignature: Countersignature | None = None
 
     def plain(self) -> dict[str, Any]:
-        """As JSON fields."""
         by_tenant = self.countersignature
         return {
             "receipt": json.loads(self.receipt.body),
@@ -184,12 +183,12 @@ class SignedReceipt:
         }
 
     def encode(self) -> bytes:
-        """The document as it travels and is kept."""
+        """Return the document as it is sent and stored."""
         return canonical_json(self.plain())
 
     @classmethod
     def decode(cls, data: bytes) -> SignedReceipt:
-        """Check every field but the signatures. Raises :class:`WireError`."""
+        """Check every field but the signatures. Raise :class:`WireError`."""
         if len(data) > MAX_DOCUMENT:
             raise WireError(f"a receipt of {len(data)} bytes is longer than {MAX_DOCUMENT}")
         fields = json_object(data)
@@ -264,7 +263,7 @@ def _usage(fields: dict[str, Any]) -> Usage:
 
 
 def _amount(fields: dict[str, Any], name: str) -> int:
-    """An amount of base units, written as decimal text without a needless zero."""
+    """Return an amount of base units, written as decimal text without leading zeros."""
     text = read.text(fields, name, 39)
     if not text.isascii() or not text.isdecimal() or str(int(text)) != text or int(text) > _LARGEST_AMOUNT:
         raise WireError(f"{name} must be an amount of base units as decimal text")

@@ -1,6 +1,6 @@
-"""What a lease is to cost, as a receipt says it: the chain's rules of billing on one of its records.
+"""The bill of a lease in a receipt: the chain's billing rules applied to the lease's record.
 
-The chain's `EndReason::billing` and `Escrow::stop` say the same; see docs/protocol.md, section 1.
+The chain's `EndReason::billing` and `Escrow::stop` have the same rules; see docs/protocol.md, section 1.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from offchain.schema.chain_types.escrow import billed_ms, depletes_at, owed
 from offchain.schema.protocol.receipt import Bill
 
 
-class Billing(Enum):
-    """How the last segment of a lease is billed at its end. FORFEIT: nothing more than is paid."""
+class LeaseEndBilling(Enum):
+    """Billing of the last segment of a lease at its end. FORFEIT: nothing beyond what is paid."""
 
     BY_UNIT = "by unit"
     PRO_RATA = "pro rata"
@@ -26,45 +26,45 @@ _PRO_RATA: Final = frozenset({"GangAborted", "Reclaimed", "Preempted"})
 _BY_KIND: Final = frozenset({"HostRefused", "StartTimeout", "HostLost"})
 
 
-def billings_of(state: gen.LeaseState, kind: gen.TaskKind) -> tuple[Billing, ...]:
-    """How a lease in this state may have been billed at its end; several where its state does not tell."""
+def billings_of(state: gen.LeaseState, kind: gen.TaskKind) -> tuple[LeaseEndBilling, ...]:
+    """Return how a lease in this state may have been billed at its end; several if the state does not determine it."""
     if not isinstance(state, gen.LeaseStateEnded):
-        return (Billing.BY_UNIT, Billing.PRO_RATA)
+        return (LeaseEndBilling.BY_UNIT, LeaseEndBilling.PRO_RATA)
     reason = state.value.tag
     if reason == "Moved":
-        # By the unit where its tenant left a host that was in order.
-        return (Billing.BY_UNIT, Billing.PRO_RATA)
+        # By the unit if its tenant left a healthy host.
+        return (LeaseEndBilling.BY_UNIT, LeaseEndBilling.PRO_RATA)
     if reason == "DisputeLost" or (reason in _BY_KIND and kind is gen.TaskKind.JOB):
-        return (Billing.FORFEIT,)
-    return (Billing.PRO_RATA if reason in _PRO_RATA | _BY_KIND else Billing.BY_UNIT,)
+        return (LeaseEndBilling.FORFEIT,)
+    return (LeaseEndBilling.PRO_RATA if reason in _PRO_RATA | _BY_KIND else LeaseEndBilling.BY_UNIT,)
 
 
-def amount(bill: Bill, escrow: gen.Escrow, billing: Billing = Billing.BY_UNIT) -> int:
-    """What is owed for a bill's segments, out of the escrow's deposit: never under what is paid, in base units."""
-    if billing is Billing.FORFEIT:
+def amount(bill: Bill, escrow: gen.Escrow, billing: LeaseEndBilling = LeaseEndBilling.BY_UNIT) -> int:
+    """Return the base units owed for a bill's segments, at most the escrow's deposit and at least what is paid."""
+    if billing is LeaseEndBilling.FORFEIT:
         return escrow.paid
     if bill.since_ms is None:
         return max(bill.accrued, escrow.paid)
-    pro_rata = billing is Billing.PRO_RATA
+    pro_rata = billing is LeaseEndBilling.PRO_RATA
     rest = max(0, escrow.deposit - bill.accrued)
     running = owed(bill.unit, rest, bill.rate_per_hour, bill.billed_ms, host_at_fault=pro_rata)
     return max(bill.accrued + running, escrow.paid)
 
 
 def running_bill(lease: gen.Lease, until_ms: int, host_downtime: int, measured_ms: int | None = None) -> Bill:
-    """The bill of a lease that has not ended, up to a moment.
+    """Return the bill of a lease that has not ended, up to `until_ms`.
 
-    `measured_ms`: where the pod ended with a result, the time its host is about to report.
+    `measured_ms`: if the pod ended with a result, the time that its host is about to report.
     """
-    return _bill(lease.escrow, _billed_to(lease, until_ms), host_downtime, measured_ms, Billing.BY_UNIT)
+    return _bill(lease.escrow, _billed_to(lease, until_ms), host_downtime, measured_ms, LeaseEndBilling.BY_UNIT)
 
 
 def ended_bill(lease: gen.Lease, kind: gen.TaskKind, last: gen.Escrow | None, host_downtime: int) -> Bill:
-    """The bill of a lease that has ended: what the chain says is owed, and the time that makes it.
+    """Return the bill of a lease that has ended: the amount owed on the chain, and the time that explains it.
 
-    `last`: its escrow as it was before, None where nobody saw it: then its time counts as one segment, which is right
-    for all but rentals that were stopped in between. Where no time by the rules makes what is owed (a host's downtime
-    that came to light later, a verdict), the bill tells the amount alone, as accrued.
+    `last`: its escrow before the end, None if it is not known: then its time is one segment, which is correct for all
+    but rentals that were stopped in between. If no time explains the amount by the rules (downtime of the host that was
+    found later, a verdict), the bill has the amount alone, as accrued.
     """
     due = max(lease.escrow.accrued, lease.escrow.paid)
     if lease.started_at is not None and lease.ended_at is not None:
@@ -72,22 +72,22 @@ def ended_bill(lease: gen.Lease, kind: gen.TaskKind, last: gen.Escrow | None, ho
             last = replace(lease.escrow, since=lease.started_at, accrued=0)
         measured = lease.result.usage.wall_ms if lease.result is not None else None
         if measured is None and kind is not gen.TaskKind.JOB and last.rate_per_hour > 0:
-            # The host's downtime has given the tenant that much more time.
+            # The host's downtime has extended the tenant's time.
             last = replace(last, until=depletes_at(last, host_downtime) or last.until)
         last = replace(last, paid=lease.escrow.paid)
         for billing in billings_of(lease.state, kind):
             bill = _bill(last, _billed_to(lease, lease.ended_at), host_downtime, measured, billing)
             if bill.owed == due:
                 return bill
-    return _bill(replace(lease.escrow, since=None), 0, host_downtime, None, Billing.BY_UNIT)
+    return _bill(replace(lease.escrow, since=None), 0, host_downtime, None, LeaseEndBilling.BY_UNIT)
 
 
 def _billed_to(lease: gen.Lease, moment_ms: int) -> int:
     return moment_ms if lease.reclaim_at is None else min(moment_ms, lease.reclaim_at)
 
 
-def _bill(escrow: gen.Escrow, now: int, host_downtime: int, measured_ms: int | None, billing: Billing) -> Bill:
-    # Where there is a result, its host's silence takes nothing off.
+def _bill(escrow: gen.Escrow, now: int, host_downtime: int, measured_ms: int | None, billing: LeaseEndBilling) -> Bill:
+    # With a result, the silence of its host reduces nothing.
     time_ms = billed_ms(escrow, now, host_downtime if measured_ms is None else escrow.downtime_mark)
     bill = Bill(
         rate_per_hour=escrow.rate_per_hour,

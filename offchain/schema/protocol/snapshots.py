@@ -1,4 +1,4 @@
-"""Snapshots of rentals as they are told between host and tenant, and how they may be named."""
+"""Snapshots of rentals: their names, and the messages about them between host and tenant."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from offchain.schema.protocol import fields as read
 from offchain.schema.protocol.fields import WireError, canonical_json, json_object
 
 MAX_SNAPSHOTS: Final = 8
-"""Of one rental."""
+"""The most snapshots of one rental."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _U64_MAX: Final = (1 << 64) - 1
 
 
-class Act(StrEnum):
-    """What is done with snapshots. RESTORE: the machine is made anew from one."""
+class SnapshotAction(StrEnum):
+    """An action on snapshots. RESTORE: the machine is created again from one."""
 
     TAKE = "take"
     LIST = "list"
@@ -28,9 +28,9 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The file system of a rental's first container as it was. `size_bytes`: what it takes by itself.
+    """A saved file system of a rental's first container. `size_bytes`: its size without the image.
 
-    `digest` is the image's own, as engines show it.
+    `digest`: that of the snapshot as an image, as engines show it.
     """
 
     name: str
@@ -41,18 +41,17 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """All snapshots of a rental, the oldest first. `current`: which one its machine is made of; None: the image's."""
+    """All snapshots of a rental, the oldest first. `current`: the origin of its machine; None: the image."""
 
     snapshots: tuple[Snapshot, ...]
     current: str | None
 
     def encode(self) -> bytes:
-        """As it travels."""
         return canonical_json({"snapshots": [asdict(one) for one in self.snapshots], "current": self.current})
 
     @classmethod
     def decode(cls, data: bytes) -> Snapshots:
-        """Raises :class:`WireError`."""
+        """Raise :class:`WireError`."""
         fields = json_object(data)
         found = fields.get("snapshots")
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -62,7 +61,7 @@ class Snapshots:
 
 
 def snapshot_name(text: str) -> str:
-    """The name of a snapshot. Raises :class:`WireError`."""
+    """Return the text if it is the name of a snapshot. Raise :class:`WireError` otherwise."""
     if _NAME.fullmatch(text) is None:
         raise WireError(
             f"{text[:80]!r} is no name for a snapshot: 1 to 63 small letters, digits, dots, dashes and underscores, "

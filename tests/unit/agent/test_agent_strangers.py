@@ -51,7 +51,7 @@ from offchain.schema.protocol.operations import (
     SnapshotArgs,
     op_of,
 )
-from offchain.schema.protocol.snapshots import Act
+from offchain.schema.protocol.snapshots import SnapshotAction
 from tests.support.chain_records import host_record, lease, task_spec
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
@@ -70,7 +70,7 @@ ASKED = [
     DeliverArgs("secret", 100),
     ReceiptArgs(),
     ReceiptArgs("00" * 32, "00" * 64),
-    *(SnapshotArgs(act, None if act is Act.LIST else "before") for act in Act),
+    *(SnapshotArgs(act, None if act is SnapshotAction.LIST else "before") for act in SnapshotAction),
     ImageArgs("before"),
     CheckpointArgs("00" * 32),
 ]

@@ -30,7 +30,7 @@ from offchain.cli.tenant import forward, task
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code, Op, endpoint_text
-from offchain.schema.protocol.snapshots import Act, Snapshot, Snapshots
+from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
 from tests.support.chain_records import Tasks, task_spec
 
 HOST = from_uri("//Host", "ed25519")
@@ -118,11 +118,11 @@ class RealHost:
         """A host that does what it is asked, without a machine behind it."""
         args, now = request.args, {one.name: one for one in self.there.snapshots}
         match args.act:
-            case Act.TAKE:
+            case SnapshotAction.TAKE:
                 now[args.name] = Snapshot(args.name, 1_700_000_000_000 + len(now), 2_500_000, f"sha256:{'ab' * 32}")
-            case Act.REMOVE:
+            case SnapshotAction.REMOVE:
                 now.pop(args.name)
-        current = args.name if args.act is Act.RESTORE else self.there.current
+        current = args.name if args.act is SnapshotAction.RESTORE else self.there.current
         self.there = Snapshots(tuple(now.values()), current)
         session.accept()
         await session.write(self.there.encode())

@@ -11,7 +11,7 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, HostStatus
-from offchain.schema.protocol.decisions import Standing
+from offchain.schema.protocol.decisions import SchedulingStatus
 from tests.support.chain_records import ask
 
 ONE = Capacity(1000, 1024, 1)
@@ -137,16 +137,16 @@ def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
 
 def test_how_a_task_stands_is_told_at_any_moment():
     found = desk(host(free=ONE), task(1), task(2), task(3, resources=pod(cpu_milli=9000)))
-    assert found.standing(9, 10) == Standing("unknown")
-    assert found.standing(1, 10) == Standing("waits")
+    assert found.standing(9, 10) == SchedulingStatus("unknown")
+    assert found.standing(1, 10) == SchedulingStatus("waits")
     found.round(10)
-    assert found.standing(1, 10) == Standing("placed")
+    assert found.standing(1, 10) == SchedulingStatus("placed")
     start_ms = found.reserved[2].start_ms
     assert start_ms > 10
-    assert found.standing(2, 10) == Standing("waits", starts_by_ms=start_ms)
+    assert found.standing(2, 10) == SchedulingStatus("waits", starts_by_ms=start_ms)
     found.release(1)
     found.wait(1, 50)
-    assert found.standing(1, 11) == Standing("waits", not_before_ms=50)
+    assert found.standing(1, 11) == SchedulingStatus("waits", not_before_ms=50)
 
 
 def test_a_task_is_told_the_limit_that_keeps_it():

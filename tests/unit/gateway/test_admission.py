@@ -13,14 +13,14 @@ from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.service import ChainWatch
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import Code, Request
-from offchain.schema.protocol.operations import CarryArgs, LogsArgs, ProbeArgs, ServeArgs, TakeArgs
+from offchain.schema.protocol.operations import AcceptArgs, LogsArgs, ProbeArgs, RegisterArgs, RelayArgs
 from tests.support.chain_records import host_record
 from tests.support.fake_chain import FakeChain
 
 HOST = from_uri("//Host", "ed25519").address
 RETIRED = from_uri("//Retired", "ed25519").address
 RICH, POOR = from_uri("//Rich").address, from_uri("//Poor").address
-CARRY = CarryArgs("00" * 32)
+CARRY = RelayArgs("00" * 32)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def verdict(chain, args, account, crypto="ed25519", lease=None):
     return None
 
 
-@pytest.mark.parametrize("args", [ServeArgs(), TakeArgs("00" * 16), ProbeArgs(1)])
+@pytest.mark.parametrize("args", [RegisterArgs(), AcceptArgs("00" * 16), ProbeArgs(1)])
 async def test_only_hosts_of_the_chain_attach_take_and_probe(chain, args):
     assert await verdict(chain, args, HOST) is None
     assert await verdict(chain, args, RETIRED) is Code.NOT_A_HOST
@@ -60,7 +60,7 @@ async def test_requests_to_hosts_are_refused_by_a_gateway(chain):
     assert await verdict(chain, LogsArgs(), RICH, lease=1) is Code.UNSUPPORTED
 
 
-@pytest.mark.parametrize("args", [ServeArgs(), CARRY])
+@pytest.mark.parametrize("args", [RegisterArgs(), CARRY])
 async def test_an_unreachable_node_is_reported(chain, args):
     chain.unreachable = True
     assert await verdict(chain, args, HOST) is Code.BUSY

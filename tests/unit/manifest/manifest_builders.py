@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from offchain.schema.manifest.parse import Manifest, ManifestError, parse_manifest
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import Manifest, ManifestError
 
 DIGEST = "sha256:" + "ab" * 32
 ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
@@ -68,10 +69,10 @@ def problems(data: bytes) -> list[tuple[str, str, str]]:
     for problem in caught.value.problems:
         assert problem.line >= 1
         assert problem.message
-        assert problem.remedy
+        assert problem.hint
     for line in caught.value.lines():
         assert line.startswith("task.yaml:")
-    return [(problem.path, problem.message, problem.remedy) for problem in caught.value.problems]
+    return [(problem.path, problem.message, problem.hint) for problem in caught.value.problems]
 
 
 def together(*changes: Change) -> Change:
@@ -94,6 +95,6 @@ def top(**entries: Any) -> Change:
 
 
 def refused(change: Change) -> tuple[str, str, str]:
-    """Path, message and remedy of the one problem."""
+    """Path, message and hint of the one problem."""
     (found,) = problems(manifest(change))
     return found

@@ -17,7 +17,7 @@ def test_jobs_and_services_have_checkpoints(kind: str) -> None:
     assert parse(gantry(kind=kind)).checkpoint is None
 
 
-def test_a_path_is_written_in_one_way_only() -> None:
+def test_paths_are_normalised() -> None:
     found = parse(gantry(checkpoint={"path": "/keep//state/", "every": "24h"})).checkpoint
     assert found == CheckpointSpec("/keep/state", 86_400_000)
 
@@ -63,7 +63,7 @@ def test_a_folder_of_a_volume_is_saved_also_where_the_container_is_read_only() -
         ),
     ],
 )
-def test_what_cannot_be_saved_is_refused(change: Change, path: str, message: str) -> None:
+def test_a_wrong_checkpoint_is_refused(change: Change, path: str, message: str) -> None:
     found_path, found_message, _ = refused(change)
     assert found_path == f"x-gantry.{path}"
     assert message in found_message

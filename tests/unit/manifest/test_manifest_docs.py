@@ -10,10 +10,12 @@ import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
-from offchain.schema.manifest import keys
-from offchain.schema.manifest.parse import Manifest, parse_manifest
+from offchain.schema.manifest import compose, service, x_gantry
+from offchain.schema.manifest.assemble import FileSection
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.section import Section
 from offchain.schema.manifest.task_spec import to_task_spec
-from offchain.schema.manifest.types import DeliveredFile, Dependency, PodMetric, RestartPolicy
+from offchain.schema.manifest.types import DeliveredFile, Dependency, Manifest, PodMetric, RestartPolicy
 from offchain.schema.manifest.variables import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,9 +28,9 @@ ENV = {"GANTRY_DEMO_IMAGE": f"primes@{DIGEST}", "SSH_PUBLIC_KEY": KEY}
 def completed(text: str) -> bytes:
     """An example of the reference with what it leaves out: image, limits, price and duration."""
     plain: dict[str, Any] = yaml.safe_load(text)
-    for service in plain.setdefault("services", BASE["services"]).values():
+    for entries in plain.setdefault("services", BASE["services"]).values():
         for key, value in BASE["services"]["train"].items():
-            service.setdefault(key, value)
+            entries.setdefault(key, value)
     for key, value in BASE["x-gantry"].items():
         plain["x-gantry"].setdefault(key, value)
     return yaml.safe_dump(plain, sort_keys=False).encode()
@@ -45,43 +47,35 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "known",
+    "model",
     [
-        keys.TOP,
-        keys.SERVICE,
-        keys.GANTRY,
-        keys.PLACEMENT,
-        keys.GPU,
-        keys.HEALTHCHECK[:-1],
-        keys.SCALING,
-        keys.POD_METRIC,
-        keys.SSH,
-        keys.RESULT,
-        keys.CHECKPOINT,
-        keys.INPUT,
-        keys.RESTART_POLICY,
-        keys.LIMITS,
-        keys.DEVICE,
+        FileSection,
+        service.ServiceSection,
+        service.RestartPolicySection,
+        service.LimitsSection,
+        service.DeviceSection,
+        *(getattr(x_gantry, name) for name in dir(x_gantry) if name.endswith("Section") and name != "Section"),
     ],
+    ids=lambda model: model.__name__,
 )
-def test_the_reference_names_every_key(known: tuple[str, ...]) -> None:
-    for key in known:
-        assert re.search(rf"\b{key}\b", DOCS), key
+def test_the_reference_names_every_key(model: type[Section]) -> None:
+    for name, field in model.model_fields.items():
+        assert re.search(rf"\b{field.alias or name}\b", DOCS), name
 
 
 def refused_table() -> str:
     rows = ["| key | instead |", "|---|---|"]
-    sections = {"the file": keys.TOP_REFUSED, "a service": keys.SERVICE_REFUSED, "its `deploy`": keys.DEPLOY_REFUSED}
+    sections = {"the file": compose.FILE, "a service": compose.SERVICE, "its `deploy`": compose.DEPLOY}
     for where, refused in sections.items():
-        by_remedy: dict[str, list[str]] = {}
-        for key, remedy in refused.items():
-            by_remedy.setdefault(remedy, []).append(f"`{key}`")
-        for remedy, names in by_remedy.items():
-            rows.append(f"| of {where}: {', '.join(names)} | {remedy.replace('<', '&lt;')} |")
+        by_hint: dict[str, list[str]] = {}
+        for key, hint in refused.items():
+            by_hint.setdefault(hint, []).append(f"`{key}`")
+        for hint, names in by_hint.items():
+            rows.append(f"| of {where}: {', '.join(names)} | {hint.replace('<', '&lt;')} |")
     return "\n".join(rows)
 
 
-def test_the_reference_tells_what_is_refused() -> None:
+def test_the_reference_lists_what_is_refused() -> None:
     found = re.search(r"<!-- begin refused -->\n(.*)\n<!-- end refused -->", DOCS, re.DOTALL)
     assert found is not None
     assert found[1] == refused_table(), f"put this between the marks in docs/manifest.md:\n{refused_table()}"
@@ -115,7 +109,7 @@ def test_service_is_kept_alive_and_scales() -> None:
     assert found.main.restart == RestartPolicy("always", None)
 
 
-def test_rental_has_a_volume_and_a_way_in() -> None:
+def test_rental_has_a_volume_and_ssh() -> None:
     found = example("rental")
     assert (found.kind, found.pods, found.volumes) == ("rental", 1, ("home",))
     assert found.ssh is not None
@@ -140,7 +134,7 @@ def test_files_of_several_services_in_the_reference() -> None:
     assert migrate.restart == RestartPolicy("on-failure", None)
 
 
-def test_greeter_tells_a_number_and_has_versions() -> None:
+def test_greeter_scales_by_a_metric_of_its_pods() -> None:
     found = example("greeter")
     assert (found.name, found.pods_min, found.pods) == ("greeter", 1, 3)
     assert found.scaling is not None

@@ -29,15 +29,15 @@ def test_a_share_is_in_percents_of_one_device(written: str, milli: int) -> None:
     assert to_task_spec(found, bytes(32)).resources.gpus.milli == milli
 
 
-def test_whoever_asks_for_no_share_gets_the_whole_device() -> None:
+def test_the_default_is_the_whole_device() -> None:
     assert parse(gpu()).gpus.milli == 1000
 
 
 @pytest.mark.parametrize("written", ["100%", "0%", "00%", "25", "0.25", "2.5%", "-5%", "a quarter", 25])
-def test_what_is_no_share_is_refused_with_what_to_write(written: object) -> None:
-    path, message, remedy = refused(together(gpu(), share(written)))
+def test_a_wrong_share_is_refused_with_a_hint(written: object) -> None:
+    path, message, hint = refused(together(gpu(), share(written)))
     assert (path, message) == ("x-gantry.gpu.share", f'"{written}" is not a share of a GPU')
-    assert "from 1% to 99%" in remedy
+    assert "from 1% to 99%" in hint
 
 
 def test_gpu_without_a_share_is_refused() -> None:
@@ -57,7 +57,7 @@ def test_a_service_cannot_follow_the_use_of_a_gpu_that_it_shares() -> None:
     assert refused(together(gpu(), follows, share("50%")))[0] == "x-gantry.scaling.metric"
 
 
-def test_the_share_is_told() -> None:
+def test_the_share_is_shown() -> None:
     found = parse(together(gpu(), share("25%")))
     assert dict(manifest_lines(found))["each pod"] == "1.5 cores, 512 MiB memory, 1 GiB disk, 25 % of a GPU"
     assert plain_manifest(found)["gpu_milli"] == 250

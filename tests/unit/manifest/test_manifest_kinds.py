@@ -1,4 +1,4 @@
-"""What jobs, services and rentals may say, each for itself, and what of it goes to the chain."""
+"""What jobs, services and rentals may contain, and what of it goes to the chain."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_any_kind_may_be_spot(kind: str, said: Any, meant: SpotSpec | None) -> N
     assert spec(gantry(kind=kind, spot=said)).spot == (meant is not None)
 
 
-def test_who_says_nothing_of_it_is_not_spot() -> None:
+def test_a_task_is_not_spot_by_default() -> None:
     assert not spec().spot
 
 
 @pytest.mark.parametrize("kind", ["job", "service"])
 @pytest.mark.parametrize("said", ["restart", "move", "standby"])
-def test_jobs_and_services_may_go_on_elsewhere(kind: str, said: str) -> None:
+def test_jobs_and_services_have_each_survival(kind: str, said: str) -> None:
     assert parse(gantry(kind=kind, survival=said)).survival == said
     assert spec(gantry(kind=kind, survival=said)).survival == Survival(said.capitalize())
     assert spec(gantry(kind=kind)).survival == Survival.RESTART
@@ -120,7 +120,7 @@ def test_a_rental_is_one_machine_with_keys_and_data() -> None:
     assert spec(RENTAL).data_from is None
 
 
-def test_services_and_rentals_go_on_unless_they_say_otherwise() -> None:
+def test_services_and_rentals_are_restarted_by_default() -> None:
     init = helper("init")
     waits = service(depends_on={"init": {"condition": "service_completed_successfully"}})
 
@@ -135,7 +135,7 @@ def test_services_and_rentals_go_on_unless_they_say_otherwise() -> None:
     assert restarts("service", service(restart="no")) == [never, failed]
 
 
-def test_what_is_around_a_jobs_first_service_may_be_started_again() -> None:
+def test_other_services_of_a_job_may_be_restarted() -> None:
     found = parse(helper(restart="always", healthcheck={"test": "true"}))
     assert found.services[1].restart == RestartPolicy("always", None)
     assert parse(service(restart="no")).main.restart == RestartPolicy("no", None)
@@ -148,7 +148,7 @@ def test_results_are_sealed_to_a_key() -> None:
     assert parse(gantry(result={"path": "stdout"})).result == ResultSpec("stdout", None)
 
 
-def test_a_result_lies_where_it_lasts() -> None:
+def test_a_result_file_lies_on_disk() -> None:
     tmpfs = service(tmpfs="/out")
     assert "/out is a tmpfs" in refused(together(tmpfs, gantry(result="/out/r")))[1]
     deep = together(DATA, service(volumes=["data:/out/kept"], tmpfs="/out"), gantry(result="/out/kept/r"))
@@ -172,7 +172,7 @@ def test_a_result_lies_where_it_lasts() -> None:
         (gantry(spot="often"), "spot", "true or false"),
         (gantry(spot={"checkpoint_signal": "SIGTERM"}), "spot.checkpoint_signal", "SIGTERM"),
         (gantry(spot=True, verification={"replicas": 2}), "spot", "compared cannot be spot"),
-        (gantry(kind="rental", survival="move"), "survival", "cannot go on at another host"),
+        (gantry(kind="rental", survival="move"), "survival", "cannot continue on another host"),
         (gantry(survival="standby", verification={"replicas": 2}), "survival", "compared stay where they are"),
         (gantry(survival="moves"), "survival", 'unknown value "moves"'),
         (gantry(pods={"min": 1, "max": 2}), "pods", "a job has a fixed number of pods"),
@@ -218,10 +218,10 @@ def test_a_result_lies_where_it_lasts() -> None:
         (gantry(kind="rental", data_from=1, snapshot="Before!"), "snapshot", "is no name for a snapshot"),
         (gantry(kind="service", snapshot="before"), "snapshot", "a service has no snapshot"),
         (service(healthcheck={"test": "true"}), "services.train.healthcheck", "has no healthcheck"),
-        (service(restart="always"), "services.train.restart", "is not started again"),
+        (service(restart="always"), "services.train.restart", "is not restarted"),
     ],
 )
-def test_what_a_kind_cannot_have_is_named(change: Change, path: str, message: str) -> None:
+def test_keys_of_another_kind_are_refused(change: Change, path: str, message: str) -> None:
     at, said, _ = refused(change)
     assert at == (path if path.startswith("services") else f"x-gantry.{path}")
     assert message in said
@@ -244,19 +244,19 @@ def test_what_a_kind_cannot_have_is_named(change: Change, path: str, message: st
         ({"metric": {**OWN, "path": "metrics"}}, ".metric.path", "is not the path of a page"),
         ({"metric": {**OWN, "path": "/a b"}}, ".metric.path", "is not the path of a page"),
         ({"metric": {**OWN, "path": "/a\r\nX: y"}}, ".metric.path", "is not the path of a page"),
-        ({"metric": {**OWN, "name": "jobs waiting"}}, ".metric.name", "is not the name of a number"),
+        ({"metric": {**OWN, "name": "jobs waiting"}}, ".metric.name", "is not the name of a Prometheus metric"),
         ({"metric": {**OWN, "target_per_pod": 0}}, ".metric.target_per_pod", '"0" is not a number'),
         ({"metric": {**OWN, "target_per_pod": "70%"}}, ".metric.target_per_pod", '"70%" is not a number'),
         ({"metric": {**OWN, "labels": "x"}}, ".metric.labels", 'unknown key "labels"'),
         ({"metric": {"port": 80, "name": "x"}}, ".metric", "target_per_pod is missing"),
     ],
 )
-def test_scaling_that_cannot_be_is_named(scaling: Any, path: str, message: str) -> None:
+def test_wrong_scaling_is_refused(scaling: Any, path: str, message: str) -> None:
     at, said, _ = refused(gantry(kind="service", pods={"min": 1, "max": 2}, scaling=scaling))
     assert at == f"x-gantry.scaling{path}"
     assert message in said
 
 
-def test_every_section_of_another_kind_is_named() -> None:
+def test_all_keys_of_another_kind_are_reported() -> None:
     mixed = gantry(kind="service", ssh={"authorized_keys": [KEY]}, data_from=7, result="stdout")
     assert {at for at, _, _ in problems(manifest(mixed))} == {"x-gantry.result", "x-gantry.ssh", "x-gantry.data_from"}

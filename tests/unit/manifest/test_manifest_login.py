@@ -40,7 +40,7 @@ def test_the_registry_of_an_image_is_what_its_name_begins_with(name: str, regist
 
 
 @pytest.mark.parametrize(
-    ("change", "path", "message", "remedy"),
+    ("change", "path", "message", "hint"),
     [
         (gantry(registry_login=SAID), ".secret", 'there is no secret "lab"', "Add secrets: {lab: {external: true}}"),
         (
@@ -65,8 +65,8 @@ def test_the_registry_of_an_image_is_what_its_name_begins_with(name: str, regist
         ),
     ],
 )
-def test_a_login_that_cannot_be_used_is_refused(change: Change, path: str | None, message: str, remedy: str) -> None:
-    found_path, found_message, found_remedy = refused(change)
+def test_a_login_that_cannot_be_used_is_refused(change: Change, path: str | None, message: str, hint: str) -> None:
+    found_path, found_message, found_hint = refused(change)
     assert found_path == ("services.train.secrets" if path is None else f"x-gantry.registry_login{path}")
     assert message in found_message
-    assert remedy in found_remedy
+    assert hint in found_hint

@@ -74,8 +74,8 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
         ("data:/proc/sys", "belongs to the kernel"),
         ("data:/dev", "belongs to the kernel"),
         ("data:/.gantry-gate", "is a program of the host's agent"),
-        ("data:/run/gantry", "is where the host tells containers that they have to leave"),
-        ("data:/run/gantry/x", "is where the host tells containers that they have to leave"),
+        ("data:/run/gantry", "is where the host writes the notice of a preemption"),
+        ("data:/run/gantry/x", "is where the host writes the notice of a preemption"),
         ("data:/data:z", '"z" is not supported'),
         ("data:/data:ro,nocopy", '"nocopy" is not supported'),
         ({"type": "bind", "source": "/srv", "target": "/data"}, '"bind" is not supported'),
@@ -91,7 +91,7 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
         (True, "expected text"),
     ],
 )
-def test_a_mount_that_cannot_be_is_named(mount: Any, message: str) -> None:
+def test_a_wrong_mount_is_refused(mount: Any, message: str) -> None:
     path, said, _ = refused(together(DATA, service(volumes=[mount])))
     assert path.startswith("services.train.volumes[0]")
     assert message in said
@@ -114,7 +114,7 @@ def test_volumes_have_a_name_and_nothing_else(volumes: Any, path: str, message: 
     assert message in said
 
 
-def test_nothing_is_mounted_over_something_else() -> None:
+def test_mounts_do_not_overlap() -> None:
     both = together(DATA, service(volumes=["data:/data/", "cache:/cache"], tmpfs="/data"))
     assert refused(both)[1] == "/data is mounted twice"
     inputs = [{"name": "in", "path": "/data", "sha256": HEX}]
@@ -124,7 +124,7 @@ def test_nothing_is_mounted_over_something_else() -> None:
     assert train(within).files == (DeliveredFile("in", "/data/in", bytes.fromhex(HEX)),)
 
 
-def test_secrets_lie_where_compose_puts_them() -> None:
+def test_secrets_are_mounted_where_compose_puts_them() -> None:
     uses = ["token", {"source": "token", "target": "other"}, {"source": "token", "target": "/etc/token"}]
     assert train(TOKEN, service(secrets=uses)).files == (
         DeliveredFile("token", "/run/secrets/token", None),
@@ -134,10 +134,10 @@ def test_secrets_lie_where_compose_puts_them() -> None:
 
 
 @pytest.mark.parametrize("key", ["file", "environment", "content"])
-def test_the_value_of_a_secret_is_not_written_down(key: str) -> None:
-    path, _, remedy = refused(top(secrets={"token": {key: "hush"}}))
+def test_the_value_of_a_secret_is_refused(key: str) -> None:
+    path, _, hint = refused(top(secrets={"token": {key: "hush"}}))
     assert path == f"secrets.token.{key}"
-    assert "gantry deliver" in remedy
+    assert "gantry deliver" in hint
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_value_of_a_secret_is_not_written_down(key: str) -> None:
         ),
     ],
 )
-def test_a_secret_that_cannot_be_is_named(change: Change, path: str, message: str) -> None:
+def test_a_wrong_secret_is_refused(change: Change, path: str, message: str) -> None:
     at, said, _ = refused(change)
     assert at == path
     assert message in said
@@ -194,14 +194,14 @@ def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
         ({"url": "x"}, "x-gantry.inputs[0].url", 'unknown key "url"'),
     ],
 )
-def test_an_input_that_cannot_be_is_named(entries: dict[str, str], path: str, message: str) -> None:
+def test_a_wrong_input_is_refused(entries: dict[str, str], path: str, message: str) -> None:
     good = {"name": "in.bin", "path": "/in.bin", "sha256": HEX}
     at, said, _ = refused(together(TOKEN, gantry(inputs=[good | entries])))
     assert at == path
     assert message in said
 
 
-def test_inputs_say_all_they_need_and_are_not_endless() -> None:
+def test_inputs_are_complete_and_bounded() -> None:
     found = problems(manifest(gantry(inputs=[{}])))
     assert [said for _, said, _ in found] == ["name is missing", "path is missing", "sha256 is missing"]
     many = [{"name": f"in{n}", "path": f"/in{n}", "sha256": HEX} for n in range(33)]
@@ -235,15 +235,15 @@ def test_ports_are_those_inside_the_container() -> None:
         ({"target": 0}, "out of range"),
     ],
 )
-def test_a_port_that_cannot_be_is_named(port: Any, message: str) -> None:
+def test_a_wrong_port_is_refused(port: Any, message: str) -> None:
     path, said, _ = refused(service(ports=[port]))
     assert path.startswith("services.train.ports[0]")
     assert message in said
 
 
-def test_a_published_port_is_told_how_to_be_reached() -> None:
-    remedy = refused(service(ports=["127.0.0.1:80:8080/tcp"]))[2]
-    assert "gantry forward TASK 80:8080 " in remedy
+def test_the_hint_for_a_published_port_is_gantry_forward() -> None:
+    hint = refused(service(ports=["127.0.0.1:80:8080/tcp"]))[2]
+    assert "gantry forward TASK 80:8080 " in hint
 
 
 def test_too_many_ports_in_all() -> None:
@@ -286,7 +286,7 @@ def test_health_checks_have_composes_defaults() -> None:
         ("true", "", "expected a mapping"),
     ],
 )
-def test_a_health_check_that_cannot_be_is_named(check: Any, path: str, message: str) -> None:
+def test_a_wrong_health_check_is_refused(check: Any, path: str, message: str) -> None:
     at, said, _ = refused(together(SERVICE, service(healthcheck=check)))
     assert at == f"services.train.healthcheck{path}"
     assert message in said
@@ -306,7 +306,7 @@ def test_restart_policies(word: str, policy: RestartPolicy) -> None:
     assert train(SERVICE, service(restart=word)).restart == policy
 
 
-def test_no_is_no_also_where_yaml_takes_it_for_false() -> None:
+def test_an_unquoted_no_is_a_restart_policy() -> None:
     text = manifest(together(SERVICE, service(restart="NEVER"))).replace(b"NEVER", b"no")
     assert b"restart: no" in text
     assert parse_manifest(text).main.restart == RestartPolicy("no", None)
@@ -316,7 +316,7 @@ def policy(**entries: Any) -> Change:
     return lambda data: data["services"]["train"]["deploy"].update(restart_policy=entries)
 
 
-def test_the_longer_form_of_a_restart_policy() -> None:
+def test_the_long_form_of_a_restart_policy() -> None:
     assert train(SERVICE, policy()).restart == RestartPolicy("always", None)
     assert train(SERVICE, policy(condition="none", max_attempts=3)).restart == RestartPolicy("no", None)
     assert train(SERVICE, policy(condition="on-failure", max_attempts=3)).restart == RestartPolicy("on-failure", 3)
@@ -340,13 +340,13 @@ def test_the_longer_form_of_a_restart_policy() -> None:
         (service(stop_grace_period="long"), "stop_grace_period", "is not a duration"),
     ],
 )
-def test_starting_again_and_stopping_that_cannot_be(change: Change, path: str, message: str) -> None:
+def test_a_wrong_restart_or_stop_key_is_refused(change: Change, path: str, message: str) -> None:
     at, said, _ = refused(together(SERVICE, change))
     assert at == f"services.train.{path}"
     assert message in said
 
 
-def test_how_a_container_is_stopped() -> None:
+def test_stop_signal_and_grace_period() -> None:
     found = train(service(stop_signal="INT", stop_grace_period="1m"))
     assert (found.stop_signal, found.stop_grace_ms) == ("SIGINT", 60_000)
     found = train(service(stop_signal="SIGRTMIN+3", stop_grace_period="0s"))
@@ -354,7 +354,7 @@ def test_how_a_container_is_stopped() -> None:
     assert (train().stop_signal, train().stop_grace_ms) == (None, 10_000)
 
 
-def test_services_wait_for_others() -> None:
+def test_dependencies_in_both_forms() -> None:
     healthy = {"db": {"condition": "service_healthy"}, "init": {"condition": "service_completed_successfully"}}
     init = helper("init")
     db = helper(depends_on=["init"], healthcheck={"test": "true"})
@@ -397,13 +397,13 @@ def test_services_wait_for_others() -> None:
         ),
     ],
 )
-def test_a_dependency_that_cannot_be_is_named(change: Change, path: str, message: str) -> None:
+def test_a_wrong_dependency_is_refused(change: Change, path: str, message: str) -> None:
     at, said, _ = refused(together(helper(), change))
     assert at == path
     assert message in said
 
 
-def test_services_that_wait_for_each_other_are_told_the_circle() -> None:
+def test_a_cycle_of_dependencies_is_named() -> None:
     tail = helper("tail", depends_on=["a"])
     circle = together(helper("a", depends_on=["b"]), helper("b", depends_on=["c"]), helper("c", depends_on=["a"]))
     path, said, _ = refused(together(service(depends_on=["tail"]), tail, circle))
@@ -411,13 +411,13 @@ def test_services_that_wait_for_each_other_are_told_the_circle() -> None:
     assert path == "services.a.depends_on[0]"
 
 
-def test_one_network_has_each_port_once() -> None:
-    path, said, remedy = refused(together(service(ports=[80]), helper(expose=["79-81"])))
+def test_two_services_cannot_have_the_same_port() -> None:
+    path, said, hint = refused(together(service(ports=[80]), helper(expose=["79-81"])))
     assert (path, said) == ("services.db.expose", 'port 80 is taken by "train"')
-    assert "share one network" in remedy
+    assert "share one network" in hint
 
 
-def test_a_pod_has_so_many_services_and_gpus() -> None:
+def test_services_and_gpus_of_a_pod_are_bounded() -> None:
     assert "9 services are too many" in refused(together(*(helper(f"s{n}") for n in range(8))))[1]
     wanted = {
         "limits": {"cpus": 1, "memory": "64M"},
@@ -431,15 +431,15 @@ def test_a_pod_has_so_many_services_and_gpus() -> None:
     assert (path, said) == ("services.db.deploy.resources", "the pod asks for 17 GPUs")
 
 
-def test_limits_that_no_machine_has() -> None:
+def test_limits_beyond_any_host_are_refused() -> None:
     huge = {"resources": {"limits": {"cpus": 1, "memory": "4294967295MiB"}}}
     assert "more than any host has" in refused(helper(deploy=huge))[1]
 
 
 def test_devices_of_amd_are_found_by_model() -> None:
-    path, _, remedy = refused(gpu(driver="amd"))
+    path, _, hint = refused(gpu(driver="amd"))
     assert path == "services.train.deploy.resources.reservations.devices[0].driver"
-    assert "x-gantry.placement.models" in remedy
+    assert "x-gantry.placement.models" in hint
     found = parse(together(gpu(driver="amd"), gantry(placement={"models": ["AMD Instinct MI300X"]})))
     assert found.gpus.models == ("AMD Instinct MI300X",)
     both = together(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from offchain.schema.manifest.parse import ManifestError
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.variables import resolve
 
 ENV = {"SET": "value", "EMPTY": "", "NAME": "SET"}
@@ -57,7 +57,7 @@ def test_what_a_value_becomes(text: str, expected: str) -> None:
         ("5$", "is not a variable"),
     ],
 )
-def test_what_is_refused_is_told_with_its_line(text: str, message: str) -> None:
+def test_a_wrong_variable_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(ManifestError) as caught:
         resolve(f"a: 1\nb: '{text}'\n", ENV, source="t.yaml")
     (problem,) = caught.value.problems

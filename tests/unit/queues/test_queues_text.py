@@ -38,7 +38,7 @@ def test_ageing_holds_for_the_parts_of_a_queue():
     [
         ("", "q.yaml:1: the file is empty. Start from examples/queues.yaml."),
         ("a: [", "q.yaml:1: this is not YAML"),
-        ("{}", "q.yaml:1: queues: the section is missing"),
+        ("{}", "q.yaml:1: queues is missing"),
         ("queus: {}", 'q.yaml:1: queus: unknown key "queus". Did you mean "queues"?'),
         ("queues:\n  Lab: {}", 'q.yaml:2: queues.Lab: "Lab" is not the name of a queue. Use small letters'),
         ("queues:\n  lab/: {}", 'q.yaml:2: queues.lab/: "lab/" is not the name of a queue'),

@@ -13,7 +13,7 @@ from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.manifest.version import TakesPlace, stamped
+from offchain.schema.manifest.task_spec import ReplacedTask, with_replaced_task
 from offchain.schema.protocol.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.autoscaler import Autoscaler
 from offchain.services.host_connections import HostConnections
@@ -269,9 +269,9 @@ async def test_a_service_is_not_scaled_during_an_update(net):
     """Both versions, also one that does not scale by itself."""
     await net.steps(1, demand_percent=200)
     fixed = MANIFEST.replace(b"{min: 1, max: 4}", b"1")
-    place = TakesPlace(net.task, 1, bytes(32))
+    place = ReplacedTask(net.task, 1, bytes(32))
     spec = task_spec(kind=gen.TaskKind.SERVICE, pods_min=1, pods_max=1)
-    coming = net.tasks.submit(TENANT.address, spec, manifest=stamped(fixed, place))
+    coming = net.tasks.submit(TENANT.address, spec, manifest=with_replaced_task(fixed, place))
     await net.steps(5, demand_percent=200)
     assert net.calls == []
     assert net.scaler._services[net.task].recommendations.recent == ()

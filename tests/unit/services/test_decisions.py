@@ -22,7 +22,7 @@ from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
-from offchain.schema.protocol.decisions import MOST_BYTES, Standing, parse
+from offchain.schema.protocol.decisions import MAX_ANSWER_BYTES, SchedulingStatus, parse
 from offchain.schema.protocol.fields import WireError
 from offchain.services import decision_recorder, decision_server
 from offchain.services.decision_reader import FILE, DecisionsError, read
@@ -230,7 +230,7 @@ async def answering(folder, stands=None):
 async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(record, tmp_path):
     record.waits(5, 0, WAITS)
     record.close()
-    now = Standing(
+    now = SchedulingStatus(
         "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
     )
     async with answering(tmp_path, lambda _: (now, 7)) as url:
@@ -311,7 +311,7 @@ async def test_connections_have_a_limited_lifetime(record, tmp_path, monkeypatch
 
 async def test_an_answer_without_end_is_cut_off():
     async def endless(_request: web.Request) -> web.StreamResponse:
-        return web.Response(body=b"{" + b" " * MOST_BYTES)
+        return web.Response(body=b"{" + b" " * MAX_ANSWER_BYTES)
 
     app = web.Application()
     app.router.add_get("/v1/tasks/7/decisions", endless)

@@ -11,8 +11,13 @@ from offchain.adapters.outbox.store import Store
 from offchain.core.rollout import least_surge
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest
-from offchain.schema.manifest.version import TakesPlace, place_of, plain, stamped
+from offchain.schema.manifest.task_spec import (
+    ReplacedTask,
+    manifest_digest,
+    replaced_task,
+    with_replaced_task,
+    without_replaced_task,
+)
 from offchain.services.rolling_update import RollingUpdate, UpdateLimits, run_with_outbox, submit_version
 from offchain.services.service_versions import ServiceError, find_service, services_of
 from tests.support.inline import Inline
@@ -208,16 +213,16 @@ async def test_a_submission_that_is_refused_says_so(world):
 
 async def test_the_replaced_task_is_named_in_the_manifest(world):
     service = await begun(world, pods=2)
-    place = TakesPlace(0, 2, manifest_digest(MANIFEST))
+    place = ReplacedTask(0, 2, manifest_digest(MANIFEST))
     assert service.coming.place == place
-    assert service.coming.text == stamped(NEXT, place)
-    assert plain(service.coming.text) == NEXT
-    later = stamped(service.coming.text, TakesPlace(1, 3, bytes(32)))
-    assert (place_of(later), plain(later)) == (TakesPlace(1, 3, bytes(32)), NEXT)
-    assert place_of(NEXT) is None
+    assert service.coming.text == with_replaced_task(NEXT, place)
+    assert without_replaced_task(service.coming.text) == NEXT
+    later = with_replaced_task(service.coming.text, ReplacedTask(1, 3, bytes(32)))
+    assert (replaced_task(later), without_replaced_task(later)) == (ReplacedTask(1, 3, bytes(32)), NEXT)
+    assert replaced_task(NEXT) is None
     assert parse_manifest(later, source="x") == parse_manifest(NEXT, source="x")
     for text in (b'{"a": 1}', b"a: |\n  text", b"a: b\n...", b"a: b\n\n"):
-        assert plain(stamped(text, place)) == text
+        assert without_replaced_task(with_replaced_task(text, place)) == text
 
 
 async def test_services_are_known_by_name_or_number(world):

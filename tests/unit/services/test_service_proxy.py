@@ -7,7 +7,7 @@ import pytest
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_parts
-from offchain.schema.manifest.version import TakesPlace, stamped
+from offchain.schema.manifest.task_spec import ReplacedTask, with_replaced_task
 from offchain.services import service_proxy
 from offchain.services.service_proxy import ServiceProxy
 from offchain.services.service_versions import ServiceError
@@ -58,7 +58,7 @@ async def test_pods_of_both_versions_are_used_during_an_update(world, word):
     world.submit(MANIFEST, 1)
     service, _ = fronted(world, word)
     assert (await service.dial(80))[0] == 0
-    world.submit(stamped(NEXT, TakesPlace(0, 1, bytes(32))))
+    world.submit(with_replaced_task(NEXT, ReplacedTask(0, 1, bytes(32))))
     world.sick.add(1)
     assert {(await service.dial(80))[0] for _ in range(3)} == {0}
     world.sick.clear()

@@ -11,7 +11,7 @@ import yaml
 from yaml.scanner import Scanner
 
 from offchain.schema.manifest.parse import MAX_BYTES
-from offchain.schema.manifest.yaml_bounded import MAX_DEPTH, MAX_NODES, MAX_TOKENS, compose
+from offchain.schema.manifest.yaml_reader import MAX_DEPTH, MAX_NODES, MAX_TOKENS, compose
 
 
 def refused_at(text: str) -> int:

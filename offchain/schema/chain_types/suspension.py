@@ -1,4 +1,4 @@
-"""Suspensions and challenges of a host, in words, for the agent's log, `gantry agent status` and `gantry host show`."""
+"""Suspensions and challenges of a host as text, for the agent's log, `gantry agent status` and `gantry host show`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ CHANGE_HARDWARE: Final = "gantry agent change-hardware"
 class Suspension:
     """A suspended host. `reason`: a stable code; `text`: the reason in words, without a full stop.
 
-    `bond_missing`: what the bond lacks, in base units. `way_back`: what ends the suspension, as sentences, each with
-    the exact command where there is one.
+    `bond_missing`: in base units. `way_back`: what ends the suspension, as sentences, with the exact commands.
     """
 
     reason: str
@@ -35,7 +34,7 @@ class Suspension:
     way_back: tuple[str, ...]
 
     def plain(self, since_ms: int | None = None) -> dict[str, Any]:
-        """For --json. `since_ms`: since when the host is suspended; None where that is not known."""
+        """Return the JSON fields. `since_ms`: start of the suspension; None if it is not known."""
         return {
             "reason": self.reason,
             "text": self.text,
@@ -59,7 +58,7 @@ def _way_back(host: str, record: HostRecord, reason: SuspendReason, missing: int
         yield f"Top the bond up by {format_amount(missing)}: {TOP_UP}"
         return
     if record.bond * 2 < record.bond_required:
-        # The chain lets no host back that has less than half of its bond.
+        # The chain reactivates no host with less than half of its bond.
         yield f"First top the bond up by {format_amount(missing)}: {TOP_UP}"
     match reason:
         case SuspendReason.FAILED_CHALLENGE if record.answers_challenges:

@@ -9,15 +9,17 @@ from typing import Any
 
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.metadata import StorageEntry
-from offchain.adapters.chain.rpc import ConnectionLost, Rpc, RpcRefused
+from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
 from offchain.adapters.chain.runtime import Runtime, blake2_256
+from offchain.core.backoff import pause_ms
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
 _PAGE = 1000
-_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_MOST_LOST = 6
+"""Subscriptions in a row that end before their first head."""
 
 _ALREADY_IN_POOL = 1013
 _BY_CODE = {
@@ -77,7 +79,7 @@ class SubstrateChain:
     def __init__(
         self, url: str, *, expected_genesis: bytes | None = None, check_metadata: bool = True, timeout: float = 30.0
     ) -> None:
-        self._rpc = Rpc(url, timeout)
+        self._rpc = RpcClient(url, timeout)
         self._expected_genesis = expected_genesis
         self._check_metadata = check_metadata
         self._genesis: bytes | None = expected_genesis
@@ -241,24 +243,24 @@ class SubstrateChain:
 
     async def _heads(self, subscribe: str, unsubscribe: str, *, final: bool) -> AsyncGenerator[BlockRef, None]:
         """Heads, over as many connections as it takes. Gives up with ChainUnreachable after the timeout."""
-        pauses = iter(_PAUSES_S)
+        lost = 0
         while True:
             await self._call("system_chain")  # waits for the node, and checks that it still is the same chain
             try:
                 async with aclosing(self._rpc.subscribe(subscribe, unsubscribe)) as headers:
                     async for header in headers:
-                        pauses = iter(_PAUSES_S)
+                        lost = 0
                         ref = header_ref(header)
                         if final and ref.number > self._final.number:
                             self._final = ref
                         yield ref
             except RpcRefused as refused:
                 raise _bad_reply(subscribe, refused) from None
-            except ConnectionLost as lost:
-                pause = next(pauses, None)
-                if pause is None:
-                    raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {lost}") from None
-                await asyncio.sleep(pause)
+            except RpcConnectionLost as error:
+                lost += 1
+                if lost > _MOST_LOST:
+                    raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {error}") from None
+                await asyncio.sleep(pause_ms(lost, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000)
 
     # --- state ----------------------------------------------------------------------------------------------------
 

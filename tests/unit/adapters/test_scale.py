@@ -1,9 +1,9 @@
 """The codec against the committed metadata: by hand, by chance, and against the library's own codec."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from async_substrate_interface.types import Runtime as LibraryRuntime
 from hypothesis import given
 from hypothesis import strategies as st
 from scalecodec.base import RuntimeConfigurationObject, ScaleBytes
@@ -131,15 +131,13 @@ def test_what_is_read_can_be_written_back(data):
 
 @pytest.fixture(scope="module")
 def library():
-    config = RuntimeConfigurationObject(ss58_format=42)
+    config = RuntimeConfigurationObject(ss58_format=42, implements_scale_info=True)
     config.clear_type_registry()
     config.update_type_registry(load_type_registry_preset("core"))
     metadata = config.create_scale_object("MetadataVersioned", data=ScaleBytes(RAW))
     metadata.decode()
-    info = {"specVersion": 1, "transactionVersion": 1}
-    return LibraryRuntime(
-        chain="gantry", metadata=metadata, type_registry={}, runtime_config=config, runtime_info=info, ss58_format=42
-    )
+    config.add_portable_registry(metadata)
+    return SimpleNamespace(runtime_config=config, metadata=metadata)
 
 
 def test_the_library_writes_the_same_calls(library):

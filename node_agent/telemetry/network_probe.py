@@ -14,8 +14,8 @@ from node_agent.core import network_probe as core
 from node_agent.runtime.heap_trim import give_back
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
-from offchain.adapters.transport.gateway_registration import places
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.gateway_registration import resolve_gateway
+from offchain.adapters.transport.port import TransportError
 from offchain.adapters.transport.routing import addresses_of
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import (
@@ -43,15 +43,15 @@ class Visit(Protocol):
     """A connection to one host or gateway."""
 
     async def ping(self) -> None:
-        """One round trip. Raises :class:`LinkError`."""
+        """One round trip. Raises :class:`TransportError`."""
         ...
 
     async def probe(self, size: int) -> float:
-        """Seconds that so many bytes took to come. Raises :class:`LinkError`."""
+        """Seconds that so many bytes took to come. Raises :class:`TransportError`."""
         ...
 
     async def probe_up(self, size: int) -> float:
-        """Seconds that so many bytes took to get there. Raises :class:`LinkError`."""
+        """Seconds that so many bytes took to get there. Raises :class:`TransportError`."""
         ...
 
 
@@ -136,13 +136,13 @@ class Prober:
         """Visit the gateways, tell, and visit the peers whose turn it is."""
         self._said = None
         for gateway in self._gateways:
-            with contextlib.suppress(LinkError):
-                self._note(gateway.text, await self.visit(ss58.decode(gateway.account), await places(gateway)))
+            with contextlib.suppress(TransportError):
+                self._note(gateway.text, await self.visit(ss58.decode(gateway.account), await resolve_gateway(gateway)))
         await self.say(agent)
         hosts = await agent.chain.hosts()
         online = {name: record.endpoint for name, record in hosts.items() if record.status.tag == "Online"}
         for peer in core.choose_peers(agent.host, online, self._now_ms() // core.ROUND_MS):
-            with contextlib.suppress(LinkError):
+            with contextlib.suppress(TransportError):
                 own = [address for address in addresses_of(online[peer]) if not is_gateway(address)]
                 self._note(peer, await self.visit(ss58.decode(peer), own))
 
@@ -174,11 +174,11 @@ class Prober:
                     began_s = time.perf_counter()
                     await way.ping()
                     trips.append((time.perf_counter() - began_s) * 1000)
-                with contextlib.suppress(LinkError):  # a peer may refuse to be probed, and be a good peer
+                with contextlib.suppress(TransportError):  # a peer may refuse to be probed, and be a good peer
                     for size in (SMALL_BYTES, LARGE_BYTES):
                         down.append(core.Transfer(size, await way.probe(size)))
                         up.append(core.Transfer(size, await way.probe_up(size)))
-        except (LinkError, TimeoutError) as error:
+        except (TransportError, TimeoutError) as error:
             log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
         return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
 

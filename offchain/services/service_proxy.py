@@ -11,7 +11,7 @@ from typing import Final
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.transport.peer import Session
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.host_connections import Ways
 from offchain.services.rolling_update import Well
@@ -43,7 +43,7 @@ class Front:
                 f"No pod of {self._word!r} runs now.", "gantry service status tells what it waits for.", code="no_pod"
             )
         first, self._next = self._next, self._next + 1
-        error: LinkError | None = None
+        error: TransportError | None = None
         for place in range(len(pods)):
             lease = pods[(first + place) % len(pods)]
             record = await self._chain.host(lease.record.host)
@@ -52,7 +52,7 @@ class Front:
             try:
                 async with self._ways.to(record, lease.record.host) as host:
                     return await host.dial(lease.id, port)
-            except LinkError as failed:
+            except TransportError as failed:
                 error = failed
         self._seen_s = -FRESH_S
         raise error or ServiceError(f"The hosts of {self._word!r} are gone.", "Try again.", code="no_pod")

@@ -11,7 +11,7 @@ import docker
 
 from node_agent.drivers.docker.spec import LOG_FILE_MIB, MIB
 from node_agent.drivers.port import MAX_RESULT_BYTES, Collected
-from offchain.adapters.transport.tar_members import BadArchive, Kind, Members
+from offchain.adapters.transport.tar_members import BadArchive, MemberKind, Members
 
 LOG_LINE_OVERHEAD = 80
 """Bytes the engine's log file needs for each line beside the line itself, about."""
@@ -68,7 +68,7 @@ def _only_file(archive: _Reader, path: str) -> Collected:
         member = next(iter(members))
     except BadArchive:  # the type of a device or a pipe, or nothing: an archive holds no sockets
         return Collected(b"", f"{path} is not a regular file")
-    if member.kind is not Kind.FILE:
+    if member.kind is not MemberKind.FILE:
         return Collected(b"", f"{path} is not a regular file")
     if member.size > MAX_RESULT_BYTES:
         return _too_large(f"{path} has {member.size} bytes, more than the {MAX_RESULT_BYTES} a result may have")

@@ -176,7 +176,7 @@ def _gateways(url: str | None) -> list[Finding]:
 
 
 def _gateway(url: str | None, address: str) -> Finding:
-    from offchain.adapters.transport.gateway_registration import places  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport.gateway_registration import resolve_gateway  # noqa: PLC0415  (the transport is slow to load)
     from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
     async def work() -> float:
@@ -186,7 +186,7 @@ def _gateway(url: str | None, address: str) -> Finding:
         # Who asks does not matter: anybody may.
         caller = from_uri("//doctor", "ed25519")
         async with open_direct(
-            ss58.decode(gateway.account), await places(gateway), genesis_hash=genesis, signer=caller
+            ss58.decode(gateway.account), await resolve_gateway(gateway), genesis_hash=genesis, signer=caller
         ) as client:
             await client.ping()
             began_s = time.perf_counter()

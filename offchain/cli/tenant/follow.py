@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit.event_text import event_text, state_after
 from offchain.cli.kit.host_connection import fetch_result
 from offchain.cli.kit.session import blocks, send
@@ -117,7 +117,7 @@ async def _fetch(
             continue
         try:
             results[lease.pod] = await fetch_result(chain, lease, signer)
-        except LinkError as error:
+        except TransportError as error:
             tell(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
         else:
             tell(f"Result of {len(results[lease.pod])} bytes fetched; its digest is the one on the chain.")

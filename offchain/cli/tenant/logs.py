@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.host_connection import pod_of, pod_option, reached
 from offchain.cli.kit.output import Screen, progress
@@ -106,10 +106,10 @@ async def _show(log: AsyncGenerator[bytes, None]) -> None:
         screen.end()
 
 
-async def _followed(log: AsyncGenerator[bytes, None]) -> LinkError | None:
+async def _followed(log: AsyncGenerator[bytes, None]) -> TransportError | None:
     """Show it to its end; gives why it broke off, for a host takes the way away when the lease has gone elsewhere."""
     try:
         await _show(log)
-    except LinkError as error:
+    except TransportError as error:
         return error
     return None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit.host_connection import host_of
 from offchain.cli.kit.views import LeaseView, read_task
 from offchain.errors import GantryError
@@ -51,7 +51,7 @@ async def _notes_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> list[
                 log += piece
                 if len(log) > LARGEST_LOG:
                     break
-    except (LinkError, GantryError, TimeoutError):
+    except (TransportError, GantryError, TimeoutError):
         return []  # no log yet, or no way to the host now; what matters comes from the chain
     return list(notes_in(log.decode("utf-8", errors="replace").splitlines()))
 

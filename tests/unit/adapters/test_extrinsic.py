@@ -9,7 +9,7 @@ from test_scale import RAW, RUNTIME, library
 
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.metadata import Extension
-from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.keys.signer import from_uri, verify
 from offchain.errors import WrongChain
 from offchain.ports import BlockRef, Call
@@ -24,7 +24,7 @@ LONG = Call("System", "remark", {"remark": bytes(300)})
 @pytest.mark.parametrize("crypto", ["sr25519", "ed25519"])
 @pytest.mark.parametrize("call", [SHORT, LONG])
 def test_cyscale_reads_the_extrinsic_and_its_signature_is_of_the_payload(library, call, crypto):
-    terms = xt.Terms(GENESIS, BIRTH, 64, nonce=70, tip=3)
+    terms = xt.SigningTerms(GENESIS, BIRTH, 64, nonce=70, tip=3)
     signer = from_uri("//Alice", crypto)
     extrinsic = xt.sign(RUNTIME, call, signer, terms)
     # Written out: mortality, nonce, tip, mode of the metadata hash; then versions, genesis, birth block, no hash.
@@ -62,9 +62,9 @@ def test_other_eras_are_refused(period):
 
 
 def test_an_extension_that_wants_more_is_refused():
-    runtime = Runtime(RAW, "gantry", 1, 1)
+    runtime = ChainRuntime(RAW, "gantry", 1, 1)
     u64 = next(n for n, t in enumerate(runtime.metadata.types) if getattr(t.definition, "name", "") == "u64")
     odd = Extension("CheckSomething", u64, u64)
     runtime.metadata = replace(runtime.metadata, extensions=(*runtime.metadata.extensions, odd))
     with pytest.raises(WrongChain, match="CheckSomething"):
-        xt.sign(runtime, SHORT, from_uri("//Alice"), xt.Terms(GENESIS, BIRTH, 64, 0))
+        xt.sign(runtime, SHORT, from_uri("//Alice"), xt.SigningTerms(GENESIS, BIRTH, 64, 0))

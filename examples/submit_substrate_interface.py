@@ -5,7 +5,8 @@
     /tmp/si/bin/pip install --require-hashes -r examples/requirements-substrate-interface.lock
     GANTRY_DEMO_IMAGE=$(scripts/demo-image) /tmp/si/bin/python examples/submit_substrate_interface.py [URL] [ACCOUNT]
 
-substrate-interface needs an environment of its own: it and Gantry's own client both install a module named scalecodec.
+substrate-interface needs an environment of its own: it and cyscale, which Gantry's tests use, both install a module
+named scalecodec.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What can go wrong between a worker and the chain, split by whose fault it is.
+"""Errors that are shown to people, by whose fault they are.
 
-Workers and the CLI print `message` and `remedy` and nothing else; `code` is stable and meant for programs.
+Workers and the CLI print `message` and `remedy`; `code` is stable and meant for programs.
 
 - :class:`OurError`: this machine or its operator has to change something.
-- :class:`TheirError`: the other side is away, or is not the one we expected.
-- :class:`RefusedError`: the chain understood and said no.
+- :class:`TheirError`: the other side is away, or is not the expected one.
+- :class:`RefusedError`: the chain refused a valid request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Literal, Protocol
 
 
-class _Ref(Protocol):
+class _BlockRef(Protocol):
     """A block by number and hash."""
 
     @property
@@ -26,7 +26,7 @@ class _Ref(Protocol):
 class GantryError(Exception):
     """Base of all errors that are shown to people.
 
-    `message` says what happened and with which value, `remedy` what to do next, `code` never changes.
+    `message`: what happened, with which value. `remedy`: what to do next. `code`: stable, for programs.
     """
 
     code: str = "error"
@@ -43,37 +43,37 @@ class GantryError(Exception):
 
 
 class OurError(GantryError):
-    """The fault is here: a key, a file, an argument."""
+    """An error on this side: a key, a file, an argument."""
 
     code = "ours"
 
 
 class TheirError(GantryError):
-    """The fault is on the other side of the connection."""
+    """An error on the other side of a connection."""
 
     code = "theirs"
 
 
 class RefusedError(GantryError):
-    """The chain answered, and the answer is no."""
+    """A refusal by the chain."""
 
     code = "refused"
 
 
 class BadKey(OurError):  # noqa: N818
-    """A key, key file, address or password that cannot be used."""
+    """An unusable key, key file, address or password."""
 
     code = "bad_key"
 
 
 class BadValue(OurError):  # noqa: N818
-    """A value that the chain's types cannot hold. The message names the field."""
+    """A value that is not of its type on the chain. The message names the field."""
 
     code = "bad_value"
 
 
 class StoreCorrupt(OurError):  # noqa: N818
-    """The local database cannot be used as it is."""
+    """The local database is damaged or unusable."""
 
     code = "store_corrupt"
 
@@ -81,7 +81,7 @@ class StoreCorrupt(OurError):  # noqa: N818
 class StoreStuck(OurError):  # noqa: N818
     """The local database cannot be written now: the disk is full, or another program holds the file.
 
-    Nothing of what was to be written is written, and what was there is whole. Whoever meets it waits and tries again.
+    The database is unchanged. Callers wait and try again.
     """
 
     code = "store_stuck"
@@ -102,15 +102,15 @@ class ChainUnreachable(TheirError):  # noqa: N818
 
 
 class BadReply(TheirError):  # noqa: N818
-    """The node answered with something that a node of this chain does not say."""
+    """An answer that a node of this chain does not give."""
 
     code = "bad_reply"
 
 
 class ChainBehind(ChainUnreachable):
-    """The node has fewer final blocks than were processed: it syncs, lags behind, or its database was removed.
+    """The node has fewer final blocks than were processed: it syncs, is behind, or its database was removed.
 
-    It is waited for like a node that is away. `kept_in`: the database that knows the processed block.
+    Callers wait as for a node that is away. `kept_in`: the database with the processed block.
     """
 
     code = "chain_behind"
@@ -126,11 +126,11 @@ class ChainBehind(ChainUnreachable):
 
 
 class Reorganised(TheirError):  # noqa: N818
-    """A final block is not the one that was processed at its height: another chain, or one that was started anew."""
+    """A final block differs from the one that was processed at its height: another chain, or one started anew."""
 
     code = "reorganised"
 
-    def __init__(self, found: _Ref, last: _Ref, kept_in: str) -> None:
+    def __init__(self, found: _BlockRef, last: _BlockRef, kept_in: str) -> None:
         super().__init__(
             f"The chain node serves another chain: block {found.number} is 0x{found.hash.hex()} there, and what was "
             f"processed before is block {last.number}, 0x{last.hash.hex()}.",
@@ -145,7 +145,7 @@ def _started_anew(kept_in: str) -> str:
 
 
 class WrongChain(TheirError):  # noqa: N818
-    """The chain is not the one this program was made for; nothing has been signed."""
+    """The chain is not the one that this program was made for; nothing has been signed."""
 
     code = "wrong_chain"
 
@@ -158,15 +158,15 @@ class WrongChain(TheirError):  # noqa: N818
             "metadata": ("Its metadata hash is", "Use the Gantry release that belongs to this runtime."),
             "spec": ("Its runtime is", "Use the Gantry release that belongs to this runtime."),
         }
-        is_now, remedy = described[what]
-        super().__init__(f"This is not the expected chain. {is_now} {actual}, expected {expected}.", remedy)
+        subject, remedy = described[what]
+        super().__init__(f"This is not the expected chain. {subject} {actual}, expected {expected}.", remedy)
         self.expected = expected
         self.actual = actual
         self.what = what
 
 
 class SubmitRefusal(StrEnum):
-    """Why a node's pool did not take an extrinsic."""
+    """Why the pool of a node refused an extrinsic."""
 
     STALE_NONCE = "stale_nonce"
     FUTURE_NONCE = "future_nonce"
@@ -202,9 +202,9 @@ _REFUSALS: dict[SubmitRefusal, tuple[str, str]] = {
 
 
 class SubmitRefused(RefusedError):  # noqa: N818
-    """The node's pool refused an extrinsic. `kind` says why; `detail` is the node's own text.
+    """The pool of a node refused an extrinsic. `kind`: typed reason; `detail`: text of the node.
 
-    `certain` is False where an earlier attempt got no answer and may have been taken.
+    `certain` is False where an earlier attempt got no answer and may have been accepted.
     """
 
     code = "submit_refused"
@@ -219,7 +219,7 @@ class SubmitRefused(RefusedError):  # noqa: N818
 
 
 class CallFailed(RefusedError):  # noqa: N818
-    """A call was included and had no effect, because the pallet refused it."""
+    """A call that was included without effect, because the pallet refused it."""
 
     code = "call_failed"
 
@@ -231,6 +231,6 @@ class CallFailed(RefusedError):  # noqa: N818
 
 
 class GaveUp(RefusedError):  # noqa: N818
-    """The outbox stopped trying to have a call included."""
+    """The outbox has given up a call."""
 
     code = "gave_up"

@@ -1,8 +1,8 @@
-"""What workers, the agent and the CLI need from a chain, as protocols and frozen values.
+"""Protocols and frozen values of the chain port, which workers, the agent and the CLI use.
 
-Values are plain: an account is its SS58 string (prefix 42), a byte array or byte vector is `bytes`, an integer is
-`int`, an enum without payload is its variant's name, one with a payload is `{"Variant": payload}`, a struct is a dict.
-The generated types in :mod:`offchain.schema` decode these into frozen classes.
+Values are in plain form: an account is its SS58 string (prefix 42), a byte array or byte vector is `bytes`, an integer
+is `int`, an enum without payload is its variant's name, one with a payload is `{"Variant": payload}`, a struct is a
+dict. The generated types in :mod:`offchain.schema` decode the plain form into frozen classes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BlockRef:
 
 @dataclass(frozen=True, slots=True)
 class ChainEvent:
-    """One event. `extrinsic` is the index of the extrinsic that caused it, None for block hooks."""
+    """An event. `extrinsic`: index of the extrinsic that caused it, None for block hooks."""
 
     pallet: str
     name: str
@@ -46,7 +46,7 @@ class ChainEvent:
 
 @dataclass(frozen=True, slots=True)
 class DispatchFailure:
-    """Why the chain refused a call it had included: pallet and error names and the error's documentation."""
+    """Why an included call had no effect: names of pallet and error, and the documentation of the error."""
 
     pallet: str
     name: str
@@ -57,7 +57,7 @@ class DispatchFailure:
 class Inclusion:
     """An extrinsic in a block. `failure` is None where it succeeded.
 
-    `refused`: the items of a batch call that were refused by themselves, by their place in it.
+    `refused`: failures of single items of a batch call, by index.
     """
 
     index: int
@@ -79,7 +79,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SignedExtrinsic:
-    """Bytes ready to broadcast. Cannot be included after block `valid_until`."""
+    """A signed extrinsic, which no block after `valid_until` can include."""
 
     data: bytes
     hash: bytes
@@ -89,7 +89,7 @@ class SignedExtrinsic:
 
 
 class Signer(Protocol):
-    """An account that can sign. `crypto` is "sr25519" or "ed25519". Never prints or stores its secret."""
+    """An account that can sign. It never prints or stores its secret."""
 
     @property
     def address(self) -> str:
@@ -103,16 +103,16 @@ class Signer(Protocol):
 
     @property
     def crypto(self) -> str:
-        """Either sr25519 or ed25519."""
+        """`sr25519` or `ed25519`."""
         ...
 
     def sign(self, payload: bytes) -> bytes:
-        """64 bytes over exactly this payload."""
+        """A signature of 64 bytes over exactly this payload."""
         ...
 
 
 class ChainPort(Protocol):
-    """A connection to one chain. Survives the node's restart: calls wait and reconnect, within `timeout`.
+    """A connection to one chain. After a restart of the node, calls reconnect and wait, within a timeout.
 
     Raises :class:`ChainUnreachable`, :class:`WrongChain`, :class:`SubmitRefused` (see :mod:`offchain.errors`).
     """
@@ -122,7 +122,7 @@ class ChainPort(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the connection; whoever waits on the port is told."""
+        """End the connection. Another call opens it again."""
         ...
 
     async def genesis_hash(self) -> bytes:
@@ -138,7 +138,7 @@ class ChainPort(Protocol):
         ...
 
     async def block_ref(self, number: int) -> BlockRef:
-        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
+        """Number and hash of a final block. LookupError where it is not finalized yet, or pruned."""
         ...
 
     async def block(self, number: int) -> Block:
@@ -146,22 +146,22 @@ class ChainPort(Protocol):
         ...
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
-        """The hashes of what is in a finalized block, also where the node has given up the block's state.
+        """Hashes of the extrinsics of a finalized block, also where the node has pruned the state of the block.
 
         LookupError where it is not finalized yet.
         """
         ...
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
-        """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
+        """Yield finalized heads; numbers may be skipped (the watcher fills the gaps)."""
         ...
 
     def best(self) -> AsyncGenerator[BlockRef, None]:
-        """Best heads as they come."""
+        """Yield best heads."""
         ...
 
     async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
-        """One storage value in plain form; None where absent and without default. `at`: block hash, else best."""
+        """A storage value; None where it is absent and has no default. `at`: block hash, else the best block."""
         ...
 
     async def query_map(
@@ -173,7 +173,7 @@ class ChainPort(Protocol):
     async def query_many(
         self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
     ) -> list[Any | None]:
-        """The values of one item under several keys, in their order, of one moment; as :meth:`query` gives each."""
+        """The values of one item with several keys, in their order, at one block; each as of :meth:`query`."""
         ...
 
     async def query_page(
@@ -190,11 +190,11 @@ class ChainPort(Protocol):
         ...
 
     async def encode_call(self, call: Call) -> bytes:
-        """The bytes of a call, as a wallet takes them to be signed elsewhere. BadValue where it does not fit."""
+        """The bytes of a call, to be signed by a wallet. BadValue where an argument is not of its type."""
         ...
 
     async def failure_of(self, error: Any) -> DispatchFailure:
-        """What an error in plain form means: one inside an event, of a call that was made for another account."""
+        """The failure that an error in plain form stands for, as in an event of a nested call."""
         ...
 
     async def next_nonce(self, account: str) -> int:
@@ -208,5 +208,5 @@ class ChainPort(Protocol):
         ...
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
-        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
+        """Submit to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
         ...

@@ -13,8 +13,7 @@ from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Lease
-from offchain.adapters.chain.chain_pin import note_block, seen_block
-from offchain.adapters.chain.continuity import require_continued
+from offchain.adapters.chain.chain_identity import note_block, require_continued, seen_block
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox

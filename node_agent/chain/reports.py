@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from node_agent.core.values import Outcome
-from offchain.adapters.outbox.outbox import Dead, Failed, Outbox
+from offchain.adapters.outbox.outbox import CallGivenUp, CallRejected, Outbox
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types.values import Call
 
@@ -28,9 +28,9 @@ class Sender:
         """
         await self._stored(key, call)
         outcome = await self._outbox.wait(key)
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, CallRejected):
             return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
-        if isinstance(outcome, Dead):
+        if isinstance(outcome, CallGivenUp):
             return Outcome.DEAD, outcome.reason
         return Outcome.INCLUDED, ""
 
@@ -43,7 +43,7 @@ class Sender:
         """Have a call of the host included, once at a time for each key; whether it took effect."""
         await self._stored(key, call, supersede=self._outbox.outcome(key) is not None)
         outcome = await self._outbox.wait(key)
-        taken = not isinstance(outcome, (Failed, Dead))
+        taken = not isinstance(outcome, (CallRejected, CallGivenUp))
         if not taken:
             log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
         self._outbox.forget(key)

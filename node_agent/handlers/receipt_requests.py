@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from offchain.adapters.keys.signer import ss58_decode, verify
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import verify
 from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostRefused, refused
@@ -93,6 +94,6 @@ def _no_room() -> HostRefused:
 
 def _is_genuine(given: Countersignature, payload: bytes) -> bool:
     try:
-        return verify(ss58_decode(given.account), given.crypto, payload, given.signature)
+        return verify(ss58.decode(given.account), given.crypto, payload, given.signature)
     except BadKey:
         return False

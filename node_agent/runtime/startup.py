@@ -45,14 +45,14 @@ from node_agent.telemetry.network_probe import NetworkProber
 from node_agent.telemetry.ports import FoundDevice
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
 from node_agent.telemetry.watch import FAULTS, DeviceMonitor
-from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
+from offchain.adapters.chain.chain_identity import expected_genesis, pin_genesis
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer, load_host_key
-from offchain.adapters.transport.fd_limit import have_open_files
-from offchain.adapters.transport.gateway import ByGateways
-from offchain.adapters.transport.multi_transport import Ways
-from offchain.adapters.transport.routing import Reach, open_direct, open_host
+from offchain.adapters.transport.gateway import GatewayTransport
+from offchain.adapters.transport.linux_network import raise_fd_limit
+from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
 from offchain.errors import OurError
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Ask, Capabilities, Tier
@@ -107,7 +107,7 @@ class Settings:
 
 async def run_agent(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
-    have_open_files(OPEN_FILES)
+    raise_fd_limit(OPEN_FILES)
     sys.setswitchinterval(SWITCH_S)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -190,12 +190,12 @@ async def run_agent(settings: Settings) -> None:
 
 async def _open_link(
     settings: Settings, state: StateDir, key: Ed25519Signer, genesis: bytes
-) -> tuple[Reach, ByGateways]:
+) -> tuple[RoutedTransport, GatewayTransport]:
     """Listen, directly and at gateways. To be run in the loop of the link."""
     direct = await listen(state, key, settings.bind)
-    by_gateways = ByGateways(direct, key.seed(), genesis_hash=genesis, signer=key)
+    by_gateways = GatewayTransport(direct, key.seed(), genesis_hash=genesis, signer=key)
     by_gateways.listen(settings.gateways)
-    return Reach(direct, by_gateways), by_gateways
+    return RoutedTransport(direct, by_gateways), by_gateways
 
 
 async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str, stop: asyncio.Event) -> bool:
@@ -227,12 +227,14 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
 
 
 def _facts(
-    agent: Agent, lock: MachineLock, watch: DeviceMonitor, prober: NetworkProber, by_gateways: ByGateways
+    agent: Agent, lock: MachineLock, watch: DeviceMonitor, prober: NetworkProber, by_gateways: GatewayTransport
 ) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.problems().items()}
-        gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
+        gateways = {
+            kept.gateway.text: "attached" if kept.is_registered else kept.problem for kept in by_gateways.states
+        }
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
         since_ms = agent.suspended_since_ms
@@ -377,24 +379,24 @@ def find_devices(settings: Settings) -> tuple[FoundDevice, ...]:
     return found_devices() if settings.simulate is None else simulated(hw.load_profile(settings.simulate))
 
 
-async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
+async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> MultiTransport:
     """The host's endpoint. Where no port is given, the one of the last time is used again if it is free."""
     return await _listen(state.path, key, bind)
 
 
-async def listen_address(settings: Settings, key: Ed25519Signer) -> Ways:
+async def listen_address(settings: Settings, key: Ed25519Signer) -> MultiTransport:
     """Open the host's endpoint with the port of its last run, for a check of its addresses; no agent has to run."""
     return await _listen(settings.state, key, settings.bind)
 
 
-async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> Ways:
+async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> MultiTransport:
     path = folder / "port"
     ip, _, port = (bind or DEFAULT_BIND).rpartition(":")
     if port == "0" and path.exists() and path.read_text().strip().isdecimal():
         with contextlib.suppress(OSError):
-            return await Ways.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
+            return await MultiTransport.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
     try:
-        transport = await Ways.bind(key.seed(), f"{ip}:{port}")
+        transport = await MultiTransport.bind(key.seed(), f"{ip}:{port}")
     except OSError as error:
         raise OurError(str(error)) from None
     if transport.addresses and not path.exists():

@@ -14,8 +14,8 @@ from node_agent.core import network_probe as core
 from node_agent.runtime.heap_trim import give_back
 from node_agent.telemetry.ports import ReportingAgent
 from offchain.adapters.keys import ss58
-from offchain.adapters.transport.gateway_registration import places
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.gateway_registration import resolve_gateway
+from offchain.adapters.transport.port import TransportError
 from offchain.adapters.transport.routing import addresses_of
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import (
@@ -117,13 +117,15 @@ class NetworkProber:
         """Measure the gateways, report, and measure the peers of this round."""
         self._reported = None
         for gateway in self._gateways:
-            with contextlib.suppress(LinkError):
-                self._note(gateway.text, await self.measure(ss58.decode(gateway.account), await places(gateway)))
+            with contextlib.suppress(TransportError):
+                self._note(
+                    gateway.text, await self.measure(ss58.decode(gateway.account), await resolve_gateway(gateway))
+                )
         await self.report(agent)
         hosts = await agent.chain.hosts()
         online = {name: record.endpoint for name, record in hosts.items() if record.status.tag == "Online"}
         for peer in core.choose_peers(agent.host, online, self._now_ms() // core.ROUND_MS):
-            with contextlib.suppress(LinkError):
+            with contextlib.suppress(TransportError):
                 own = [address for address in addresses_of(online[peer]) if not is_gateway(address)]
                 self._note(peer, await self.measure(ss58.decode(peer), own))
 
@@ -155,11 +157,11 @@ class NetworkProber:
                     began_s = time.perf_counter()
                     await connection.ping()
                     trips.append((time.perf_counter() - began_s) * 1000)
-                with contextlib.suppress(LinkError):  # a peer may refuse bandwidth probes
+                with contextlib.suppress(TransportError):  # a peer may refuse bandwidth probes
                     for size in (SMALL_BYTES, LARGE_BYTES):
                         down.append(core.Transfer(size, await connection.probe(size)))
                         up.append(core.Transfer(size, await connection.probe_up(size)))
-        except (LinkError, TimeoutError) as error:
+        except (TransportError, TimeoutError) as error:
             log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
         return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from offchain.adapters.keys import ss58
-from offchain.adapters.transport.gateway_registration import BEAT
+from offchain.adapters.transport.gateway_registration import KEEPALIVE
 from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostRefused, refused
@@ -119,7 +119,7 @@ class Relay:
         clock = asyncio.get_running_loop()
         checked_s = clock.time()
         while True:
-            await attached.say(BEAT)
+            await attached.say(KEEPALIVE)
             heard = 0
             try:
                 async with asyncio.timeout(SILENCE_S):

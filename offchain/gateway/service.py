@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from offchain.adapters.chain.continuity import require_continued
+from offchain.adapters.chain.chain_identity import require_continued
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
-from offchain.adapters.transport.fd_limit import have_open_files
 from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.linux_network import raise_fd_limit
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import Transport
 from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
 from offchain.gateway.admission import GatewayAdmission
@@ -100,7 +100,7 @@ async def run_gateway(settings: GatewaySettings) -> None:
 
     log.set_up()
     out = log.EventLog("gateway")
-    have_open_files(2 * MOST_CONNECTIONS)
+    raise_fd_limit(2 * MOST_CONNECTIONS)
     key = own_key(settings.state_dir)
     async with contextlib.AsyncExitStack() as stack:
         chain = SubstrateChain(settings.url, expected_genesis=settings.genesis)
@@ -163,10 +163,10 @@ def own_key(state_dir: Path) -> Ed25519Signer:
     return load_host_key(path) if path.exists() else new_host_key(path)
 
 
-async def listen(key: Ed25519Signer, bind: str) -> Ways:
+async def listen(key: Ed25519Signer, bind: str) -> MultiTransport:
     """Listen with UDP and TCP on one port. Raises OurError if that is not possible."""
     try:
-        transport = await Ways.bind(key.seed(), bind)
+        transport = await MultiTransport.bind(key.seed(), bind)
     except OSError as error:
         raise OurError(str(error), code="gateway") from None
     if len({address.rpartition(":")[2] for address in transport.addresses}) > 1:

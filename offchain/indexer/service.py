@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
-from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.errors import ChainBehind, Reorganised, TheirError, WrongChain
 from offchain.indexer.index import Index

@@ -16,12 +16,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.adapters.chain.watcher import Commit, Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
@@ -259,7 +259,7 @@ class Autoscaler:
                 if isinstance(metric, PodMetric):
                     return await read_pod_metric(host, lease.id, metric)
                 return (await fetch(host, lease)).receipt.totals
-        except (LinkError, NoNumberError, TimeoutError) as error:
+        except (TransportError, NoNumberError, TimeoutError) as error:
             self._log.info("no_answer", lease=lease.id, host=lease.record.host, reason=str(error))
             return None
 

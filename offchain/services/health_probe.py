@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.protocol.operations import ExecArgs
@@ -67,7 +67,7 @@ class HealthProbe:
                         args = ExecArgs(check.test, service=name)
                         if not await _passes(host, lease.id, args, check.timeout_ms / 1000):
                             return False
-        except (LinkError, TimeoutError):
+        except (TransportError, TimeoutError):
             return None
         return True
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.host_client import HostClient
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.adapters.transport.routing import open_host
 from offchain.ports import Signer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -44,7 +44,7 @@ class HostConnections:
                 known = self._open[host] = await self._dialled(record, host)
         try:
             yield known[2]
-        except (LinkError, asyncio.CancelledError):
+        except (TransportError, asyncio.CancelledError):
             await self._drop(host)
             raise
 

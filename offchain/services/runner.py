@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from offchain.adapters.chain import chain_pin
-from offchain.adapters.chain.continuity import continued
+from offchain.adapters.chain import chain_identity
+from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
@@ -77,10 +77,10 @@ async def run_worker(
     if "scheduler" in roles:
         await _compile_planner()
     with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
-        chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
+        chain = SubstrateChain(url, expected_genesis=chain_identity.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
-            chain_pin.pin_genesis(store, await chain.genesis_hash())
+            chain_identity.pin_genesis(store, await chain.genesis_hash())
             async with _report_decisions(roles, state_dir, account, answers) as reporting:
                 await serve(roles, chain, store, account, tenant, definitions, reporting)
         finally:

@@ -11,7 +11,7 @@ from typing import Final
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.transport.peer import Session
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.host_connections import HostConnections
 from offchain.services.rolling_update import IsHealthy
@@ -45,7 +45,7 @@ class ServiceProxy:
                 f"No pod of {self._word!r} runs now.", "gantry service status shows its pods.", code="no_pod"
             )
         first, self._next = self._next, self._next + 1
-        error: LinkError | None = None
+        error: TransportError | None = None
         for place in range(len(pods)):
             lease = pods[(first + place) % len(pods)]
             record = await self._chain.host(lease.record.host)
@@ -54,7 +54,7 @@ class ServiceProxy:
             try:
                 async with self._connections.to(record, lease.record.host) as host:
                     return await host.dial(lease.id, port)
-            except LinkError as failed:
+            except TransportError as failed:
                 error = failed
         self._seen_s = -FRESH_S
         raise error or ServiceError(f"The hosts of {self._word!r} are gone.", "Try again.", code="no_pod")

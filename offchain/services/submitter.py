@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
 from offchain.ports import Call, DispatchFailure
 
 
@@ -47,11 +47,11 @@ class Submitter:
         key = self._key(name)
         await self._outbox.submit(key, call)
         match await self._outbox.wait(key):
-            case Included(block):
+            case CallIncluded(block):
                 return CallOutcome(block=block.number)
-            case Failed(failure, block):
+            case CallRejected(failure, block):
                 return CallOutcome(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number, failure)
-            case Dead(reason):
+            case CallGivenUp(reason):
                 return CallOutcome(reason)
 
     def forget(self, name: str) -> None:
@@ -65,7 +65,7 @@ class Submitter:
     def _tries(self, name: str) -> int:
         """Return how many attempts have been refused."""
         tries = 0
-        while isinstance(self._outbox.outcome(f"{name}:{tries}"), (Failed, Dead)):
+        while isinstance(self._outbox.outcome(f"{name}:{tries}"), (CallRejected, CallGivenUp)):
             tries += 1
         return tries
 

@@ -21,7 +21,7 @@ from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
 from node_agent.runtime.service import Agent
 from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
 from tests.support.development_node import DevelopmentNode
@@ -129,7 +129,10 @@ async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[Agent, asy
     with contextlib.closing(StateDir(folder)) as state:
         link = await connect(scene.node.url)
         key = state.host_key()
-        driver, transport = FakeDriver(FakeEngine(lasting), key.address), await Ways.bind(key.seed(), "127.0.0.1:0")
+        driver, transport = (
+            FakeDriver(FakeEngine(lasting), key.address),
+            await MultiTransport.bind(key.seed(), "127.0.0.1:0"),
+        )
         agent, stop = Agent(link, driver, transport, state, key, HARDWARE, now_ms=unix_ms), asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         await asyncio.wait_for(agent.ready.wait(), PATIENCE)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from offchain.adapters.chain.client import SubstrateChain
-from offchain.adapters.chain.rpc import Rpc, RpcRefused
+from offchain.adapters.chain.rpc import RpcClient, RpcRefused
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import BlockRef, Call, Signer
 
@@ -111,7 +111,7 @@ def by_council(pallet: str, name: str, **arguments: Any) -> Call:
     return Call("Council", "propose", {"threshold": 1, "proposal": {pallet: {name: arguments}}, "length_bound": 1_000})
 
 
-async def author(chain: SubstrateChain, rpc: Rpc, ref: BlockRef) -> str:
+async def author(chain: SubstrateChain, rpc: RpcClient, ref: BlockRef) -> str:
     """Who made a block: the digest's claim names a place among the session's validators."""
     header = await rpc.call("chain_getHeader", ["0x" + ref.hash.hex()])
     logs = [bytes.fromhex(log[2:]) for log in header["digest"]["logs"]]
@@ -158,14 +158,14 @@ async def test_a_wiped_validator_comes_back_to_the_same_chain(validators: Valida
     validators.run("start", "2")
     wiped = validators.chain(2)
     await finalized_past(wiped, known.number)
-    rpc = Rpc(validators.url(2), 30)
+    rpc = RpcClient(validators.url(2), 30)
     assert await rpc.call("chain_getBlockHash", [known.number]) == "0x" + known.hash.hex()
     for closing in (chain, wiped, rpc):
         await closing.close()
 
 
 async def test_methods_that_change_a_validator_are_refused_on_the_bridge(validators: Validators) -> None:
-    rpc = Rpc(validators.url(1), 30)
+    rpc = RpcClient(validators.url(1), 30)
     for method, parameters in (
         ("author_rotateKeys", []),
         ("author_rotateKeysWithOwner", ["0x" + OWNER.public_key.hex()]),
@@ -180,7 +180,7 @@ async def test_methods_that_change_a_validator_are_refused_on_the_bridge(validat
 async def test_a_fifth_validator_joins_makes_blocks_and_leaves(validators: Validators) -> None:
     validators.run("start", "5")
     chain, fifth = validators.chain(1), validators.chain(5)
-    rpc = Rpc(validators.url(5), 30)
+    rpc = RpcClient(validators.url(5), 30)
     made = validators.run("keys", "5", "0x" + OWNER.public_key.hex())
     keys, proof = (bytes.fromhex(made[name][2:]) for name in ("keys", "proof"))
     set_keys = Call("Session", "set_keys", {"keys": {"babe": keys[:32], "grandpa": keys[32:]}, "proof": proof})

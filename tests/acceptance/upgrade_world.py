@@ -73,7 +73,7 @@ def register(chain: Chain, genesis: bytes) -> Call:
     runtime = chain.runtime()
     (function,) = [v for v in runtime.metadata.variants(runtime.pallet("Hosts").calls) if v.name == "register"]
     args = {"hardware": hardware(), "endpoint": b"here", "region": b"eu", "ask": ask()}
-    encoded = b"".join(runtime.codec.encode(f.type, args[f.name], f.name) for f in function.fields if f.name in args)
+    encoded = b"".join(runtime.encode(f.type, args[f.name], f.name) for f in function.fields if f.name in args)
     message = b"gantry/register/v2" + genesis + ss58.decode(PROVIDER.address) + encoded
     signature = HOST.sign(blake2b(message, digest_size=32).digest())
     return Call("Hosts", "register", {"host": HOST.address, **args, "host_signature": signature})

@@ -18,7 +18,7 @@ from main_job import say
 from table import ROOT, Figure
 
 from offchain.adapters.chain.client import SubstrateChain
-from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
@@ -49,7 +49,7 @@ def measure(events: int, blocks: int) -> list[Figure]:
 
 def _throughput(path: Path, wanted: int) -> list[Figure]:
     """From the bytes of System.Events to committed rows, and the same state once more from the events alone."""
-    runtime = Runtime((ROOT / "chain" / "metadata" / "gantry.scale").read_bytes(), "gantry", 0, 0)
+    runtime = ChainRuntime((ROOT / "chain" / "metadata" / "gantry.scale").read_bytes(), "gantry", 0, 0)
     entry = runtime.entry("System", "Events").value
     history = History(1, hosts=25)
     db = open_index(str(path), create=True)
@@ -58,7 +58,7 @@ def _throughput(path: Path, wanted: int) -> list[Figure]:
     rates, events = [], 0
     while events < wanted:
         made = [
-            (block, runtime.codec.encode(entry, [_record(event) for event in block.events]))
+            (block, runtime.encode(entry, [_record(event) for event in block.events]))
             for block in history.blocks(_AT_ONCE, EVENTS_PER_BLOCK)
         ]
         began = time.perf_counter()
@@ -84,7 +84,7 @@ def _throughput(path: Path, wanted: int) -> list[Figure]:
     ]
 
 
-def _decoded(runtime: Runtime, block: Block, raw: bytes) -> Block:
+def _decoded(runtime: ChainRuntime, block: Block, raw: bytes) -> Block:
     return Block(block.ref, block.parent_hash, block.timestamp_ms, tuple(runtime.decode_events(raw)), block.inclusions)
 
 

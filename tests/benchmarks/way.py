@@ -20,7 +20,7 @@ from way_host import FILE_MIB, GENESIS, LEASE
 
 from offchain.adapters.keys import signer as keys
 from offchain.adapters.transport import copy, tar_files
-from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.websocket import WsTransport
@@ -246,7 +246,7 @@ async def _through_gateway(agents: int) -> list[Figure]:
 async def _client_through(gateway: str, key: bytes) -> AsyncIterator[HostClient]:
     seed, signer = secrets.token_bytes(32), keys.from_uri("//Charlie")
     base = await IrohTransport.bind(seed, listen=False)
-    transport = ByGateways(base, seed, genesis_hash=GENESIS, signer=signer)
+    transport = GatewayTransport(base, seed, genesis_hash=GENESIS, signer=signer)
     client = HostClient(transport, key, [gateway], genesis_hash=GENESIS, signer=signer)
     try:
         yield client

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.handlers.pod_requests import Access
-from offchain.adapters.keys.signer import Ed25519Signer, ss58_decode, verify
-from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.keys import ss58
+from offchain.adapters.keys.signer import Ed25519Signer, verify
+from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.peer import Session
@@ -71,7 +72,7 @@ async def lines(_request: Request, session: Session) -> None:
 
 
 def genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
-    return verify(ss58_decode(account), crypto, payload, signature)
+    return verify(ss58.decode(account), crypto, payload, signature)
 
 
 async def endpoint(kind: str, seed: bytes) -> Transport:
@@ -80,7 +81,7 @@ async def endpoint(kind: str, seed: bytes) -> Transport:
     if kind == "websocket":
         return await WsTransport.bind(seed)
     base = await IrohTransport.bind(seed, listen=False)
-    made = ByGateways(base, seed, genesis_hash=GENESIS, signer=Ed25519Signer(seed))
+    made = GatewayTransport(base, seed, genesis_hash=GENESIS, signer=Ed25519Signer(seed))
     made.listen([parse_gateway(kind)])
     return made
 

@@ -18,7 +18,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.copy import get_checkpoint
 from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import open_host
 from offchain.schema.chain_types._generated_chain import LeaseStateActive, PodCheckpoint, StandbyPlace, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_id
@@ -77,7 +77,7 @@ class Site:
         return self.store.find(key, digest)
 
     async def serve(self, stack):
-        transport = await Ways.bind(self.key.seed(), "127.0.0.1:0")
+        transport = await MultiTransport.bind(self.key.seed(), "127.0.0.1:0")
         self.server = HostServer(
             transport,
             genesis_hash=self.net.chain.genesis,

@@ -5,12 +5,12 @@ import hashlib
 import os
 
 from offchain.adapters.keys import ss58
-from offchain.adapters.keys.signer import Ed25519Signer, from_uri, ss58_decode, verify
-from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.keys.signer import Ed25519Signer, from_uri, verify
+from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.iroh_quic import IrohTransport
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import HostRefused, refused
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.errors import BadKey
@@ -59,7 +59,7 @@ class RunningGateway:
         await self.serving
 
 
-class ThroughGateway(ByGateways):
+class ThroughGateway(GatewayTransport):
     """Closes the endpoint that it goes by, too."""
 
     async def close(self):
@@ -75,7 +75,7 @@ async def through(gateway, *, seed=None, listen=True, signer=TENANT, websocket=F
     if listen:
         made.listen([gateway.address])
         async with asyncio.timeout(PATIENCE_S):
-            await made.attached()
+            await made.wait_registered()
     return made
 
 
@@ -99,7 +99,7 @@ class Net:
                 self.gateway = self.gateway or await RunningGateway.start()
                 transport = await through(self.gateway, seed=seed)
             case _:
-                transport = await Ways.bind(seed, "127.0.0.1:0")
+                transport = await MultiTransport.bind(seed, "127.0.0.1:0")
                 transport._head_start_s = PATIENCE_S
         assert transport.key == Ed25519Signer(seed).public_key
         self.seeds[transport.key] = seed
@@ -148,7 +148,7 @@ class Answers:
 
 def genuine(account, crypto, payload, signature):
     try:
-        return verify(ss58_decode(account), crypto, payload, signature)
+        return verify(ss58.decode(account), crypto, payload, signature)
     except BadKey:
         return False
 

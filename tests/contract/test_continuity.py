@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from offchain.adapters.chain.chain_identity import continued, require_continued
 from offchain.adapters.chain.client import SubstrateChain
-from offchain.adapters.chain.continuity import continued, require_continued
 from offchain.devnet.release import binaries
 from offchain.errors import BadReply, ChainBehind, Reorganised
 from tests.support.development_node import DevelopmentNode

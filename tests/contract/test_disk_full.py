@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from outbox_rig import call, rig
 
-from offchain.adapters.outbox.admin import Desk
-from offchain.adapters.outbox.intent_values import State
-from offchain.adapters.outbox.outbox import Included
+from offchain.adapters.outbox.admin import OutboxAdmin
+from offchain.adapters.outbox.intent_values import IntentState
+from offchain.adapters.outbox.outbox import CallIncluded
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
 from offchain.indexer.database import open_index
@@ -61,11 +61,11 @@ async def test_an_outbox_loses_nothing_and_goes_on_by_itself(disk):
             assert str(disk) in stuck.value.message
             sending, watching = r.tasks
             await asyncio.sleep(0)
-            assert len(Desk(store).entries(*State)) == len(stored)
+            assert len(OutboxAdmin(store).entries(*IntentState)) == len(stored)
             (disk / "ballast").unlink()
             await r.outbox.submit("after", call(77777))
             async with asyncio.timeout(60):
-                while not isinstance(r.outbox.outcome("after"), Included) or r.outbox.unfinished:
+                while not isinstance(r.outbox.outcome("after"), CallIncluded) or r.outbox.unfinished:
                     if watching.done():  # whoever runs it starts it again
                         assert isinstance(watching.exception(), StoreStuck)
                         watching = r.tasks[1] = asyncio.ensure_future(r.watcher.run(r.outbox.observe))

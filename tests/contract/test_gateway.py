@@ -9,12 +9,12 @@ from p2p_world import DIGEST, GENESIS, LEASE, PATIENCE_S, RESULT, STRANGER, TENA
 
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.certificate import server_context
-from offchain.adapters.transport.gateway import ByGateways
+from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import ConnectionLost, HostRefused, HostUnreachable, refused
 from offchain.adapters.transport.relayed import SessionStream, answer
-from offchain.adapters.transport.routing import Reach, open_host
+from offchain.adapters.transport.routing import RoutedTransport, open_host
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Relay
@@ -92,17 +92,19 @@ async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_doe
     gateway = await places(world.RunningGateway.start())
     seed = os.urandom(32)
     direct = await IrohTransport.bind(seed)
-    by_gateways = ByGateways(direct, seed, genesis_hash=GENESIS, signer=TENANT)
+    by_gateways = GatewayTransport(direct, seed, genesis_hash=GENESIS, signer=TENANT)
     by_gateways.listen([gateway.address])
-    host = await places(_made(Reach(direct, by_gateways)))
-    await by_gateways.attached()
+    host = await places(_made(RoutedTransport(direct, by_gateways)))
+    await by_gateways.wait_registered()
     assert host.addresses == (*direct.addresses, gateway.address.text)
     accepted = []
 
     async def caller(head_start_s):
         seed = os.urandom(32)
         own = await IrohTransport.bind(seed, listen=False)
-        return Reach(own, ByGateways(own, seed, genesis_hash=GENESIS, signer=TENANT), head_start_s=head_start_s)
+        return RoutedTransport(
+            own, GatewayTransport(own, seed, genesis_hash=GENESIS, signer=TENANT), head_start_s=head_start_s
+        )
 
     async def accept():
         while (connection := await host.accept()) is not None:
@@ -154,7 +156,7 @@ async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(plac
         await dialled.read()
     again = await places(_made(world.RunningGateway(await WsTransport.bind(seed, f"127.0.0.1:{first.address.port}"))))
     async with asyncio.timeout(PATIENCE_S):
-        await host._attachments[first.address].attached.wait()
+        await host._registrations[first.address].registered.wait()
     assert again.relay.load.hosts == 1
     connection = await caller.dial(host.key, [again.address.text], PATIENCE_S)
     await connection.write(b"again")
@@ -165,13 +167,13 @@ async def test_a_gateway_that_falls_silent_is_dialled_anew(places):
     gateway = await places(world.RunningGateway.start(relay=Relay(all_allowed, beat_s=3600)))
     seed = os.urandom(32)
     base = await places(IrohTransport.bind(seed, listen=False))
-    host = ByGateways(base, seed, genesis_hash=GENESIS, signer=TENANT)
+    host = GatewayTransport(base, seed, genesis_hash=GENESIS, signer=TENANT)
     host.listen([gateway.address], silence_s=0.2)
-    await host.attached()
-    await until(lambda: not host.states[0].attached)
-    assert "silent" in host.states[0].trouble
+    await host.wait_registered()
+    await until(lambda: not host.states[0].is_registered)
+    assert "silent" in host.states[0].problem
     async with asyncio.timeout(PATIENCE_S):
-        await host.attached()
+        await host.wait_registered()
     await host.close()
 
 
@@ -179,11 +181,11 @@ async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(
     relay = Relay(all_allowed, beat_s=0.05)
     gateway = await places(world.RunningGateway.start(relay=relay))
     host, _, dialled, accepted = await connected(places, gateway)
-    host._attachments[gateway.address]._silence_s = 0.3
+    host._registrations[gateway.address]._silence_s = 0.3
     relay._beat_s = 3600
-    await until(lambda: "silent" in host.states[0].trouble)
+    await until(lambda: "silent" in host.states[0].problem)
     async with asyncio.timeout(PATIENCE_S):
-        await host.attached()
+        await host.wait_registered()
     await dialled.write(b"still here")
     assert await exactly(accepted, 10) == b"still here"
 
@@ -197,7 +199,7 @@ async def test_a_host_that_comes_again_takes_its_own_place(places):
     again = await places(world.through(gateway, seed=seed))
     await until(lambda: told.count("attached") >= 2)
     assert gateway.relay.load.hosts == 1
-    assert again.states[0].attached
+    assert again.states[0].is_registered
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ async def test_a_host_that_leaves_the_chain_is_sent_away(places):
     host = await places(world.through(gateway))
     gateway.strangers.add(host._own.address)
     await until(lambda: gateway.relay.load.hosts == 0)
-    await until(lambda: host.states[0].trouble in ("Retired.", "No host."))
+    await until(lambda: host.states[0].problem in ("Retired.", "No host."))
 
 
 async def test_a_host_that_is_not_here_is_told(places):
@@ -409,9 +411,9 @@ class _NoProof:
 
     async def speak(self):
         from offchain.adapters.transport.certificate import client_context  # noqa: PLC0415
-        from offchain.adapters.transport.relayed import CarriedConnection  # noqa: PLC0415
+        from offchain.adapters.transport.relayed import RelayedConnection  # noqa: PLC0415
 
-        made = CarriedConnection(self.stream, client_context(), server=False)
+        made = RelayedConnection(self.stream, client_context(), server=False)
         await made.handshake()
         await made.read_record()
         await made.write(bytes(96))

@@ -5,7 +5,9 @@ import asyncio
 import pytest
 from outbox_rig import ALICE, call, rig, settle
 
-from offchain.adapters.outbox.outbox import Dead, Failed, Included
+from offchain.adapters.outbox.admin import OutboxAdmin
+from offchain.adapters.outbox.intent_values import IntentState
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadValue, SubmitRefusal
 from offchain.ports import Call, DispatchFailure
@@ -18,7 +20,7 @@ async def test_a_call_is_included_and_its_place_is_known():
         await r.settle()
         await r.produce()
         outcome = await r.outbox.wait("a", 1)
-        assert outcome == Included((await r.chain.block(1)).ref, 0)
+        assert outcome == CallIncluded((await r.chain.block(1)).ref, 0)
         assert r.outbox.unfinished == 0
 
 
@@ -47,7 +49,7 @@ async def test_a_refused_dispatch_is_an_outcome_and_not_repeated():
         await r.outbox.submit("a", call())
         await r.settle()
         await r.produce(20)
-        assert await r.outbox.wait("a", 1) == Failed(no, (await r.chain.block(1)).ref, 0)
+        assert await r.outbox.wait("a", 1) == CallRejected(no, (await r.chain.block(1)).ref, 0)
         assert [len((await r.chain.block(n)).inclusions) for n in range(1, 21)] == [1] + [0] * 19
 
 
@@ -59,7 +61,7 @@ async def test_one_refusal_does_no_harm(refusal):
         await r.settle()
         await r.produce(6)
         assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
 
 
 async def test_an_account_without_coins_is_given_up_after_some_blocks():
@@ -67,10 +69,11 @@ async def test_an_account_without_coins_is_given_up_after_some_blocks():
         r.chain.unpayable = lambda _call, _account: True
         await r.outbox.submit("a", call())
         await r.settle()
-        assert r.outbox.list_dead() == []
+        assert OutboxAdmin(r.store).entries(IntentState.DEAD) == []
         await r.produce(10)
-        assert isinstance(await r.outbox.wait("a", 1), Dead)
-        assert [(d.key, d.call, d.attempts) for d in r.outbox.list_dead()] == [("a", call(), 4)]
+        assert isinstance(await r.outbox.wait("a", 1), CallGivenUp)
+        dead = OutboxAdmin(r.store).entries(IntentState.DEAD)
+        assert [(entry.key, entry.call, entry.attempts) for entry in dead] == [("a", call(), 4)]
         r.chain.unpayable = lambda _call, _account: False
         await r.outbox.submit("b", call(1))
         await r.settle()
@@ -198,7 +201,7 @@ async def test_a_call_that_the_types_cannot_hold_is_given_up_with_the_reason():
     async with rig(chain=Picky()) as r:
         await r.outbox.submit("a", call())
         await r.settle()
-        assert await r.outbox.wait("a", 1) == Dead("Tasks.assign.pods[0].pod: 70000 does not fit into u16.")
+        assert await r.outbox.wait("a", 1) == CallGivenUp("Tasks.assign.pods[0].pod: 70000 does not fit into u16.")
 
 
 async def test_waiting_ends_in_time_and_refuses_unknown_keys():
@@ -218,7 +221,7 @@ async def test_blocks_that_passed_while_nobody_looked_are_searched():
     await chain.produce(20)
     async with rig(chain=chain, store=store) as r:
         await r.produce(2)
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
         assert r.done() == [b"0"]
 
 
@@ -237,7 +240,7 @@ async def test_calls_of_one_kind_that_wait_together_go_as_one():
         assert [done for done, _, _ in r.chain.executed] == [together, call(), settle(9)]
         outcomes = [r.outbox.outcome(f"settle:{task}") for task in (0, 1, 2, 9)]
         block = (await r.chain.block(1)).ref
-        assert outcomes == [Included(block, 0)] * 3 + [Included(block, 2)]
+        assert outcomes == [CallIncluded(block, 0)] * 3 + [CallIncluded(block, 2)]
 
 
 async def test_a_refused_item_fails_alone():
@@ -249,8 +252,8 @@ async def test_a_refused_item_fails_alone():
         await r.settle()
         await r.produce(3)
         block = (await r.chain.block(1)).ref
-        assert r.outbox.outcome("settle:0") == r.outbox.outcome("settle:2") == Included(block, 0)
-        assert r.outbox.outcome("settle:1") == Failed(no, block, 0)
+        assert r.outbox.outcome("settle:0") == r.outbox.outcome("settle:2") == CallIncluded(block, 0)
+        assert r.outbox.outcome("settle:1") == CallRejected(no, block, 0)
 
 
 async def test_a_batch_that_fails_as_a_whole_fails_for_each():
@@ -284,7 +287,7 @@ async def test_a_batch_on_its_way_is_taken_up_after_a_restart():
     async with rig(chain=chain, store=store) as r:
         await r.produce(2)
         assert [done.function for done, _, _ in chain.executed] == ["settle_batch"]
-        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in range(2))
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), CallIncluded) for task in range(2))
 
 
 async def test_a_call_that_the_types_cannot_hold_does_not_drag_others_along():
@@ -299,5 +302,5 @@ async def test_a_call_that_the_types_cannot_hold_does_not_drag_others_along():
             await r.outbox.submit(f"settle:{task}", settle(task))
         await r.settle()
         await r.produce(2)
-        assert isinstance(r.outbox.outcome("settle:-1"), Dead)
-        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in (1, 2))
+        assert isinstance(r.outbox.outcome("settle:-1"), CallGivenUp)
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), CallIncluded) for task in (1, 2))

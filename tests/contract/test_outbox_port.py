@@ -7,7 +7,7 @@ from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.chain.watcher import Watcher
-from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, GaveUp
 
@@ -38,10 +38,10 @@ async def test_a_worker_s_calls_reach_final_blocks_in_order(world):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    assert all(isinstance(outcome, Included) for outcome in outcomes)
+    assert all(isinstance(outcome, CallIncluded) for outcome in outcomes)
     places = [(outcome.block.number, outcome.index) for outcome in outcomes]
     assert places == sorted(places)
-    assert isinstance(refused, Failed)
+    assert isinstance(refused, CallRejected)
     assert refused.failure.name == "NoSuchTask"
     assert seen == list(range(seen[0], seen[-1] + 1))
     assert watcher.cursor.number in (seen[-1], seen[-1] - 1)
@@ -55,7 +55,7 @@ async def test_an_account_without_coins_is_given_up(world):
     tasks = [asyncio.ensure_future(work) for work in (outbox.run(), watcher.run(outbox.observe))]
     world.go()
     try:
-        assert isinstance(await outbox.wait("a", 60), Dead)
+        assert isinstance(await outbox.wait("a", 60), CallGivenUp)
     finally:
         for task in tasks:
             task.cancel()

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from outbox_rig import Rig, call, rig, settle
 
-from offchain.adapters.outbox.admin import Desk, NotPossible
-from offchain.adapters.outbox.intent_values import State
-from offchain.adapters.outbox.outbox import Dead, Included
+from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
+from offchain.adapters.outbox.intent_values import IntentState
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types._generated_chain import calls
@@ -26,7 +26,7 @@ async def test_what_no_block_takes_is_followed_by_the_same_with_a_tip():
         await r.produce(9)
         assert r.done() == [b"1", b"2"]
         assert [nonce for _, _, nonce in r.chain.executed] == nonces
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
         assert r.outbox.unfinished == 0
 
 
@@ -49,7 +49,7 @@ async def test_where_the_largest_tip_is_not_enough_it_is_done_once_when_blocks_h
         r.chain.least_tip = 0
         await r.produce(30)
         assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
 
 
 async def test_a_free_call_that_waits_keeps_its_place_and_is_done_once():
@@ -78,7 +78,7 @@ async def test_free_calls_of_an_account_come_into_one_block_each_and_the_waiting
             {"reports": [(lease, "Started") for lease in range(3)]}
         ]
         await r.produce()
-        assert all(isinstance(r.outbox.outcome(f"started:{lease}"), Included) for lease in range(3))
+        assert all(isinstance(r.outbox.outcome(f"started:{lease}"), CallIncluded) for lease in range(3))
 
 
 async def test_a_free_call_that_waits_for_another_is_never_given_up():
@@ -100,7 +100,7 @@ async def test_a_batch_keeps_its_items_and_their_outcomes_under_a_tip():
         await r.settle()
         await r.produce(10)
         assert [done.args for done, _, _ in r.chain.executed] == [{"tasks": [0, 1, 2]}]
-        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in range(3))
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), CallIncluded) for task in range(3))
 
 
 async def test_either_of_two_with_the_same_number_may_come_into_the_block():
@@ -117,7 +117,7 @@ async def test_either_of_two_with_the_same_number_may_come_into_the_block():
         await r.chain.broadcast(first)
         await r.produce(3)
         assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
         assert r.outbox.unfinished == 0
 
 
@@ -144,7 +144,7 @@ async def test_a_full_pool_costs_the_waiting_calls_no_tries():
             await r.outbox.submit(f"k{n}", call(n))
         await r.settle()
         await r.produce(5)
-        tries = [entry.attempts for entry in Desk(r.store).entries()]
+        tries = [entry.attempts for entry in OutboxAdmin(r.store).entries()]
         assert sum(tries) <= 6
         r.chain.pool_limit = None
         await r.produce(12)
@@ -165,7 +165,7 @@ async def test_what_was_included_in_a_block_whose_events_are_gone_is_not_sent_ag
     async with rig(chain=chain, store=store) as r:
         await r.produce(4)
         outcome = r.outbox.outcome("a")
-        assert isinstance(outcome, Dead)
+        assert isinstance(outcome, CallGivenUp)
         assert "block 1" in outcome.reason
         assert r.done() == [b"0"]
 
@@ -182,7 +182,7 @@ async def test_what_no_block_held_is_sent_again_although_their_events_are_gone()
     async with rig(chain=chain, store=store) as r:
         await r.produce(4)
         assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), Included)
+        assert isinstance(r.outbox.outcome("a"), CallIncluded)
 
 
 # --- a full disk ------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
         with pytest.raises(StoreStuck) as stuck:
             await submit_for_ever()
         assert "Free some space" in stuck.value.remedy
-        assert len(Desk(store).entries()) == len(stored)
+        assert len(OutboxAdmin(store).entries()) == len(stored)
         work, watching = r.tasks
         for _ in range(3):
             await r.chain.produce()
@@ -221,7 +221,7 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
         assert not work.done()
         free()
         async with asyncio.timeout(30):
-            while r.outbox.unfinished or not all(isinstance(r.outbox.outcome(f"k{n}"), Included) for n in stored):
+            while r.outbox.unfinished or not all(isinstance(r.outbox.outcome(f"k{n}"), CallIncluded) for n in stored):
                 if watching.done():  # it ended with StoreStuck; its owner starts it again
                     assert isinstance(watching.exception(), StoreStuck)
                     watching = asyncio.ensure_future(r.watcher.run(r.outbox.observe))
@@ -244,7 +244,7 @@ async def given_up(r):
     await r.settle()
     await r.produce(10)
     r.chain.unpayable = lambda _call, _account: False
-    (entry,) = Desk(r.store).entries(State.DEAD)
+    (entry,) = OutboxAdmin(r.store).entries(IntentState.DEAD)
     return entry
 
 
@@ -253,36 +253,36 @@ async def test_a_dead_letter_tells_its_reason_and_is_sent_again_on_request():
         entry = await given_up(r)
         assert "cannot pay" in entry.reason
         assert (entry.key, entry.call, entry.attempts) == ("a", call(), 4)
-        Desk(r.store).retry(entry.number)
+        OutboxAdmin(r.store).retry(entry.number)
         await r.produce(3)
         assert r.done() == [b"0"]
-        assert Desk(r.store).entries() == []
+        assert OutboxAdmin(r.store).entries() == []
 
 
 async def test_a_dropped_dead_letter_is_gone():
     async with rig() as r:
         entry = await given_up(r)
-        Desk(r.store).drop(entry.number)
+        OutboxAdmin(r.store).drop(entry.number)
         await r.produce(5)
         assert r.done() == []
-        assert Desk(r.store).entries() == []
-        with pytest.raises(NotPossible, match="no call"):
-            Desk(r.store).drop(entry.number)
+        assert OutboxAdmin(r.store).entries() == []
+        with pytest.raises(OutboxRefusal, match="no call"):
+            OutboxAdmin(r.store).drop(entry.number)
 
 
 async def test_what_is_on_its_way_or_done_cannot_be_dropped_or_sent_again():
     async with rig() as r:
         await r.outbox.submit("a", call())
         await r.settle()
-        desk = Desk(r.store)
+        desk = OutboxAdmin(r.store)
         (entry,) = desk.entries()
-        assert entry.state is State.SENT
+        assert entry.state is IntentState.SENT
         for act in (desk.drop, desk.retry):
-            with pytest.raises(NotPossible, match=f"up to {entry.valid_until}"):
+            with pytest.raises(OutboxRefusal, match=f"up to {entry.valid_until}"):
                 act(entry.number)
         await r.produce()
         for act in (desk.drop, desk.retry):
-            with pytest.raises(NotPossible, match="ended already"):
+            with pytest.raises(OutboxRefusal, match="ended already"):
                 act(entry.number)
         assert r.done() == [b"0"]
 
@@ -295,8 +295,8 @@ async def test_whoever_waits_is_told_when_another_program_drops_the_call(tmp_pat
         await r.settle()
         waiting = asyncio.ensure_future(r.outbox.wait("a", 20))
         await r.settle()
-        (entry,) = Desk(other).entries()
-        Desk(other).drop(entry.number)
+        (entry,) = OutboxAdmin(other).entries()
+        OutboxAdmin(other).drop(entry.number)
         await r.produce()
         assert "dropped" in (await waiting).reason
     for one in (store, other):

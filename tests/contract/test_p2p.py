@@ -15,7 +15,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import finished
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
-from offchain.adapters.transport.request_nonces import NonceCache
+from offchain.adapters.transport.request_admission import NonceCache
 from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Code, Request
 from offchain.schema.protocol.mux import MAX_SESSIONS

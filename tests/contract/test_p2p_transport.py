@@ -13,7 +13,7 @@ from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.certificate import certificate, is_certificate_of
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.limits import Admission
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import ConnectionLost, HostUnreachable
 from offchain.adapters.transport.websocket import WsTransport
 from tests.support.memory_transport import MemoryNetwork
@@ -151,7 +151,7 @@ async def test_a_closed_endpoint_accepts_no_more_and_drops_its_connections(net):
 
 
 async def both():
-    return await Ways.bind(os.urandom(32), "127.0.0.1:0")
+    return await MultiTransport.bind(os.urandom(32), "127.0.0.1:0")
 
 
 async def test_both_ways_are_told_and_share_the_port():
@@ -186,7 +186,7 @@ async def test_a_port_that_somebody_has_for_tcp_is_left_and_another_taken(monkey
 
 async def test_a_websocket_is_taken_where_no_udp_gets_through():
     far, near = await both(), await both()
-    blocked = Ways(MemoryNetwork().endpoint(near.key), near._websocket, head_start_s=0)
+    blocked = MultiTransport(MemoryNetwork().endpoint(near.key), near._websocket, head_start_s=0)
     connection = await blocked.dial(far.key, far.addresses, world.PATIENCE_S)
     assert connection.via == "websocket"
     await blocked.close()
@@ -203,7 +203,7 @@ async def test_a_silent_way_costs_only_its_head_start():
             pass
 
     far = await both()
-    blocked = Ways(Silent(), WsTransport.client(os.urandom(32)), head_start_s=0.01)
+    blocked = MultiTransport(Silent(), WsTransport.client(os.urandom(32)), head_start_s=0.01)
     assert (await blocked.dial(far.key, far.addresses, world.PATIENCE_S)).via == "websocket"
     await blocked.close()
     await far.close()
@@ -223,7 +223,7 @@ async def test_a_port_that_is_taken_is_told():
     with pytest.raises(OSError, match="--bind"):
         await WsTransport.bind(os.urandom(32), f"127.0.0.1:{taken.port}")
     with pytest.raises(OSError, match="--bind"):
-        await Ways.bind(os.urandom(32), f"127.0.0.1:{taken.port}")
+        await MultiTransport.bind(os.urandom(32), f"127.0.0.1:{taken.port}")
     await taken.close()
 
 
@@ -278,11 +278,11 @@ async def test_those_who_connect_and_say_nothing_cost_a_bounded_number_of_files(
         # All are let in; the first of them are shown out again while others come.
         if len(silent) > 8:
             assert await silent[len(silent) - 9][0].read() == b""
-    assert len(server._door._strangers) == 8
+    assert len(server._listener._strangers) == 8
     near = WsTransport.client(os.urandom(32))
     connection = await near.dial(server.key, server.addresses, world.PATIENCE_S)
     assert connection.via == "websocket"
-    assert len(server._door._strangers) <= 8
+    assert len(server._listener._strangers) <= 8
     for _, writer in silent:
         writer.close()
     await near.close()

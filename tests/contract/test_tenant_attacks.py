@@ -25,7 +25,7 @@ from node_agent.drivers.docker.access import DockerAccess
 from node_agent.drivers.docker.spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.runtime.delivered_files import FileStore
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.schema.manifest.types import DeliveredFile
 
 pytestmark = [
@@ -229,7 +229,7 @@ def answering():
 @contextlib.asynccontextmanager
 async def listening_agent():
     """An agent's own sockets, QUIC and websocket, on all addresses; gives their port."""
-    ways = await Ways.bind(secrets.token_bytes(32), "0.0.0.0:0")
+    ways = await MultiTransport.bind(secrets.token_bytes(32), "0.0.0.0:0")
     try:
         yield int(ways.addresses[0].rpartition(":")[2])
     finally:

@@ -1,6 +1,6 @@
-"""The in-memory twin of a chain: blocks on demand, a pool with nonces, and everything that goes wrong with both.
+"""A chain in memory: blocks on demand, forks, a pool with nonces, and their failures.
 
-It knows no pallets. Calls succeed unless :attr:`FakeChain.verdicts` says otherwise, storage is a dict that tests fill,
+It has no pallets. Calls succeed unless :attr:`FakeChain.verdicts` returns a failure, storage is a dict that tests fill,
 and events come from :attr:`FakeChain.effects`.
 """
 
@@ -48,37 +48,37 @@ Effect = Callable[[Call, str], Sequence[tuple[str, str, dict[str, Any]]]]
 
 
 class FakeChain:
-    """A :class:`~offchain.ports.ChainPort` without a node."""
+    """A :class:`~offchain.ports.ChainPort` in memory."""
 
     def __init__(self) -> None:
         self.genesis = _digest("genesis")
         self.storage: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = defaultdict(dict)
-        """The present state: (pallet, item) -> key parts -> value. Blocks remember it as it is when they are made."""
+        """The present state: (pallet, item) -> key parts -> value. Each block has a copy of it."""
         self.constants: dict[tuple[str, str], Any] = {}
         self.effects: Effect = lambda _call, _account: ()
         """The events (pallet, name, fields) of a successful call."""
         self.verdicts: Callable[[Call, str], DispatchFailure | None] = lambda _call, _account: None
         """Why an included call fails; None where it succeeds."""
         self.refused_items: Callable[[Call, str], Mapping[int, DispatchFailure]] = lambda _call, _account: {}
-        """Which items of an included batch call are refused."""
+        """Failures of single items of an included batch call."""
         self.refusals: list[SubmitRefusal] = []
         """The next broadcasts are refused with these, in order."""
         self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
         """Calls that the pool refuses, and that no block takes, as CANNOT_PAY."""
         self.least_tip = 0
-        """Blocks take what gives at least this tip, and free calls: those before it fill them."""
+        """Blocks include only extrinsics with at least this tip, and free calls."""
         self.free: Callable[[Call, str], bool] = lambda _call, _account: False
         """Calls without a fee, which a tip does not help."""
         self.pool_limit: int | None = None
-        """The pool refuses what is more than this."""
+        """Most extrinsics in the pool."""
         self.pruned_before = 0
-        """Of blocks with a smaller number the events are gone."""
+        """Events of blocks with a smaller number are pruned."""
         self.unreachable = False
-        """While true, every call fails as if the node were away."""
+        """While true, every call raises ChainUnreachable."""
         self.lose_replies = 0
-        """So many broadcasts are taken, and their reply is lost."""
+        """Number of next broadcasts that are accepted without a reply."""
         self.executed: list[tuple[Call, str, int]] = []
-        """What final blocks did: (call, account, nonce), in order."""
+        """Calls that final blocks executed: (call, account, nonce), in order."""
         self._calls: dict[bytes, Call] = {}
         self._tips: dict[bytes, int] = {}
         self._pool: dict[bytes, SignedExtrinsic] = {}
@@ -89,10 +89,8 @@ class FakeChain:
         self._news = asyncio.Condition()
         self._subscriptions = 0
 
-    # --- what tests do to it --------------------------------------------------------------------------------------
-
     async def produce(self, count: int = 1, *, finalize: bool = True, take: int | None = None) -> Block:
-        """Make blocks from the pool, at most `take` extrinsics in each; returns the last."""
+        """Make blocks from the pool, with at most `take` extrinsics each; return the last."""
         for _ in range(count):
             self._best = self._make(self._best, take)
         if finalize:
@@ -127,18 +125,18 @@ class FakeChain:
         await self._tell()
 
     def forget_pool(self) -> None:
-        """Lose all waiting extrinsics, as a node does that is restarted."""
+        """Lose all pending extrinsics, as a restarted node."""
         self._pool.clear()
 
     async def start_anew(self) -> None:
-        """Go on as a node does whose database was removed: the same genesis block, and no other."""
+        """Remove all blocks but the genesis block, as a node without its database."""
         self._best = self._final[0]
         del self._final[1:]
         self._pool.clear()
         await self.drop_subscriptions()
 
     async def drop_subscriptions(self, *, skip: int = 0) -> None:
-        """End the open subscriptions for a moment; `skip` blocks come and are final before they are back."""
+        """Interrupt the subscriptions while `skip` blocks are made and finalized."""
         self._subscriptions += 1
         if skip:
             await self.produce(skip)
@@ -146,43 +144,35 @@ class FakeChain:
 
     @property
     def pool(self) -> list[SignedExtrinsic]:
-        """The waiting extrinsics."""
+        """The pending extrinsics."""
         return list(self._pool.values())
 
     def call_of(self, extrinsic: SignedExtrinsic) -> Call:
         """The call that was signed."""
         return self._calls[extrinsic.hash]
 
-    # --- the port -------------------------------------------------------------------------------------------------
-
     async def connect(self) -> None:
-        """Connect."""
         await self._reply()
 
     async def close(self) -> None:
         """Nothing to end."""
 
     async def genesis_hash(self) -> bytes:
-        """The hash of block 0."""
         await self._reply()
         return self.genesis
 
     async def finalized_head(self) -> BlockRef:
-        """The newest finalized block."""
         await self._reply()
         return self._final[-1].block.ref
 
     async def best_head(self) -> BlockRef:
-        """The newest block."""
         await self._reply()
         return self._best.block.ref
 
     async def block_ref(self, number: int) -> BlockRef:
-        """Number and hash of a block that is final."""
         return (await self.block(number)).ref
 
     async def block(self, number: int) -> Block:
-        """The finalized block with this number."""
         await self._reply()
         if not 0 <= number < len(self._final):
             raise LookupError(f"block {number} is not finalized yet")
@@ -193,29 +183,24 @@ class FakeChain:
         return self._final[number].block
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
-        """The hashes of what is in a finalized block, also where its events are gone."""
         await self._reply()
         if not 0 <= number < len(self._final):
             raise LookupError(f"block {number} is not finalized yet")
         return tuple(inclusion.extrinsic_hash for inclusion in self._final[number].block.inclusions)
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
-        """Finalized heads as they come."""
         return self._follow(lambda: self._final[-1].block.ref)
 
     def best(self) -> AsyncGenerator[BlockRef, None]:
-        """Best heads as they come."""
         return self._follow(lambda: self._best.block.ref)
 
     async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
-        """One storage value."""
         await self._reply()
         return self._value(pallet, item, params, at)
 
     async def query_map(
         self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
     ) -> list[tuple[Any, Any]]:
-        """All entries below a key prefix."""
         await self._reply()
         known = len(prefix)
         found = []
@@ -228,14 +213,13 @@ class FakeChain:
     async def query_many(
         self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
     ) -> list[Any | None]:
-        """The values of one item under several keys."""
         await self._reply()
         return [self._value(pallet, item, key, at) for key in keys]
 
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
     ) -> list[tuple[Any, Any]]:
-        """Some entries of a map with one key, in the order of the keys."""
+        """Entries of a map with one key, in the order of the keys, not of their hashes."""
         entries = sorted(await self.query_map(pallet, item, at=at), key=lambda entry: entry[0])
         return [(key, value) for key, value in entries if after is None or key > after][:limit]
 
@@ -245,18 +229,17 @@ class FakeChain:
         return self.constants[pallet, name]
 
     async def encode_call(self, call: Call) -> bytes:
-        """Bytes that mean nothing outside this class; equal for equal calls only."""
+        """Bytes that are equal for equal calls only."""
         await self._reply()
         return _digest(call)
 
     async def failure_of(self, error: Any) -> DispatchFailure:
-        """The error by its own words: {pallet: name}."""
+        """The failure of an error of the form {pallet: name}."""
         await self._reply()
         ((pallet, name),) = error.items()
         return DispatchFailure(pallet, str(name), "")
 
     async def next_nonce(self, account: str) -> int:
-        """The account's next nonce, ready transactions in the pool included."""
         await self._reply()
         nonce = self._best.nonces.get(account, 0)
         waiting = {x.nonce for x in self._pool.values() if x.account == account}
@@ -267,7 +250,7 @@ class FakeChain:
     async def sign(
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
-        """A signed extrinsic; the bytes mean nothing outside this class."""
+        """A signed extrinsic with bytes of no meaning."""
         await self._reply()
         born = self._final[-1].block.ref.number
         data = _digest(call, signer.address, nonce, born, era_blocks, tip, next(self._salt))
@@ -277,7 +260,6 @@ class FakeChain:
         return extrinsic
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
-        """Hand it to the pool, unless the pool has it."""
         await self._reply()
         if self.refusals:
             raise SubmitRefused(self.refusals.pop(0))
@@ -292,8 +274,6 @@ class FakeChain:
         if self.lose_replies:
             self.lose_replies -= 1
             raise ChainUnreachable("fake://", "the reply was lost")
-
-    # --- inside ---------------------------------------------------------------------------------------------------
 
     async def _reply(self) -> None:
         await asyncio.sleep(0)  # a real node never answers in the same step of the loop
@@ -330,7 +310,7 @@ class FakeChain:
         return self._refusal_of_pool(extrinsic)
 
     def _refusal_of_pool(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
-        """Why the pool as it is has no place for a valid extrinsic."""
+        """Why the pool refuses a valid extrinsic in its present state."""
         rivals = self._rivals(extrinsic)
         if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
             return SubmitRefusal.PRIORITY_TOO_LOW
@@ -339,12 +319,12 @@ class FakeChain:
         return None
 
     def _is_early(self, extrinsic: SignedExtrinsic) -> bool:
-        """Whether it is a free call with another nonce than the next one of its account."""
+        """Whether the extrinsic is a free call with another nonce than the next one of its account."""
         is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
         return not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account)
 
     def _rivals(self, extrinsic: SignedExtrinsic) -> list[SignedExtrinsic]:
-        """What waits with the same number."""
+        """Pending extrinsics with the same account and nonce."""
         return [x for x in self._pool.values() if (x.account, x.nonce) == (extrinsic.account, extrinsic.nonce)]
 
     def _goes_before(self, extrinsic: SignedExtrinsic, rival: SignedExtrinsic) -> bool:

@@ -24,7 +24,7 @@ from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import from_uri
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import open_host
 from offchain.ports import Signer
 from offchain.schema.protocol.messages import endpoint_text
@@ -52,7 +52,7 @@ async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEn
     """A host that is registered and runs; gives its address."""
     with contextlib.closing(StateDir(folder)) as state:
         key, genesis = state.host_key(), await chain.link.genesis_hash()
-        transport = await Ways.bind(key.seed(), "127.0.0.1:0")
+        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
         call = registration_call(
             key,
             genesis_hash=genesis,

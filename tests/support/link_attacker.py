@@ -26,7 +26,7 @@ from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.certificate import client_context
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
-from offchain.adapters.transport.port import Connection, ConnectionLost, HostUnreachable
+from offchain.adapters.transport.port import ConnectionLost, HostUnreachable, PeerConnection
 from offchain.adapters.transport.websocket import WsConnection, WsTransport, _proof
 from offchain.errors import GantryError
 from offchain.ports import Signer
@@ -87,7 +87,7 @@ class Attack:
         return made[1]
 
     @contextlib.asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    async def connection(self) -> AsyncIterator[PeerConnection]:
         """Connect from the next source address, prove a new key, and say hello."""
         source = f"127.0.1.{1 + next(self._numbers) % self.sources}"
         seed = os.urandom(32)
@@ -107,7 +107,7 @@ class Attack:
                 await transport.close()
 
 
-async def _websocket(address: str, key: bytes, signer: Ed25519Signer, source: str) -> Connection:
+async def _websocket(address: str, key: bytes, signer: Ed25519Signer, source: str) -> PeerConnection:
     async with asyncio.timeout(DIAL_S):
         socket = await websockets.asyncio.client.connect(
             f"{address}/",
@@ -192,7 +192,7 @@ async def _flood(attack: Attack, frames: Frames, *, read: bool) -> None:
                 await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _read_all(connection: Connection) -> None:
+async def _read_all(connection: PeerConnection) -> None:
     with contextlib.suppress(ConnectionLost):
         while True:
             await connection.read()

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.host_server import HostServer
-from offchain.adapters.transport.limits import ConnectionLimits, Limits
+from offchain.adapters.transport.limits import ConnectionLimits, ServerLimits
 from offchain.adapters.transport.peer import SLOTS, Peer, Session
-from offchain.adapters.transport.port import Connection, ConnectionLost, refused
+from offchain.adapters.transport.port import ConnectionLost, PeerConnection, refused
 from offchain.schema.protocol.fields import canonical_json
 from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request
@@ -55,7 +55,7 @@ class _Unpaced(ConnectionLimits):
         return 0.0
 
 
-class _UnpacedLimits(Limits):
+class _UnpacedLimits(ServerLimits):
     def connect(self, address: str) -> ConnectionLimits:
         return _Unpaced(self, address)
 
@@ -75,7 +75,7 @@ class _Complaints(logging.Handler):
 class _Attacker:
     """One connection, with the sessions that it has opened."""
 
-    connection: Connection
+    connection: PeerConnection
     opened: int = 0
     sessions: list[int] = field(default_factory=list)
 
@@ -251,8 +251,8 @@ class Round:
     async def _honest(self) -> None:
         """A tenant on a connection of its own is answered, and no connection has more at work than it may."""
         for peer in self._server._peers:
-            if not 0 <= peer._at_work <= SLOTS:
-                raise FuzzError(f"{peer._at_work} requests of one connection are at work; {SLOTS} may be")
+            if not 0 <= peer._in_progress <= SLOTS:
+                raise FuzzError(f"{peer._in_progress} requests of one connection are at work; {SLOTS} may be")
         signer = _Signer()
         near = self._network.endpoint(os.urandom(32))
         client = HostClient(
@@ -275,7 +275,7 @@ class Round:
                 "peers": server.peers,
                 "strangers": len(server._strangers),
                 "sessions": len(server._live),
-                "slots": sum(peer._at_work for peer in self._seen),
+                "slots": sum(peer._in_progress for peer in self._seen),
                 "accounts": dict(server._of_account),
                 "queries that wait": server._queries.waiting,
                 "connections counted": sum(one.connections for one in server._limits._addresses.values()),

@@ -1,25 +1,25 @@
-"""The transport's in-memory twin: one :class:`MemoryNetwork` stands for the internet between its endpoints."""
+"""Transport in memory: a :class:`MemoryNetwork` connects its endpoints."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from offchain.adapters.transport.port import Admit, Connection, ConnectionLost, HostUnreachable
+from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection
 
 HIGH_WATER = 1 << 20
-"""A writer waits above so many bytes that the other end has not read."""
+"""Unread bytes of the other end above which a writer waits."""
 
 
 class MemoryNetwork:
-    """Where endpoints find each other by address."""
+    """Endpoints by address."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, MemoryTransport] = {}
         self._next_port = 1
 
     def endpoint(self, key: bytes) -> MemoryTransport:
-        """A new listening endpoint with this public key and an address of its own."""
+        """Return a new listening endpoint with this public key."""
         address = f"127.0.0.1:{self._next_port}"
         self._next_port += 1
         transport = MemoryTransport(self, key, address)
@@ -27,11 +27,11 @@ class MemoryNetwork:
         return transport
 
     def find(self, address: str) -> MemoryTransport | None:
-        """Who listens there."""
+        """The endpoint that listens at the address."""
         return self._listeners.get(address)
 
     def remove(self, address: str) -> None:
-        """Nobody listens there any more."""
+        """Remove the endpoint at the address."""
         self._listeners.pop(address, None)
 
 
@@ -57,11 +57,9 @@ class MemoryConnection:
 
     @property
     def remote_key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         return self._remote_key
 
     async def read(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         while not self._incoming:
             if self._closed:
                 raise ConnectionLost("the connection is closed")
@@ -72,7 +70,6 @@ class MemoryConnection:
         return data
 
     async def write(self, data: bytes) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         while not self._closed and self._peer is not None and len(self._peer._incoming) >= HIGH_WATER:
             await self._wait()
         if self._closed or self._peer is None:
@@ -82,12 +79,10 @@ class MemoryConnection:
         await asyncio.sleep(0)
 
     async def wait_closed(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         while not self._closed:
             await self._wait()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         for end in (self, self._peer):
             if end is not None:
                 end._closed = True
@@ -115,16 +110,14 @@ class MemoryTransport:
 
     @property
     def key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return self._key
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return (self._address,)
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See :class:`offchain.adapters.transport.port.Transport`. The timeout never runs out here."""
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
+        """See :class:`offchain.adapters.transport.port.Transport`. The timeout is ignored."""
         del timeout_s
         for address in addresses:
             listener = self._network.find(address)
@@ -137,19 +130,16 @@ class MemoryTransport:
         raise HostUnreachable(f"cannot connect to the host at {', '.join(addresses) or 'no address'}")
 
     def admit_by(self, admit: Admit) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        # What runs in one process is not limited.
+        # Connections within one process are not limited.
         del admit
 
-    async def accept(self) -> Connection | None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
+    async def accept(self) -> PeerConnection | None:
         connection = await self._incoming.get()
         if connection is None:
             self._incoming.put_nowait(None)
         return connection
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         self._network.remove(self._address)
         for connection in self._connections:
             await connection.close()

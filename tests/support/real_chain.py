@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.adapters.chain.client import SubstrateChain
-from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.devnet import node_rpc
 from offchain.devnet.release import Binaries, binaries
@@ -36,12 +36,12 @@ class Chain:
     def url(self) -> str:
         return f"ws://{node_rpc.LOOPBACK}:{self.port}"
 
-    def runtime(self) -> Runtime:
+    def runtime(self) -> ChainRuntime:
         """The runtime of the newest block."""
         version = node_rpc.ask(self.port, "state_getRuntimeVersion")
         raw = bytes.fromhex(str(node_rpc.ask(self.port, "state_getMetadata"))[2:])
         assert version is not None
-        return Runtime(raw, version["specName"], version["specVersion"], version["transactionVersion"])
+        return ChainRuntime(raw, version["specName"], version["specVersion"], version["transactionVersion"])
 
     async def reconnect(self) -> None:
         """Forget what was known of the chain's types."""

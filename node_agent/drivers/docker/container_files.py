@@ -27,7 +27,7 @@ from node_agent.drivers.port import (
     PodGone,
     Seed,
 )
-from offchain.adapters.transport.tar_members import BadArchive, Kind, Members
+from offchain.adapters.transport.tar_members import BadArchive, MemberKind, Members
 
 LOG_LINE_OVERHEAD = 80
 """Approximate bytes that the engine's log file needs for each line in addition to the line."""
@@ -95,7 +95,7 @@ def _only_file(archive: _ChunkReader, path: str) -> CollectedResult:
         member = next(iter(members))
     except BadArchive:  # a device, a pipe, or nothing: an archive holds no sockets
         return CollectedResult(b"", f"{path} is not a regular file")
-    if member.kind is not Kind.FILE:
+    if member.kind is not MemberKind.FILE:
         return CollectedResult(b"", f"{path} is not a regular file")
     if member.size > MAX_RESULT_BYTES:
         return _too_large(f"{path} has {member.size} bytes, more than the {MAX_RESULT_BYTES} a result may have")

@@ -1,23 +1,26 @@
-"""The chain port over a node's RPC."""
+"""The chain port over the RPC of a node."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from hashlib import sha256
 from typing import Any
 
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.metadata import StorageEntry
-from offchain.adapters.chain.rpc import ConnectionLost, Rpc, RpcRefused
-from offchain.adapters.chain.runtime import Runtime, blake2_256
+from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
+from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.core.backoff import pause_ms
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
 _PAGE = 1000
-_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_MOST_LOST = 6
+"""Subscriptions in a row that end before their first head."""
 
 _ALREADY_IN_POOL = 1013
 _BY_CODE = {
@@ -37,7 +40,7 @@ _BY_TEXT = {
 
 
 def refusal_of(code: int, text: str) -> SubmitRefusal:
-    """The typed reason behind a pool's error: its code, and its text where the code is shared by many."""
+    """The typed reason of a pool's error: by its code, or by its text where a code has several meanings."""
     if code in _BY_CODE:
         return _BY_CODE[code]
     return next((kind for part, kind in _BY_TEXT.items() if part in text), SubmitRefusal.INVALID)
@@ -52,7 +55,7 @@ def _hex(data: bytes) -> str:
 
 
 def header_ref(header: dict[str, Any]) -> BlockRef:
-    """Number and hash of a block from its header as the RPC gives it."""
+    """Number and hash of a block, from its header in JSON."""
     number = int(header["number"], 16)
     logs = header["digest"]["logs"]
     raw = (
@@ -67,46 +70,42 @@ def header_ref(header: dict[str, Any]) -> BlockRef:
 
 
 class SubstrateChain:
-    """A :class:`~offchain.ports.ChainPort`.
+    """A :class:`~offchain.ports.ChainPort` over one node.
 
-    `expected_genesis`: refuse every other chain. `check_metadata`: refuse a runtime other than the one that the
-    generated types were made from. Both are checked on every new connection, before anything else is asked or signed.
-    `timeout`: for how long, in seconds, a call waits for a node that is away or restarting.
+    `expected_genesis`: refuse every other chain. `check_metadata`: refuse a runtime other than that of the generated
+    types. Both are checked on every new connection, before any other request and before signing. `timeout`: how long,
+    in seconds, a call waits for a node that is away or restarting.
     """
 
     def __init__(
         self, url: str, *, expected_genesis: bytes | None = None, check_metadata: bool = True, timeout: float = 30.0
     ) -> None:
-        self._rpc = Rpc(url, timeout)
+        self._rpc = RpcClient(url, timeout)
         self._expected_genesis = expected_genesis
         self._check_metadata = check_metadata
         self._genesis: bytes | None = expected_genesis
         self._checked = 0
         self._checking = asyncio.Lock()
-        self._runtimes: dict[int, Runtime] = {}
-        self._current: Runtime | None = None
+        self._runtimes: dict[int, ChainRuntime] = {}
+        self._current: ChainRuntime | None = None
         self._final = BlockRef(-1, b"")
         self._terms_at = float("-inf")
 
-    # --- connection -----------------------------------------------------------------------------------------------
-
     async def connect(self) -> None:
-        """Connect and check that this is the expected chain."""
         await self._ready()
 
     async def close(self) -> None:
-        """End the connection."""
         await self._rpc.close()
 
     async def _call(self, method: str, *params: Any) -> Any:
-        """An RPC, on a connection whose chain has been checked."""
+        """The result of a request on a connection whose chain has been checked."""
         while True:
             await self._ready()
             checked = self._checked
             try:
                 result = await self._raw(method, *params)
             except BadReply:
-                # The node behind a new connection may be of another chain, and not know the block that was meant.
+                # The node behind a new connection may be of another chain, and not know the requested block.
                 if self._rpc.generation == checked:
                     raise
                 continue
@@ -119,7 +118,7 @@ class SubstrateChain:
         except RpcRefused as refused:
             raise _bad_reply(method, refused) from None
 
-    async def _ready(self) -> Runtime:
+    async def _ready(self) -> ChainRuntime:
         if self._current is not None and self._checked == self._rpc.generation:
             return self._current
         async with self._checking:
@@ -135,7 +134,7 @@ class SubstrateChain:
                 self._terms_at = float("-inf")
             return self._current
 
-    def _check(self, runtime: Runtime) -> None:
+    def _check(self, runtime: ChainRuntime) -> None:
         if not self._check_metadata:
             return
         import offchain.schema.chain_types._generated_chain as made_for  # noqa: PLC0415 - large, and not always needed
@@ -147,26 +146,22 @@ class SubstrateChain:
         if runtime.metadata_sha256 != made_for.METADATA_SHA256:
             raise WrongChain(made_for.METADATA_SHA256, runtime.metadata_sha256, "metadata")
 
-    async def _runtime_of(self, version: dict[str, Any], at: str | None) -> Runtime:
+    async def _runtime_of(self, version: dict[str, Any], at: str | None) -> ChainRuntime:
         spec = version["specVersion"]
         found = self._runtimes.get(spec)
-        # A development chain may change without a new version: on a new connection the metadata is read again.
+        # A development chain may change without a new version: on a new connection the metadata is fetched again.
         if found is None or self._checked != self._rpc.generation:
             raw = _unhex(await self._raw("state_getMetadata", *([at] if at else [])))
-            if found is None or raw_differs(found, raw):
-                found = Runtime(raw, version["specName"], spec, version["transactionVersion"])
+            if found is None or sha256(raw).hexdigest() != found.metadata_sha256:
+                found = ChainRuntime(raw, version["specName"], spec, version["transactionVersion"])
                 self._runtimes[spec] = found
         return found
 
-    # --- blocks ---------------------------------------------------------------------------------------------------
-
     async def genesis_hash(self) -> bytes:
-        """The hash of block 0."""
         await self._ready()
         return self._genesis or b""
 
     async def finalized_head(self) -> BlockRef:
-        """The newest finalized block."""
         block_hash = await self._call("chain_getFinalizedHead")
         ref = BlockRef(int((await self._call("chain_getHeader", block_hash))["number"], 16), _unhex(block_hash))
         if ref.number > self._final.number:
@@ -174,11 +169,9 @@ class SubstrateChain:
         return ref
 
     async def best_head(self) -> BlockRef:
-        """The newest block."""
         return header_ref(await self._call("chain_getHeader"))
 
     async def block_ref(self, number: int) -> BlockRef:
-        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
         if number > self._final.number and number > (await self.finalized_head()).number:
             raise LookupError(f"block {number} is not finalized yet")
         found = await self._call("chain_getBlockHash", number)
@@ -187,7 +180,6 @@ class SubstrateChain:
         return BlockRef(number, _unhex(found))
 
     async def block(self, number: int) -> Block:
-        """The finalized block with this number. LookupError where it is not finalized yet."""
         at = _hex((await self.block_ref(number)).hash)
         runtime = await self._ready()
         events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
@@ -199,7 +191,7 @@ class SubstrateChain:
         )
         header, extrinsics = signed["block"]["header"], signed["block"]["extrinsics"]
         if version["specVersion"] != runtime.spec_version:
-            # The events of a block are in the types of the runtime that made it, the one before any upgrade in it.
+            # The events of a block have the types of the runtime that executed it, the one before an upgrade in it.
             parent = header["parentHash"] if number else at
             runtime = await self._runtime_of(await self._call("state_getRuntimeVersion", parent), parent)
         values = {key: value for change in changes for key, value in change["changes"]}
@@ -227,43 +219,37 @@ class SubstrateChain:
         )
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
-        """The hashes of what is in a finalized block, also where its state is gone."""
         signed = await self._call("chain_getBlock", _hex((await self.block_ref(number)).hash))
         return tuple(blake2_256(_unhex(raw)) for raw in signed["block"]["extrinsics"])
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
-        """Finalized heads as they come."""
         return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)
 
     def best(self) -> AsyncGenerator[BlockRef, None]:
-        """Best heads as they come."""
         return self._heads("chain_subscribeNewHeads", "chain_unsubscribeNewHeads", final=False)
 
     async def _heads(self, subscribe: str, unsubscribe: str, *, final: bool) -> AsyncGenerator[BlockRef, None]:
-        """Heads, over as many connections as it takes. Gives up with ChainUnreachable after the timeout."""
-        pauses = iter(_PAUSES_S)
+        """Yield heads, and subscribe again after a lost connection. Raises ChainUnreachable after the timeout."""
+        lost = 0
         while True:
-            await self._call("system_chain")  # waits for the node, and checks that it still is the same chain
+            await self._call("system_chain")  # waits for the node, and checks that the chain is the same
             try:
                 async with aclosing(self._rpc.subscribe(subscribe, unsubscribe)) as headers:
                     async for header in headers:
-                        pauses = iter(_PAUSES_S)
+                        lost = 0
                         ref = header_ref(header)
                         if final and ref.number > self._final.number:
                             self._final = ref
                         yield ref
             except RpcRefused as refused:
                 raise _bad_reply(subscribe, refused) from None
-            except ConnectionLost as lost:
-                pause = next(pauses, None)
-                if pause is None:
-                    raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {lost}") from None
-                await asyncio.sleep(pause)
-
-    # --- state ----------------------------------------------------------------------------------------------------
+            except RpcConnectionLost as error:
+                lost += 1
+                if lost > _MOST_LOST:
+                    raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {error}") from None
+                await asyncio.sleep(pause_ms(lost, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000)
 
     async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
-        """One storage value in plain form."""
         runtime = await self._ready()
         entry = runtime.entry(pallet, item)
         raw = await self._call("state_getStorage", _hex(runtime.storage_key(entry, params)), *_at(at))
@@ -272,7 +258,6 @@ class SubstrateChain:
     async def query_map(
         self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
     ) -> list[tuple[Any, Any]]:
-        """All entries below a key prefix, of one moment."""
         runtime = await self._ready()
         entry = runtime.entry(pallet, item)
         block_hash = _hex(at or (await self.best_head()).hash)
@@ -288,7 +273,6 @@ class SubstrateChain:
     async def query_many(
         self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
     ) -> list[Any | None]:
-        """Several values of one item, of one moment."""
         if not keys:
             return []
         runtime = await self._ready()
@@ -305,7 +289,6 @@ class SubstrateChain:
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
     ) -> list[tuple[Any, Any]]:
-        """The entries after one of them, of a map with one key."""
         runtime = await self._ready()
         entry = runtime.entry(pallet, item)
         block_hash = _hex(at or (await self.best_head()).hash)
@@ -314,9 +297,9 @@ class SubstrateChain:
         return await self._entries(runtime, entry, keys, 0, block_hash)
 
     async def _entries(
-        self, runtime: Runtime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
+        self, runtime: ChainRuntime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
     ) -> list[tuple[Any, Any]]:
-        """The entries behind these keys, in plain form."""
+        """The entries with these storage keys, in plain form."""
         if not keys:
             return []
         return [
@@ -327,33 +310,26 @@ class SubstrateChain:
         ]
 
     async def constant(self, pallet: str, name: str) -> Any:
-        """A constant of the runtime."""
         return (await self._ready()).constant(pallet, name)
 
-    # --- extrinsics -----------------------------------------------------------------------------------------------
-
     async def encode_call(self, call: Call) -> bytes:
-        """The bytes of a call."""
         return (await self._ready()).encode_call(call)
 
     async def failure_of(self, error: Any) -> DispatchFailure:
-        """What an error in plain form means."""
         return (await self._ready()).failure(error)
 
     async def next_nonce(self, account: str) -> int:
-        """The account's next nonce, transactions in the pool included."""
         return int(await self._call("system_accountNextIndex", account))
 
     async def sign(
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
-        """A mortal signed extrinsic (format V4)."""
         runtime = await self._fresh_terms()
-        terms = xt.Terms(self._genesis or b"", self._final, era_blocks, nonce, tip)
+        terms = xt.SigningTerms(self._genesis or b"", self._final, era_blocks, nonce, tip)
         return xt.sign(runtime, call, signer, terms)
 
-    async def _fresh_terms(self) -> Runtime:
-        """The runtime of the best block, with a recent final block to sign on."""
+    async def _fresh_terms(self) -> ChainRuntime:
+        """The runtime of the best block; refreshes the final block that mortality starts at."""
         await self._ready()
         loop = asyncio.get_running_loop()
         if loop.time() - self._terms_at > _TERMS_AGE_S:
@@ -365,7 +341,6 @@ class SubstrateChain:
         return await self._ready()
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
-        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
         await self._ready()
         try:
             await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
@@ -374,13 +349,6 @@ class SubstrateChain:
                 return
             kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
             raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
-
-
-def raw_differs(runtime: Runtime, raw: bytes) -> bool:
-    """Whether these bytes are not the metadata of this runtime."""
-    from hashlib import sha256  # noqa: PLC0415 - one use
-
-    return sha256(raw).hexdigest() != runtime.metadata_sha256
 
 
 def _at(block_hash: bytes | None) -> list[str]:

@@ -1,11 +1,11 @@
-"""Signed extrinsics, format V4: what is signed, and the bytes that carry it."""
+"""Signed extrinsics of format V4: the payload that is signed, and the bytes of the whole."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.adapters.chain.runtime import Runtime, blake2_256
+from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
 from offchain.errors import WrongChain
 from offchain.ports import BlockRef, Call, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import compact
@@ -16,8 +16,8 @@ _HASHED_OVER = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What an extrinsic is signed for. `birth` is a recent final block; it lives `era_blocks` from there."""
+class SigningTerms:
+    """Chain, lifetime, nonce and tip of an extrinsic. Valid for `era_blocks` from `birth`, a recent final block."""
 
     genesis: bytes
     birth: BlockRef
@@ -36,8 +36,8 @@ def era_bytes(birth: int, period: int) -> bytes:
     return (period.bit_length() - 2 | birth % period << 4).to_bytes(2, "little")
 
 
-def _extensions(runtime: Runtime, terms: Terms) -> tuple[bytes, bytes]:
-    """(what goes into the extrinsic, what is signed besides)."""
+def _extensions(runtime: ChainRuntime, terms: SigningTerms) -> tuple[bytes, bytes]:
+    """(bytes that go into the extrinsic, bytes that are signed besides)."""
     extra_of: dict[str, bytes] = {
         "CheckMortality": era_bytes(terms.birth.number, terms.era_blocks),
         "CheckNonce": compact(terms.nonce),
@@ -58,31 +58,31 @@ def _extensions(runtime: Runtime, terms: Terms) -> tuple[bytes, bytes]:
     return extra, additional
 
 
-def _empty(runtime: Runtime, type_id: int, name: str) -> bytes:
-    """Extensions that this program does not know must have nothing to say."""
+def _empty(runtime: ChainRuntime, type_id: int, name: str) -> bytes:
+    """Nothing; raises WrongChain where an extension that is not known here has a value."""
     try:
-        runtime.codec.decode(type_id, b"")
+        runtime.decode(type_id, b"")
     except Exception as error:
         raise WrongChain(f"no transaction extension {name}", f"one that wants {name}", "spec") from error
     return b""
 
 
-def payload(runtime: Runtime, call: bytes, terms: Terms) -> bytes:
-    """The bytes that are signed; hashed where they are long."""
+def payload(runtime: ChainRuntime, call: bytes, terms: SigningTerms) -> bytes:
+    """The bytes that are signed: the call with its extensions, or their hash where they exceed 256 bytes."""
     extra, additional = _extensions(runtime, terms)
     whole = call + extra + additional
     return blake2_256(whole) if len(whole) > _HASHED_OVER else whole
 
 
-def sign(runtime: Runtime, call: Call, signer: Signer, terms: Terms) -> SignedExtrinsic:
-    """A signed extrinsic, ready to broadcast."""
+def sign(runtime: ChainRuntime, call: Call, signer: Signer, terms: SigningTerms) -> SignedExtrinsic:
+    """Sign a call."""
     encoded = runtime.encode_call(call)
     signature: Any = {_SIGNATURE_VARIANT[signer.crypto]: signer.sign(payload(runtime, encoded, terms))}
     extra, _ = _extensions(runtime, terms)
     body = (
         bytes([_SIGNED_V4])
-        + runtime.codec.encode(runtime.metadata.address, signer.address, "signer")
-        + runtime.codec.encode(runtime.metadata.signature, signature, "signature")
+        + runtime.encode(runtime.metadata.address, signer.address, "signer")
+        + runtime.encode(runtime.metadata.signature, signature, "signature")
         + extra
         + encoded
     )

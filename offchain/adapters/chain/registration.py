@@ -1,4 +1,4 @@
-"""What a host's key signs when the host is registered, and the call that its provider signs."""
+"""Calls that a host countersigns: its registration and changes of its hardware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HARDWARE_CONTEXT = b"gantry/hardware/v1"
 def registration_payload(
     genesis: bytes, provider: str, hardware: HardwareSpec, endpoint: bytes, region: bytes, ask: Ask
 ) -> bytes:
-    """The 32 bytes to sign: a hash over the content, this chain and the provider (docs/protocol.md, Hosts)."""
+    """The 32 bytes that the host signs: a hash of content, chain and provider (docs/protocol.md, Hosts)."""
     content = (
         _CONTEXT
         + genesis
@@ -49,7 +49,7 @@ def register(
 
 
 def change_hardware(host: Signer, genesis: bytes, provider: str, generation: int, hardware: HardwareSpec) -> Call:
-    """`Hosts.change_hardware`, countersigned by the host. `generation`: the one of the chain's record now."""
+    """`Hosts.change_hardware`, countersigned by the host. `generation`: that of the record on the chain now."""
     content = (
         _HARDWARE_CONTEXT + genesis + ss58.decode(provider) + (generation + 1).to_bytes(4, "little") + hardware.scale()
     )

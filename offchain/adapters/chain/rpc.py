@@ -1,27 +1,29 @@
-"""JSON-RPC to a node over one WebSocket. The only file that imports the Substrate library.
-
-The library's `Websocket` carries frames and pairs replies with requests. What it does not do the way workers need is
-done here: it keeps codes and data of errors, leaves the reconnecting to one place with a back-off and a deadline,
-tries every address of a host name, and tells a subscriber at once when its subscription is gone.
-"""
+"""JSON-RPC to a chain node over one WebSocket, which is opened again when it is needed and gone."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import logging
+import socket as sockets
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from offchain.core.backoff import pause_ms
 from offchain.errors import BadValue, ChainUnreachable
 
-Websocket = Any  # the library's class: it has no types, and importing it takes longer than `gantry --help` may
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
-_QUIET_S = 30.0
-_POLL_S = 0.1
-_DONE_TRYING = 1  # the library shall not retry by itself
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 5_000
+_OPEN_S = 5.0
+_CLOSE_S = 1.0
+_NEXT_ADDRESS_S = 0.25
+"""Time after which the next address of a host name is tried beside the first (RFC 8305)."""
+
+_log = logging.getLogger("gantry.rpc")
+_log.setLevel(logging.CRITICAL)  # the library logs connections that end; callers get a typed error instead
 
 
 class RpcRefused(Exception):  # noqa: N818 - becomes a typed error one layer up
@@ -39,12 +41,114 @@ class RpcRefused(Exception):  # noqa: N818 - becomes a typed error one layer up
         self.data = data
 
 
-class ConnectionLost(Exception):  # noqa: N818 - becomes a typed error one layer up
-    """The connection ended before the answer came."""
+class RpcConnectionLost(Exception):  # noqa: N818 - becomes a typed error one layer up
+    """The connection could not be opened, or ended before the answer."""
 
 
-class Rpc:
-    """One connection, made again whenever it is needed and gone."""
+class _Connection:
+    """One open WebSocket: pairs replies with requests and subscriptions with their notifications."""
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+        self._last_id = 0
+        self._replies: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
+        """By request; the result None means that the connection has ended."""
+        self._subscribing: set[int] = set()
+        self._notifications: dict[str, asyncio.Queue[Any]] = {}
+        self._lost = ""
+        self._reader = asyncio.create_task(self._read())
+
+    @property
+    def is_open(self) -> bool:
+        return not self._reader.done()
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            await self._socket.close()
+        await asyncio.wait([self._reader])
+
+    async def request(self, method: str, params: list[Any], *, subscribe: bool = False) -> Any:
+        """The result. Raises RpcRefused, RpcConnectionLost."""
+        self._last_id += 1
+        number = self._last_id
+        reply = self._replies[number] = asyncio.get_running_loop().create_future()
+        if subscribe:
+            self._subscribing.add(number)
+        try:
+            await self._send(number, method, params)
+            answer = await reply if self.is_open else None
+        finally:
+            del self._replies[number]
+            self._subscribing.discard(number)
+        if answer is None:
+            raise RpcConnectionLost(self._lost)
+        if "error" in answer:
+            error = answer["error"]
+            raise RpcRefused(error.get("code", 0), error.get("message", ""), error.get("data"))
+        return answer.get("result")
+
+    async def notifications(self, subscription: str) -> AsyncGenerator[Any, None]:
+        """The results of a subscription that :meth:`request` made. Raises RpcConnectionLost when they end."""
+        queue = self._notifications[subscription]
+        try:
+            while self.is_open or not queue.empty():
+                found = await queue.get()
+                if found is None:
+                    break
+                yield found["result"]
+            raise RpcConnectionLost(self._lost)
+        finally:
+            del self._notifications[subscription]
+
+    async def unsubscribe(self, method: str, subscription: str) -> None:
+        """Tell the node, without waiting for its answer. Never raises."""
+        self._last_id += 1
+        with suppress(RpcConnectionLost, TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await self._send(self._last_id, method, [subscription])
+
+    async def _send(self, number: int, method: str, params: list[Any]) -> None:
+        from websockets.exceptions import WebSocketException  # noqa: PLC0415 - slow to import
+
+        text = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        try:
+            await self._socket.send(text)
+        except (WebSocketException, OSError) as error:
+            raise RpcConnectionLost(self._lost or str(error)) from None
+
+    async def _read(self) -> None:
+        try:
+            async for text in self._socket:
+                self._take(json.loads(text))
+            self._lost = "the node closed the connection"
+        except Exception as error:  # noqa: BLE001 - all that ends a connection: the network, or what is no JSON-RPC
+            self._lost = str(error) or type(error).__name__
+            self._socket.transport.abort()
+        finally:
+            for reply in self._replies.values():
+                if not reply.done():
+                    reply.set_result(None)
+            for queue in self._notifications.values():
+                queue.put_nowait(None)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        if number is None:
+            queue = self._notifications.get(message["params"]["subscription"])
+            if queue is not None:
+                queue.put_nowait(message["params"])
+            return
+        reply = self._replies.get(number)
+        if reply is None or reply.done():
+            return
+        if number in self._subscribing and "result" in message:
+            # Here, and not where the reply is awaited: the first notification may be the next message.
+            self._notifications[message["result"]] = asyncio.Queue()
+        reply.set_result(message)
+
+
+class RpcClient:
+    """A node's RPC. `timeout`: how long, in seconds, a call waits for a node that is away or restarting."""
 
     def __init__(self, url: str, timeout: float) -> None:
         parts = urlsplit(url)
@@ -57,152 +161,82 @@ class Rpc:
         self.url = url
         self.timeout = timeout
         self.generation = 0
-        """Grows with each new connection; whoever checked the chain behind an older one has to check again."""
-        self._socket: Websocket | None = None
+        """Grows with each new connection: the chain behind it has to be checked again."""
+        self._connection: _Connection | None = None
         self._connecting = asyncio.Lock()
 
     async def close(self) -> None:
         """End the connection. Another call opens it again."""
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            await _shut(socket)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
     async def call(self, method: str, params: list[Any]) -> Any:
-        """The result of a request. Waits for a node that is away until the timeout."""
+        """The result of a request. Raises RpcRefused, and ChainUnreachable after the timeout."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout
-        pause = _FIRST_PAUSE_S
-        again = False
+        failures = 0
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await self._once(method, params)
+                    return await (await self._open()).request(method, params)
             except TimeoutError:
                 raise ChainUnreachable(self.url, "no answer in time") from None
             except RpcRefused as refused:
-                refused.again = again
+                refused.again = failures > 0
                 raise
-            except ConnectionLost as lost:
-                again = True
-                if loop.time() + pause >= deadline:
+            except RpcConnectionLost as lost:
+                failures += 1
+                pause_s = pause_ms(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
+                if loop.time() + pause_s >= deadline:
                     raise ChainUnreachable(self.url, str(lost)) from None
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause_s)
 
     async def subscribe(self, method: str, unsubscribe: str) -> AsyncGenerator[Any, None]:
-        """Results of a subscription. Raises ConnectionLost when it is gone with its connection."""
-        socket = await self._open()
-        await socket.mark_waiting_for_response()
-        subscription: str | None = None
+        """Results of a subscription. Raises RpcRefused, and RpcConnectionLost when the connection ends."""
+        connection = await self._open()
+        subscription: str = await connection.request(method, [], subscribe=True)
         try:
-            subscription = await self._request(socket, method, [])
-            while True:
-                socket.arm_response_event()
-                try:
-                    message = await socket.retrieve(subscription)
-                except Exception as error:  # noqa: BLE001 - whatever ended the connection is passed on here
-                    raise ConnectionLost(str(error)) from None
-                if message is not None:
-                    yield message["params"]["result"]
-                elif self._dead(socket):
-                    raise ConnectionLost("the connection was closed")
-                else:
-                    await socket.wait_response_event(_POLL_S)
+            async for found in connection.notifications(subscription):
+                yield found
         finally:
-            await socket.mark_response_received()
-            if subscription is not None and not self._dead(socket):
-                with suppress(Exception):
-                    await socket.unsubscribe(subscription, unsubscribe)
+            await connection.unsubscribe(unsubscribe, subscription)
 
-    async def _once(self, method: str, params: list[Any]) -> Any:
-        socket = await self._open()
-        await socket.mark_waiting_for_response()
-        try:
-            return await self._request(socket, method, params)
-        finally:
-            await socket.mark_response_received()
-
-    async def _request(self, socket: Websocket, method: str, params: list[Any]) -> Any:
-        request = await socket.send({"jsonrpc": "2.0", "method": method, "params": params})
-        try:
-            reply = await socket.wait_for_response(request)
-        except asyncio.CancelledError:
-            raise
-        except Exception as lost:  # noqa: BLE001 - whatever ended the connection is passed on here
-            raise ConnectionLost(str(lost) or type(lost).__name__) from None
-        finally:
-            await socket.discard_request(request)
-        if reply is None:
-            raise ConnectionLost("no answer")
-        if "error" in reply:
-            error = reply["error"]
-            raise RpcRefused(error.get("code", 0), error.get("message", ""), error.get("data"))
-        return reply.get("result")
-
-    @staticmethod
-    def _dead(socket: Websocket) -> bool:
-        handler = socket._send_recv_task  # noqa: SLF001 - the library offers no other sign of it
-        return handler is None or handler.done()
-
-    async def _open(self) -> Websocket:
+    async def _open(self) -> _Connection:
         async with self._connecting:
-            if self._socket is not None and not self._dead(self._socket):
-                return self._socket
+            if self._connection is not None and self._connection.is_open:
+                return self._connection
             await self.close()
-            self._socket = await self._dial()
+            self._connection = await self._dial()
             self.generation += 1
-            return self._socket
+            return self._connection
 
-    async def _dial(self) -> Websocket:
-        from async_substrate_interface.async_substrate import Websocket as Transport  # noqa: PLC0415 - slow to import
+    async def _dial(self) -> _Connection:
+        from websockets.asyncio.client import connect  # noqa: PLC0415 - slow to import
+        from websockets.exceptions import WebSocketException  # noqa: PLC0415
 
-        logging.getLogger("async_substrate_interface").setLevel(logging.CRITICAL + 1)
-        parts = urlsplit(self.url)
-        port = parts.port or (443 if parts.scheme == "wss" else 80)
-        loop = asyncio.get_running_loop()
         try:
-            addresses = await loop.getaddrinfo(parts.hostname, port, type=1)
-        except OSError as error:
-            raise ConnectionLost(f"{parts.hostname} is unknown: {error.strerror or error}") from None
-        reason = "no address"
-        for address in addresses:
-            socket: Websocket = Transport(
+            socket = await connect(
                 self.url,
-                shutdown_timer=None,
-                options={"max_size": None, "open_timeout": 5},
-                retry_timeout=_QUIET_S,
-                max_retries=_DONE_TRYING,
+                compression=None,
+                happy_eyeballs_delay=_NEXT_ADDRESS_S,
+                logger=_log,
+                max_size=None,
+                open_timeout=_OPEN_S,
+                close_timeout=_CLOSE_S,
+                proxy=None,
             )
-            socket._dns_cache = ([address], loop.time() + _QUIET_S)  # noqa: SLF001 - it would try the first one only
-            try:
-                await socket.connect()
-            except asyncio.CancelledError:
-                await _shut(socket)
-                raise
-            except Exception as error:  # noqa: BLE001 - refused, reset, not a WebSocket, no TLS: all mean no node here
-                reason = _reason(error)
-                await _shut(socket)
-            else:
-                return socket
-        raise ConnectionLost(reason)
+        except sockets.gaierror as error:
+            raise RpcConnectionLost(f"{urlsplit(self.url).hostname} is unknown: {error.strerror or error}") from None
+        except (WebSocketException, OSError, EOFError) as error:
+            raise RpcConnectionLost(_reason(error)) from None
+        return _Connection(socket)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, ConnectionRefusedError):
+    # With several addresses, asyncio joins the texts of their errors in one OSError.
+    if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
         return "nothing listens there"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return f"{type(error).__name__}: {error}"
-
-
-async def _shut(socket: Websocket) -> None:
-    task = socket._send_recv_task  # noqa: SLF001 - its error has been reported; unasked, asyncio would print it
-    if task is not None and task.done() and not task.cancelled():
-        task.exception()
-    connection = socket.ws
-    with suppress(Exception):
-        await socket.shutdown()
-    # The library forgets a connection that has not closed in time, and would leave it open.
-    transport = getattr(connection, "transport", None)
-    if transport is not None and not transport.is_closing():
-        transport.abort()

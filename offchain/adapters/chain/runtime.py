@@ -1,4 +1,4 @@
-"""One runtime of the chain as a client sees it: calls, events, errors and storage, by name."""
+"""A runtime of the chain as clients use it: calls, events, errors and storage, by name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from hashlib import blake2b, sha256
 from typing import Any
 
 from offchain.adapters.chain import metadata as md
-from offchain.adapters.chain.scale import Codec
+from offchain.adapters.chain.scale_decode import ScaleDecoder
+from offchain.adapters.chain.scale_encode import ScaleEncoder
 from offchain.errors import BadReply, BadValue
 from offchain.ports import Call, ChainEvent, DispatchFailure
 
 
 def blake2_256(data: bytes) -> bytes:
-    """The hash that the chain uses for blocks, extrinsics and long payloads."""
+    """BLAKE2b of 32 bytes, the hash of blocks, extrinsics and long payloads."""
     return blake2b(data, digest_size=32).digest()
 
 
@@ -42,8 +43,8 @@ def storage_prefix(prefix: str, item: str) -> bytes:
     return _twox(prefix.encode(), 2) + _twox(item.encode(), 2)
 
 
-class Runtime:
-    """Metadata of one spec version with its codec."""
+class ChainRuntime:
+    """Metadata of one spec version with its SCALE codec."""
 
     def __init__(self, raw_metadata: bytes, spec_name: str, spec_version: int, transaction_version: int) -> None:
         self.metadata_sha256 = sha256(raw_metadata).hexdigest()
@@ -51,27 +52,29 @@ class Runtime:
         self.spec_version = spec_version
         self.transaction_version = transaction_version
         self.metadata = md.parse(raw_metadata)
-        self.codec = Codec(self.metadata.types)
+        self._decoder = ScaleDecoder(self.metadata.types)
+        self._encoder = ScaleEncoder(self.metadata.types)
+        self.decode = self._decoder.decode
+        self.encode = self._encoder.encode
         self._errors = {
-            pallet.index: {v.index: v for v in self.metadata.variants(pallet.errors)}
+            (pallet.index, error.index): (pallet.name, error)
             for pallet in self.metadata.pallets.values()
+            for error in self.metadata.variants(pallet.errors)
         }
 
     def pallet(self, name: str) -> md.Pallet:
-        """The pallet with this name."""
+        """The pallet with this name. BadValue where there is none."""
         try:
             return self.metadata.pallets[name]
         except KeyError:
             raise BadValue(f"The runtime {self.spec_name} {self.spec_version} has no pallet {name}.") from None
 
     def entry(self, pallet: str, item: str) -> md.StorageEntry:
-        """The storage item with this name."""
+        """The storage item with this name. BadValue where there is none."""
         try:
             return self.pallet(pallet).storage[item]
         except KeyError:
             raise BadValue(f"The pallet {pallet} has no storage item {item}.") from None
-
-    # --- storage ------------------------------------------------------------------------------------------------
 
     def storage_key(self, entry: md.StorageEntry, params: Sequence[Any] = ()) -> bytes:
         """The key of a value, or with fewer `params` than the item has keys: what the keys below have in common."""
@@ -80,42 +83,40 @@ class Runtime:
         key = storage_prefix(entry.prefix, entry.name)
         for number, param in enumerate(params):
             what = f"key {number + 1} of {entry.prefix}.{entry.name}"
-            key += _HASHERS[entry.hashers[number]][0](self.codec.encode(entry.keys[number], param, what))
+            key += _HASHERS[entry.hashers[number]][0](self.encode(entry.keys[number], param, what))
         return key
 
     def read_key(self, entry: md.StorageEntry, key: bytes, known: int) -> Any:
-        """The parts of a key after the first `known` ones: one value, or a tuple of several."""
+        """The parts of a storage key after the first `known` ones: one value, or a tuple of several."""
         pos = len(storage_prefix(entry.prefix, entry.name))
         parts: list[Any] = []
         for hasher, type_id in zip(entry.hashers, entry.keys, strict=True):
             skip = _HASHERS[hasher][1]
             if skip is None:
                 raise BadValue(f"The keys of {entry.prefix}.{entry.name} are hashed and cannot be read back.")
-            value, pos = self.codec.decoder(type_id)(key, pos + skip)
+            value, pos = self._decoder.decoder(type_id)(key, pos + skip)
             parts.append(value)
         rest = parts[known:]
         return rest[0] if len(rest) == 1 else tuple(rest)
 
     def read_value(self, entry: md.StorageEntry, raw: bytes | None) -> Any | None:
-        """The value, the item's default where there is none, None where it has no default."""
+        """The plain value; where `raw` is None the item's default, or None where it has no default."""
         if raw is None:
             if entry.optional:
                 return None
             raw = entry.default
-        return self.codec.decode(entry.value, raw)
+        return self.decode(entry.value, raw)
 
     def constant(self, pallet: str, name: str) -> Any:
-        """A constant of a pallet."""
+        """The plain value of a constant. BadValue where there is none."""
         try:
             constant = self.pallet(pallet).constants[name]
         except KeyError:
             raise BadValue(f"The pallet {pallet} has no constant {name}.") from None
-        return self.codec.decode(constant.type, constant.value)
-
-    # --- calls, events, errors ------------------------------------------------------------------------------------
+        return self.decode(constant.type, constant.value)
 
     def encode_call(self, call: Call) -> bytes:
-        """The bytes of a call. BadValue names the argument that does not fit."""
+        """The bytes of a call. BadValue names an argument that is unknown, missing or not of its type."""
         functions = {v.name: v for v in self.metadata.variants(self.pallet(call.pallet).calls)}
         function = functions.get(call.function)
         if function is None:
@@ -126,14 +127,14 @@ class Runtime:
             raise BadValue(f"{call.pallet}.{call.function}: unknown or missing argument {', '.join(odd)}.")
         head = bytes([self.pallet(call.pallet).index, function.index])
         return head + b"".join(
-            self.codec.encode(f.type, call.args[f.name or ""], f"{call.pallet}.{call.function}.{f.name}")
+            self.encode(f.type, call.args[f.name or ""], f"{call.pallet}.{call.function}.{f.name}")
             for f in function.fields
         )
 
     def decode_events(self, raw: bytes) -> list[ChainEvent]:
-        """The value of `System.Events`."""
+        """The events in the value of `System.Events`."""
         events = []
-        for record in self.codec.decode(self.entry("System", "Events").value, raw):
+        for record in self.decode(self.entry("System", "Events").value, raw):
             pallet, inner = _only(record["event"])
             name, fields = _only(inner)
             phase = record["phase"]
@@ -142,14 +143,14 @@ class Runtime:
         return events
 
     def failure(self, dispatch_error: Any) -> DispatchFailure:
-        """What a DispatchError in plain form means."""
+        """The failure that a DispatchError in plain form stands for."""
         kind, detail = _only(dispatch_error)
         if kind == "Module":
-            pallet = self.metadata.pallet_by_index(detail["index"])
-            error = self._errors.get(detail["index"], {}).get(detail["error"][0])
-            if pallet is None or error is None:
+            found = self._errors.get((detail["index"], detail["error"][0]))
+            if found is None:
                 return DispatchFailure("Unknown", f"{detail['index']}.{detail['error'].hex()}", "")
-            return DispatchFailure(pallet.name, error.name, " ".join(line.strip() for line in error.docs).strip())
+            pallet, error = found
+            return DispatchFailure(pallet, error.name, " ".join(line.strip() for line in error.docs).strip())
         name, _ = _only(detail) if detail is not None else (kind, None)
         return DispatchFailure("System" if detail is None else kind, str(name), "")
 

@@ -1,4 +1,4 @@
-"""One call, from a program that does nothing else: sign, send, wait for the final block."""
+"""Submission of a single call by a program without an outbox of its own: sign, send, wait for the final block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from offchain.adapters.chain.watcher import Watcher
-from offchain.adapters.outbox.outbox import Dead, Failed, Included, Outbox
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, ChainBehind, GaveUp
 from offchain.ports import Block, Call, ChainPort, Signer
@@ -17,8 +17,13 @@ _KEY = "once"
 _BEHIND_S = 1.0
 
 
-async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: float = 120.0) -> tuple[Included, Block]:  # noqa: ASYNC109 - covers all attempts
-    """Have a call included; returns where, and the block with its events.
+async def submit_once(
+    chain: ChainPort,
+    signer: Signer,
+    call: Call,
+    timeout: float = 120.0,  # noqa: ASYNC109 - covers all attempts
+) -> tuple[CallIncluded, Block]:
+    """Have a call included; return where, and the block with its events.
 
     Raises CallFailed where the chain refused the call, GaveUp where no block took it, TimeoutError after `timeout`.
     """
@@ -31,11 +36,11 @@ async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: flo
     finally:
         store.close()
     match outcome:
-        case Failed(failure):
+        case CallRejected(failure):
             raise CallFailed(failure.pallet, failure.name, failure.doc)
-        case Dead(reason):
+        case CallGivenUp(reason):
             raise GaveUp(f"The call was not taken: {reason}.", "Correct the cause and send it again.")
-        case Included(ref):
+        case CallIncluded(ref):
             return outcome, await chain.block(ref.number)
     raise AssertionError(outcome)
 
@@ -49,7 +54,7 @@ async def _watch(watcher: Watcher, outbox: Outbox) -> None:
 
 
 async def first_of(*work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of the first to end; the others are cancelled."""
+    """Run all; return the result of the first that ends, and cancel the others."""
     tasks = [asyncio.ensure_future(item) for item in work]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Walks the chain: every finalized block once, in order, from a stored cursor."""
+"""Reader of every finalized block, once and in order, from a stored cursor."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from offchain.ports import Block, BlockRef, ChainPort
 
 Commit = Callable[[], None]
 Handler = Callable[[Block], Awaitable[Commit | None]]
-"""Takes a block. What it returns, if anything, is run in the transaction that moves the cursor past the block."""
+"""Processes a block. A returned function runs in the transaction that moves the cursor past the block."""
 
 _TABLES = ["CREATE TABLE cursors (name TEXT PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL) STRICT"]
 _FETCHED_AHEAD = 8
 
 
 class Watcher:
-    """Hands over each finalized block; the cursor moves only after a block has been handled.
+    """Passes each finalized block to a handler; the cursor moves only after the block has been handled.
 
-    After a crash the last block may be handed over again unless its handler's effects were in the returned commit.
-    `start`: the first block on the very first run, "finalized" for the newest final one. `kept_in`: the database that
+    After a crash the last block may be passed again, unless the effects of its handler are in the returned commit.
+    `start`: the first block of the first run, "finalized" for the newest final one. `kept_in`: the database that
     belongs to the chain, for messages, where `store` is another.
     """
 
@@ -46,12 +46,12 @@ class Watcher:
 
     @property
     def cursor(self) -> BlockRef | None:
-        """The last block that was handled."""
+        """The last handled block."""
         row = self._store.one("SELECT number, hash FROM cursors WHERE name = ?", self._name)
         return None if row is None else BlockRef(row["number"], row["hash"])
 
     def acknowledge(self, block: Block, commit: Commit | None = None) -> None:
-        """Move the cursor past a block, together with the handler's own writes."""
+        """Move the cursor past a block, in one transaction with the writes of the handler."""
         with self._store.transaction():
             if commit is not None:
                 commit()
@@ -60,13 +60,13 @@ class Watcher:
             )
 
     async def run(self, handle: Handler) -> None:
-        """Handle every block, for ever. Ends with the error of the chain or of the handler."""
+        """Handle every block, for ever. Raises the error of the chain or of the handler."""
         async with aclosing(self.blocks()) as blocks:
             async for block in blocks:
                 self.acknowledge(block, await handle(block))
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
-        """Every block after the cursor. The caller acknowledges each one before it asks for the next."""
+        """Yield every block after the cursor. The caller acknowledges each one before the next."""
         async with aclosing(blocks_after(self._chain, self.cursor, self._start, self.kept_in)) as blocks:
             async for block, _ in blocks:
                 yield block
@@ -75,10 +75,10 @@ class Watcher:
 async def blocks_after(
     chain: ChainPort, last: BlockRef | None, start: Literal["finalized"] | int, kept_in: str = ""
 ) -> AsyncGenerator[tuple[Block, BlockRef], None]:
-    """Every final block after one that was seen, in order, each with the newest final block known then.
+    """Yield every final block after `last`, in order, each with the newest final block known then.
 
-    `start`: the first block where none was seen. `kept_in`: the database that knows `last`, for messages. Raises
-    Reorganised where a block does not follow the one before, and ChainBehind where the node has fewer final blocks.
+    `start`: the first block where `last` is None. `kept_in`: the database that `last` is stored in, for messages.
+    Raises Reorganised where a block does not follow the one before, ChainBehind where the node has fewer final blocks.
     """
     upcoming = last.number + 1 if last is not None else start
     async with aclosing(_heads(chain)) as heads:
@@ -100,7 +100,7 @@ async def blocks_after(
 
 
 async def _heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
-    """The present head first, so that a chain that stands still is caught up with too."""
+    """Yield the present head first, so that blocks of a chain without new ones are read, too."""
     yield await chain.finalized_head()
     async with aclosing(chain.finalized()) as heads:
         async for head in heads:
@@ -108,7 +108,7 @@ async def _heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
 
 
 async def _range(chain: ChainPort, first: int, last: int, kept_in: str) -> AsyncGenerator[Block, None]:
-    """Blocks in order, the next few already on their way."""
+    """Yield blocks in order, and fetch the next few in advance."""
     numbers = iter(range(first, last + 1))
     pending: deque[asyncio.Task[Block]] = deque()
     try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 import secrets
 import time
 from hashlib import scrypt
 from pathlib import Path
 from typing import Any
 
-from offchain.adapters.keys import ss58
+from offchain.adapters.keys import secret_file, ss58
 from offchain.adapters.keys.signer import Ed25519Signer, Sr25519Signer
 from offchain.errors import BadKey
 from offchain.ports import Signer
@@ -83,7 +82,7 @@ def _account(plain: bytes, crypto: str, address: Any) -> Signer:
 
 
 def encrypt(signer: Sr25519Signer | Ed25519Signer, password: str, name: str = "") -> dict[str, Any]:
-    """A keystore that polkadot.js and every wallet built on it can open."""
+    """Return a keystore that polkadot.js and wallets built on it can open."""
     from nacl.secret import SecretBox  # noqa: PLC0415 - not all programs sign
 
     if isinstance(signer, Sr25519Signer):
@@ -119,14 +118,10 @@ def load(path: Path, password: str) -> Signer:
 
 def save(path: Path, signer: Sr25519Signer | Ed25519Signer, password: str, name: str = "") -> None:
     """Write a keystore file, readable by its owner only. Never overwrites one."""
-    document = encrypt(signer, password, name)
+    document = json.dumps(encrypt(signer, password, name), indent=1)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        secret_file.write_new(path, document)
     except FileExistsError:
         raise BadKey(f"{path} exists already; a keystore is never overwritten.", "Choose another name.") from None
     except OSError as error:
         raise BadKey(f"The keystore {path} cannot be written: {error.strerror}.", "Choose another place.") from None
-    with os.fdopen(handle, "w") as file:
-        json.dump(document, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,6 +1,6 @@
-"""Sealed boxes (NaCl): bytes that only the holder of one key can open, and nobody can tell who sealed them.
+"""Anonymous sealed boxes (NaCl), which only the holder of a key can open.
 
-A host's ed25519 key is turned into an X25519 key for it, so that no further key has to be published.
+The ed25519 key of a host is converted to X25519, so that no further key has to be published.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from offchain.errors import BadKey
 
 KEY_BYTES: Final = 32
 OVERHEAD: Final = 48
-"""A sealed box is so many bytes longer than what is in it."""
+"""Bytes by which a sealed box is longer than its content."""
 _FILE_CHARS: Final = 256
 
 
 def seal(public: bytes, data: bytes) -> bytes:
-    """Seal for the holder of this X25519 public key. Raises :class:`BadKey` where it is none."""
+    """Seal for the holder of this X25519 public key. Raises :class:`BadKey` where it is not a key."""
     from nacl.exceptions import CryptoError  # noqa: PLC0415 - not all programs seal
     from nacl.public import PublicKey, SealedBox  # noqa: PLC0415
 
@@ -45,14 +45,14 @@ def seal_to_host(host: bytes, data: bytes) -> bytes:
 
 
 def open_as_host(signer: Ed25519Signer, sealed: bytes) -> bytes:
-    """Open what was sealed to this host. Raises :class:`BadKey` where it was sealed for another, or altered."""
+    """Open a box that was sealed for this host. Raises :class:`BadKey` where it is for another, or altered."""
     from nacl.signing import SigningKey  # noqa: PLC0415 - not all programs seal
 
     return open_sealed(bytes(SigningKey(signer.seed()).to_curve25519_private_key()), sealed)
 
 
 def open_sealed(private: bytes, sealed: bytes) -> bytes:
-    """Open with this X25519 private key. Raises :class:`BadKey` where it was sealed for another, or altered."""
+    """Open a box with this X25519 private key. Raises :class:`BadKey` where it is for another, or altered."""
     from nacl.exceptions import CryptoError  # noqa: PLC0415 - not all programs seal
     from nacl.public import PrivateKey, SealedBox  # noqa: PLC0415
 
@@ -70,7 +70,7 @@ def public_of(private: bytes) -> bytes:
 
 
 def new_seal_key(path: Path) -> bytes:
-    """Make an X25519 key and store it, readable by its owner only; gives the public key. Never overwrites a file."""
+    """Create an X25519 key file, readable by its owner only; return the public key. Never overwrites a file."""
     private = secrets.token_bytes(KEY_BYTES)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,7 +83,7 @@ def new_seal_key(path: Path) -> bytes:
 
 
 def load_seal_key(path: Path) -> bytes:
-    """Read an X25519 private key. Refuses a file that others may read, because then it is no secret any more."""
+    """Read an X25519 private key. Raises BadKey where others may read the file."""
     try:
         written = secret_file.read(path, _FILE_CHARS)
     except secret_file.OthersMayReadError:

@@ -1,4 +1,4 @@
-"""Files for their owner only: secrets, made once and refused where others may read them, and databases."""
+"""Files that only their owner may read: secrets and databases."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 class OthersMayReadError(Exception):
-    """The file is no secret any more, or no file."""
+    """Others may read the file, or it is not a regular file."""
 
 
 def write_new(path: Path, text: str) -> None:
-    """Store a secret that is on disk when this returns. Raises OSError, FileExistsError where there is a file."""
+    """Write a secret to a new file and to the disk. Raises OSError, FileExistsError where the file exists."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(text + "\n")
@@ -21,9 +21,9 @@ def write_new(path: Path, text: str) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make sure that the file is there and that only its owner may read it. Raises OSError.
+    """Create the file if it is missing, and remove the rights of others. Raises OSError.
 
-    A file that is there is not opened: to close it would release the locks that SQLite has on it in this process.
+    An existing file is not opened: closing it would release the locks that SQLite has on it in this process.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
@@ -34,7 +34,7 @@ def make_private(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> str:
-    """At most so many characters, without white space around them; empty where they are no text.
+    """Read at most `most` characters, without surrounding white space; empty where the file is no text.
 
     Raises OSError, :class:`OthersMayReadError`.
     """

@@ -1,6 +1,6 @@
-"""Accounts that sign: from a URI (`//Alice`, a phrase, a seed), a host's key file, or a polkadot.js keystore.
+"""Signing accounts: from a URI (`//Alice`, a phrase, a seed), a host's key file, or a polkadot.js keystore.
 
-Secrets stay inside the signers: they have no repr, are not in messages, and cannot be pickled or copied out.
+Secrets stay inside the signers: their repr and messages do not show them, and they cannot be pickled or copied.
 """
 
 from __future__ import annotations
@@ -16,11 +16,6 @@ from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.chain_types.values import compact
 
-__all__ = ["Ed25519Signer", "Sr25519Signer", "from_uri", "load_host_key", "new_host_key", "ss58_decode", "ss58_encode"]
-
-ss58_encode = ss58.encode
-ss58_decode = ss58.decode
-
 Crypto = Literal["sr25519", "ed25519"]
 
 DEV_PHRASE = "bottom drive obey lake curtain smoke basket hold race lonely fit walk"
@@ -30,8 +25,8 @@ _SEED_LENGTH = 32
 _CONTEXT_FOR_CHILD = b""
 
 
-class _Secretive:
-    """Keeps a secret out of reprs, pickles and copies."""
+class _SecretKey:
+    """Base of signers: keeps the secret out of reprs, pickles and copies."""
 
     __slots__ = ("_public",)
     _public: bytes
@@ -53,8 +48,8 @@ class _Secretive:
         raise TypeError("a signer cannot be copied or stored")
 
 
-class Sr25519Signer(_Secretive):
-    """Signs with a Schnorr key on Ristretto, as most accounts do."""
+class Sr25519Signer(_SecretKey):
+    """A signer with a Schnorr key on Ristretto (sr25519), as most accounts have."""
 
     __slots__ = ("_pair",)
     crypto = "sr25519"
@@ -65,19 +60,19 @@ class Sr25519Signer(_Secretive):
 
     @classmethod
     def from_seed(cls, seed: bytes) -> Sr25519Signer:
-        """From 32 secret bytes."""
+        """Return the signer of a 32-byte seed."""
         import sr25519  # noqa: PLC0415 - not all programs sign
 
         return cls(*sr25519.pair_from_seed(_checked_seed(seed)))
 
     def sign(self, payload: bytes) -> bytes:
-        """64 bytes over exactly this payload; different each time."""
+        """A signature of 64 bytes; different each time."""
         import sr25519  # noqa: PLC0415 - not all programs sign
 
         return bytes(sr25519.sign(self._pair, payload))
 
     def private_key(self) -> bytes:
-        """The 64 secret bytes. For writing a keystore only."""
+        """The 64 secret bytes, for keystore files only."""
         return self._pair[1]
 
     def derived(self, chain_code: bytes, *, hard: bool) -> Sr25519Signer:
@@ -89,8 +84,8 @@ class Sr25519Signer(_Secretive):
         return Sr25519Signer(bytes(public), bytes(private))
 
 
-class Ed25519Signer(_Secretive):
-    """Signs with ed25519, as hosts do."""
+class Ed25519Signer(_SecretKey):
+    """A signer with an ed25519 key, as hosts have."""
 
     __slots__ = ("_key", "_seed")
     crypto = "ed25519"
@@ -103,15 +98,15 @@ class Ed25519Signer(_Secretive):
         self._public = bytes(self._key.verify_key)
 
     def sign(self, payload: bytes) -> bytes:
-        """64 bytes over exactly this payload; always the same."""
+        """A signature of 64 bytes; always the same."""
         return bytes(self._key.sign(payload).signature)
 
     def seed(self) -> bytes:
-        """The 32 secret bytes. For the network endpoint and for writing a keystore only."""
+        """The 32 secret bytes, for the network endpoint and keystore files only."""
         return self._seed
 
     def derived(self, chain_code: bytes) -> Ed25519Signer:
-        """The child account (hard; ed25519 has no soft children)."""
+        """The hard child account; ed25519 has no soft children."""
         label = b"Ed25519HDKD"
         return Ed25519Signer(
             blake2b(compact(len(label)) + label + self._seed + chain_code, digest_size=_SEED_LENGTH).digest()
@@ -125,7 +120,7 @@ def _checked_seed(seed: bytes) -> bytes:
 
 
 def verify(public_key: bytes, crypto: str, payload: bytes, signature: bytes) -> bool:
-    """Whether this signature of this payload was made with the key behind `public_key`."""
+    """Whether the signature of the payload was made with the private key of `public_key`."""
     if len(public_key) != _SEED_LENGTH or len(signature) != 2 * _SEED_LENGTH:
         return False
     if crypto == "sr25519":
@@ -148,7 +143,7 @@ def verify(public_key: bytes, crypto: str, payload: bytes, signature: bytes) -> 
 
 
 def chain_code(junction: str) -> bytes:
-    """The 32 bytes that a part of a derivation path stands for."""
+    """The 32-byte chain code of a part of a derivation path."""
     if junction.isascii() and junction.isdigit() and int(junction) < 1 << 64:
         raw = int(junction).to_bytes(8, "little")
     else:
@@ -193,11 +188,8 @@ def _seed_of(phrase: str, password: str) -> bytes:
     return bytes(bip39.bip39_to_mini_secret(words, password, "en"))
 
 
-# --- a host's key file --------------------------------------------------------------------------------------------
-
-
 def new_host_key(path: Path) -> Ed25519Signer:
-    """Make a host's key and store it, readable by its owner only. Never overwrites one."""
+    """Create a host's key file, readable by its owner only. Never overwrites a file."""
     seed = secrets.token_bytes(_SEED_LENGTH)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -210,7 +202,7 @@ def new_host_key(path: Path) -> Ed25519Signer:
 
 
 def load_host_key(path: Path) -> Ed25519Signer:
-    """Read a host's key. Refuses a file that others may read, because then it is no secret any more."""
+    """Read a host's key. Raises BadKey where others may read the file."""
     try:
         text = secret_file.read(path, 4 * _SEED_LENGTH)
     except secret_file.OthersMayReadError:

@@ -1,6 +1,6 @@
-"""An outbox as its operator sees it: what waits, what was given up, and what to do about it.
+"""Administration of an outbox by its operator: list, retry and drop calls.
 
-May be used while the outbox's process runs: that one reads its rows again after every final block.
+It may be used while the process of the outbox runs, which reads its rows again after every final block.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from offchain.adapters.outbox.intent_values import State, unpack_call
+from offchain.adapters.outbox.intent_values import IntentState, unpack_call
 from offchain.adapters.outbox.intents import TABLES
 from offchain.adapters.outbox.store import Store
 from offchain.errors import OurError
@@ -22,25 +22,26 @@ _ENTRY = (
 )
 
 
-class NotPossible(OurError):  # noqa: N818
-    """What was asked for cannot be done with this call."""
+class OutboxRefusal(OurError):  # noqa: N818
+    """The operation is not possible in the present state of the call."""
 
     code = "outbox"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutboxEntry:
     """A call in the outbox.
 
-    `number` names it within its database. `reason`: why it was given up, or what kept its last extrinsic out.
-    `valid_until`: the last block that may hold it, where it is on its way; `tip`: what it gives for it, in base units.
+    `number` is its key in the database. `reason`: why it was given up, or why its last extrinsic was refused.
+    `valid_until`: the last block that may include its extrinsic, None where it is in none; `tip`: of that extrinsic, in
+    base units.
     """
 
     number: int
     account: str
     key: str
     call: Call
-    state: State
+    state: IntentState
     attempts: int
     created_ms: int
     reason: str | None
@@ -48,74 +49,76 @@ class Entry:
     tip: int
 
 
-class Desk:
-    """The outbox in a worker's or agent's database."""
+class OutboxAdmin:
+    """The outbox in the database of a worker or agent."""
 
     def __init__(self, store: Store) -> None:
         store.migrate("outbox", TABLES)
         self._store = store
 
-    def entries(self, *states: State) -> list[Entry]:
-        """The calls in these states, oldest first; without any: all that have not had their effect yet."""
-        wanted = states or (State.QUEUED, State.SENT, State.DEAD)
+    def entries(self, *states: IntentState) -> list[OutboxEntry]:
+        """The calls in these states, oldest first; without a state, all queued, sent and dead ones."""
+        wanted = states or (IntentState.QUEUED, IntentState.SENT, IntentState.DEAD)
         marks = ", ".join("?" * len(wanted))
         return [_entry(row) for row in self._store.all(f"{_ENTRY} WHERE i.state IN ({marks}) ORDER BY seq", *wanted)]
 
-    def retry(self, number: int) -> Entry:
-        """Have a call that was given up, or is waiting for its next try, sent at once, with all its tries before it.
+    def retry(self, number: int) -> OutboxEntry:
+        """Queue a call that was given up or waits for its next attempt to be sent at once, with all attempts anew.
 
-        Raises NotPossible for one in another state, and where there is none.
+        Raises OutboxRefusal for a call in another state, and where there is none.
         """
         with self._store.transaction():
             entry = self._entry(number)
-            if entry.state not in (State.DEAD, State.QUEUED):
-                raise _in_the_way(entry)
+            if entry.state not in (IntentState.DEAD, IntentState.QUEUED):
+                raise _refusal(entry)
             self._store.run(
                 "UPDATE intents SET state = 'queued', attempts = 0, not_before = 0, reason = NULL WHERE seq = ?", number
             )
             return entry
 
-    def drop(self, number: int) -> Entry:
-        """Remove a call that was given up; give up one that waits, so that whoever waits for it is told.
+    def drop(self, number: int) -> OutboxEntry:
+        """Delete a call that was given up; give up a queued one, which its waiters learn as its outcome.
 
-        Raises NotPossible for one in another state, and where there is none.
+        Raises OutboxRefusal for a call in another state, and where there is none.
         """
         with self._store.transaction():
             entry = self._entry(number)
-            if entry.state is State.DEAD:
+            if entry.state is IntentState.DEAD:
                 self._store.run("DELETE FROM intents WHERE seq = ?", number)
                 self._store.run("DELETE FROM flights WHERE hash NOT IN (SELECT hash FROM carried)")
-            elif entry.state is State.QUEUED:
+            elif entry.state is IntentState.QUEUED:
                 self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", _DROPPED, number)
             else:
-                raise _in_the_way(entry)
+                raise _refusal(entry)
             return entry
 
-    def _entry(self, number: int) -> Entry:
+    def _entry(self, number: int) -> OutboxEntry:
         row = self._store.one(f"{_ENTRY} WHERE i.seq = ?", number)
         if row is None:
-            raise NotPossible(f"There is no call {number} in this outbox.", "gantry outbox list shows those there are.")
+            raise OutboxRefusal(
+                f"There is no call {number} in this outbox.", "gantry outbox list shows those there are."
+            )
         return _entry(row)
 
 
-def _in_the_way(entry: Entry) -> NotPossible:
-    if entry.state is State.SENT:
-        return NotPossible(
+def _refusal(entry: OutboxEntry) -> OutboxRefusal:
+    if entry.state is IntentState.SENT:
+        return OutboxRefusal(
             f"Call {entry.number} ({entry.key}) is on its way: a block up to {entry.valid_until} may hold it.",
             "What is on its way cannot be called back. Look again after that block.",
         )
-    return NotPossible(
+    return OutboxRefusal(
         f"Call {entry.number} ({entry.key}) has ended already: {entry.state}.", "There is nothing left to do."
     )
 
 
-def _entry(row: Row) -> Entry:
-    return Entry(
+def _entry(row: Row) -> OutboxEntry:
+    return OutboxEntry(
         row["seq"],
         row["account"],
         row["key"],
         unpack_call(row["call"]),
-        State(row["state"]),
+        IntentState(row["state"]),
         row["attempts"],
         row["created_ms"],
         row["reason"],

@@ -1,7 +1,7 @@
-"""Several calls of one kind as one: the batch calls of the chain, and which calls they stand for.
+"""Batch calls of the chain: which calls go together as one, and how they are written.
 
-A batch has an outcome for each item (:attr:`offchain.ports.Inclusion.refused`), so the outbox can send what waits
-together as one extrinsic and still tell every caller what became of its own call.
+A batch has an outcome for each item (:attr:`offchain.ports.Inclusion.refused`), so the outbox can send waiting calls as
+one extrinsic and still report the outcome of each of them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Args = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch call: its argument, how many items we put into it, and what must be in it only once.
+    """A batch call. `limit`: most items. `subject`: the argument of the items that has to be different in each.
 
-    The chain takes more items; but it weighs a batch in advance as if each had a host and a spec of its own, and one
-    that could fill a block is refused.
+    The chain permits more items, but it weighs a batch in advance as if each had a host and a spec of its own, and
+    refuses one that could fill a block.
     """
 
     function: str
@@ -44,30 +44,30 @@ _ITEMS: Mapping[str, tuple[_Batch, Callable[[Args], Any]]] = {
 }
 
 
-def bundle_limit(call: Call) -> int:
-    """How many calls like this one may go as one; 1 where it goes alone."""
+def batch_limit(call: Call) -> int:
+    """The most calls like this one in a batch; 1 where there is no batch of them."""
     batch = _batch_of(call)
     return 1 if batch is None else batch.limit
 
 
-def bundle_size(calls: Sequence[Call]) -> int:
-    """With how many of these calls, from the first on, one batch can be made; 1 where the first goes alone.
+def batch_size(calls: Sequence[Call]) -> int:
+    """The number of calls, from the first on, of which one batch can be made; 1 where the first goes alone.
 
-    Calls of another kind end the batch: nothing is sent ahead of what waited before it.
+    A call of another kind ends the batch: no call is sent ahead of one that waited before it.
     """
     batch = _batch_of(calls[0])
     if batch is None:
         return 1
     subjects: set[Any] = set()
-    for place, call in enumerate(calls):
-        if place == batch.limit or _batch_of(call) is not batch or call.args[batch.subject] in subjects:
-            return place
+    for size, call in enumerate(calls):
+        if size == batch.limit or _batch_of(call) is not batch or call.args[batch.subject] in subjects:
+            return size
         subjects.add(call.args[batch.subject])
     return len(calls)
 
 
-def bundle(calls: Sequence[Call]) -> Call:
-    """One call for several that :func:`bundle_size` allows together; a single one stays as it is."""
+def make_batch(calls: Sequence[Call]) -> Call:
+    """One call for several that :func:`batch_size` permits; a single one is returned as it is."""
     if len(calls) == 1:
         return calls[0]
     batch, _ = _ITEMS[calls[0].function]
@@ -78,6 +78,6 @@ def bundle(calls: Sequence[Call]) -> Call:
 def _batch_of(call: Call) -> _Batch | None:
     found = _ITEMS.get(call.function) if call.pallet == "Tasks" else None
     if found is None or (call.function == "report" and "Checkpoint" not in call.args["report"]):
-        # A refused item costs a fine: what is refused when it comes a moment too early goes alone.
+        # A refused item costs a fine: a call that is refused when it comes a moment too early goes alone.
         return None
     return found[0]

@@ -1,4 +1,4 @@
-"""What is wanted of the chain, in values: intents, the extrinsics that carry them, and how they end."""
+"""Values of the outbox: intents (calls to be included), the extrinsics that carry them, and their outcomes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from offchain.ports import BlockRef, Call, DispatchFailure, SignedExtrinsic
 
 
-class State(StrEnum):
-    """Where an intent stands. `SENT` has exactly one extrinsic alive; the last three are final."""
+class IntentState(StrEnum):
+    """State of an intent. The last three are final."""
 
     QUEUED = "queued"
     SENT = "sent"
@@ -21,11 +21,11 @@ class State(StrEnum):
     DEAD = "dead"
 
 
-FINAL = (State.DONE, State.FAILED, State.DEAD)
+FINAL = (IntentState.DONE, IntentState.FAILED, IntentState.DEAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Included:
+class CallIncluded:
     """The call had its effect, in this final block."""
 
     block: BlockRef
@@ -33,8 +33,8 @@ class Included:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """The call is in this final block and had no effect: the pallet refused it."""
+class CallRejected:
+    """The call is in this final block and had no effect, because the pallet refused it."""
 
     failure: DispatchFailure
     block: BlockRef
@@ -42,29 +42,29 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """No block holds the call, none will, and the outbox has stopped trying."""
+class CallGivenUp:
+    """No block holds the call or can still include it, and it is not tried again."""
 
     reason: str
 
 
-Outcome = Included | Failed | Dead
+OutboxOutcome = CallIncluded | CallRejected | CallGivenUp
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call that is wanted."""
+    """A call that is to be included. `seq` orders the intents of a database."""
 
     seq: int
     key: str
     call: Call
-    state: State
+    state: IntentState
     attempts: int
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """An intent in an extrinsic; `attempts` counts that one in."""
+class SubmittedIntent:
+    """An intent in an extrinsic. `attempts`: its extrinsics so far, this one included."""
 
     seq: int
     key: str
@@ -72,34 +72,23 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """An extrinsic that may still come into a block.
+class Submission:
+    """An extrinsic that a block may still include.
 
-    `carried`: the intents in it, by item. `sent_at`: final block when it was last handed to a node. `confirmed`: a node
-    has taken it. `doubted`: a node has refused it since, so it may have to wait for its end before the call can be sent
-    again. `outbid`: another with the same number and calls gives a larger tip; whichever of them comes into a block
-    shuts the others out.
+    `intents`: the calls in it, by item. `sent_at`: final block when it was last broadcast. `is_confirmed`: a node has
+    accepted it. `is_suspect`: a node has refused it since, so that it may have to expire before its calls are signed
+    again. `is_replaced`: another one with the same nonce and calls has a larger tip; the one that is included excludes
+    the others.
     """
 
-    carried: tuple[Carried, ...]
+    intents: tuple[SubmittedIntent, ...]
     extrinsic: SignedExtrinsic
     born: int
     sent_at: int
-    doubted: bool
-    confirmed: bool
+    is_suspect: bool
+    is_confirmed: bool
     tip: int = 0
-    outbid: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An intent that was given up, for people to look at."""
-
-    key: str
-    call: Call
-    reason: str
-    attempts: int
-    created_ms: int
+    is_replaced: bool = False
 
 
 def _pack(value: Any) -> Any:
@@ -123,11 +112,11 @@ def _unpack(value: Any) -> Any:
 
 
 def pack_call(call: Call) -> str:
-    """A call as text."""
+    """The stored form of a call."""
     return json.dumps([call.pallet, call.function, _pack(call.args)])
 
 
 def unpack_call(text: str) -> Call:
-    """The call from its text. Tuples come back as lists, which the codec takes as well."""
+    """A call from its stored form. Tuples come back as lists, which the encoder accepts."""
     pallet, function, args = json.loads(text)
     return Call(pallet, function, _unpack(args))

@@ -1,4 +1,4 @@
-"""The outbox's tables: what is to be done on the chain, and every extrinsic that was ever signed for it."""
+"""Tables of the outbox: intents, and every extrinsic that was signed for them (stored as flights and carried)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from sqlite3 import Row
 
 from offchain.adapters.outbox.intent_values import (
     FINAL,
-    Carried,
-    Dead,
-    DeadLetter,
-    Failed,
-    Flight,
-    Included,
+    CallGivenUp,
+    CallIncluded,
+    CallRejected,
     Intent,
-    Outcome,
-    State,
+    IntentState,
+    OutboxOutcome,
+    Submission,
+    SubmittedIntent,
     pack_call,
     unpack_call,
 )
@@ -91,10 +90,10 @@ TABLES = [
 ]
 
 
-def _flight(rows: list[Row]) -> Flight:
+def _submission(rows: list[Row]) -> Submission:
     row = rows[0]
-    return Flight(
-        tuple(Carried(row["seq"], row["key"], row["attempts"]) for row in rows),
+    return Submission(
+        tuple(SubmittedIntent(row["seq"], row["key"], row["attempts"]) for row in rows),
         SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["valid_until"]),
         row["born"],
         row["sent_at"],
@@ -105,35 +104,33 @@ def _flight(rows: list[Row]) -> Flight:
     )
 
 
-class Intents:
-    """The rows of one account."""
+class IntentTable:
+    """The intents and extrinsics of one account."""
 
     def __init__(self, store: Store, account: str) -> None:
         store.migrate("outbox", TABLES)
         self._store = store
         self._account = account
 
-    # --- asking ---------------------------------------------------------------------------------------------------
-
-    def state(self, key: str) -> State | None:
-        """Where the intent with this key stands."""
+    def state(self, key: str) -> IntentState | None:
+        """The state of the intent with this key; None where there is none."""
         row = self._store.one("SELECT state FROM intents WHERE account = ? AND key = ?", self._account, key)
-        return None if row is None else State(row["state"])
+        return None if row is None else IntentState(row["state"])
 
-    def outcome(self, key: str) -> Outcome | None:
-        """How it ended; None where it has not, or is to be done again."""
+    def outcome(self, key: str) -> OutboxOutcome | None:
+        """The outcome of an intent; None where it has none yet."""
         row = self._store.one("SELECT * FROM intents WHERE account = ? AND key = ?", self._account, key)
         if row is None or row["state"] not in FINAL:
             return None
-        if row["state"] == State.DEAD:
-            return Dead(row["reason"])
+        if row["state"] == IntentState.DEAD:
+            return CallGivenUp(row["reason"])
         block = BlockRef(row["block"], row["block_hash"])
-        if row["state"] == State.FAILED:
-            return Failed(DispatchFailure(*json.loads(row["failure"])), block, row["block_index"])
-        return Included(block, row["block_index"])
+        if row["state"] == IntentState.FAILED:
+            return CallRejected(DispatchFailure(*json.loads(row["failure"])), block, row["block_index"])
+        return CallIncluded(block, row["block_index"])
 
     def due(self, block: int, limit: int = 1) -> list[Intent]:
-        """The oldest intents that may be signed and sent at this final block."""
+        """The oldest intents that may be signed at this final block."""
         rows = self._store.all(
             "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT ?",
             self._account,
@@ -141,56 +138,47 @@ class Intents:
             limit,
         )
         return [
-            Intent(row["seq"], row["key"], unpack_call(row["call"]), State(row["state"]), row["attempts"])
+            Intent(row["seq"], row["key"], unpack_call(row["call"]), IntentState(row["state"]), row["attempts"])
             for row in rows
         ]
 
-    def flights(self) -> list[Flight]:
-        """Extrinsics that may still come into a block, by nonce."""
+    def submissions(self) -> list[Submission]:
+        """Extrinsics that a block may still include, by nonce."""
         rows = self._store.all(
             "SELECT x.*, c.seq, i.key, i.attempts FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
             " WHERE x.account = ? AND x.alive ORDER BY x.nonce, x.tip, x.hash, c.item",
             self._account,
         )
-        return [_flight(list(group)) for _, group in groupby(rows, key=lambda row: bytes(row["hash"]))]
+        return [_submission(list(group)) for _, group in groupby(rows, key=lambda row: bytes(row["hash"]))]
 
-    def calls_of(self, flight: Flight) -> list[Call]:
+    def calls_of(self, submission: Submission) -> list[Call]:
         """The calls in an extrinsic, by item."""
         rows = self._store.all(
-            "SELECT i.call FROM carried JOIN intents i USING (seq) WHERE hash = ? ORDER BY item", flight.extrinsic.hash
+            "SELECT i.call FROM carried JOIN intents i USING (seq) WHERE hash = ? ORDER BY item",
+            submission.extrinsic.hash,
         )
         return [unpack_call(row["call"]) for row in rows]
 
-    def dead(self) -> list[DeadLetter]:
-        """All that was given up."""
-        rows = self._store.all("SELECT * FROM intents WHERE account = ? AND state = 'dead' ORDER BY seq", self._account)
-        return [
-            DeadLetter(row["key"], unpack_call(row["call"]), row["reason"], row["attempts"], row["created_ms"])
-            for row in rows
-        ]
-
     def unfinished(self) -> int:
-        """How many intents have no outcome yet."""
+        """Number of intents without an outcome."""
         row = self._store.one(
             "SELECT count(*) AS n FROM intents WHERE account = ? AND state IN ('queued', 'sent')", self._account
         )
         return 0 if row is None else int(row["n"])
 
-    def extrinsics(self) -> frozenset[bytes]:
-        """The hashes of all extrinsics that are kept."""
+    def extrinsic_hashes(self) -> frozenset[bytes]:
+        """Hashes of all stored extrinsics."""
         rows = self._store.all("SELECT hash FROM flights WHERE account = ?", self._account)
         return frozenset(bytes(row["hash"]) for row in rows)
 
     @property
     def scanned(self) -> int | None:
-        """The last final block in which extrinsics were looked for."""
+        """The last final block that was searched for extrinsics of the account."""
         row = self._store.one("SELECT scanned FROM lanes WHERE account = ?", self._account)
         return None if row is None else int(row["scanned"])
 
-    # --- changing -------------------------------------------------------------------------------------------------
-
     def add(self, key: str, call: Call, now_ms: int) -> None:
-        """A new intent."""
+        """Store a new intent."""
         self._store.run(
             "INSERT INTO intents (account, key, call, state, created_ms) VALUES (?, ?, ?, 'queued', ?)",
             self._account,
@@ -200,8 +188,8 @@ class Intents:
         )
 
     def replace(self, key: str, call: Call, now_ms: int) -> None:
-        """A newer call under the same key: instead of one not yet sent or ended, after one that is on its way."""
-        if self.state(key) is State.SENT:
+        """Store a newer call under the same key: instead of one that is not in an extrinsic now, after one that is."""
+        if self.state(key) is IntentState.SENT:
             self._store.run(
                 "UPDATE intents SET successor = ? WHERE account = ? AND key = ?", pack_call(call), self._account, key
             )
@@ -210,55 +198,55 @@ class Intents:
             self.add(key, call, now_ms)
 
     def forget(self, key: str) -> None:
-        """Remove an intent that is not on its way."""
+        """Delete an intent that is not in an extrinsic now."""
         with self._store.transaction():
             self._store.run("DELETE FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key)
-            self._sweep()
+            self._delete_orphans()
 
     def forget_ended_before(self, block: int) -> None:
-        """Remove what had its outcome before this block; dead letters stay."""
+        """Delete intents whose outcome is of an earlier block; dead letters stay."""
         with self._store.transaction():
             self._store.run(
                 "DELETE FROM intents WHERE account = ? AND state IN ('done', 'failed') AND block < ?",
                 self._account,
                 block,
             )
-            self._sweep()
+            self._delete_orphans()
 
-    def _sweep(self) -> None:
-        """Remove extrinsics of which no intent is left."""
+    def _delete_orphans(self) -> None:
+        """Delete extrinsics that carry no stored intent."""
         self._store.run(
             "DELETE FROM flights WHERE account = ? AND hash NOT IN (SELECT hash FROM carried)", self._account
         )
 
-    def signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, era_blocks: int) -> None:
-        """Remember an extrinsic, before anybody else has seen it. It carries the intents in this order."""
+    def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, era_blocks: int) -> None:
+        """Store an extrinsic before it is broadcast. It carries the intents in this order."""
         with self._store.transaction():
             self._insert(extrinsic, era_blocks, 0)
             for item, intent in enumerate(intents):
                 self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
                 self._store.run("INSERT INTO carried VALUES (?, ?, ?)", extrinsic.hash, intent.seq, item)
 
-    def outbid(self, flight: Flight, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
-        """Remember an extrinsic with the same number and calls as one on its way, before anybody else has seen it."""
+    def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
+        """Store an extrinsic with the nonce and calls of `submission` and a larger tip, before it is broadcast."""
         with self._store.transaction():
             self._insert(extrinsic, era_blocks, tip)
-            self._store.run("UPDATE flights SET outbid = 1 WHERE hash = ?", flight.extrinsic.hash)
+            self._store.run("UPDATE flights SET outbid = 1 WHERE hash = ?", submission.extrinsic.hash)
             self._store.run(
                 "INSERT INTO carried SELECT ?, seq, item FROM carried WHERE hash = ?",
                 extrinsic.hash,
-                flight.extrinsic.hash,
+                submission.extrinsic.hash,
             )
 
-    def withdraw_bid(self, flight: Flight, extrinsic: SignedExtrinsic) -> None:
-        """No node has this one, and none will: the one that it was to go before is all there is again."""
+    def remove_replacement(self, submission: Submission, extrinsic: SignedExtrinsic) -> None:
+        """Delete a replacement that no node has accepted."""
         with self._store.transaction():
             self._store.run("DELETE FROM flights WHERE hash = ?", extrinsic.hash)
-            self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", flight.extrinsic.hash)
+            self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", submission.extrinsic.hash)
 
     def _insert(self, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
         born = extrinsic.valid_until - era_blocks + 1
-        if not self.flights():
+        if not self.submissions():
             self.set_scanned(max(self.scanned or 0, born))
         self._store.run(
             "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
@@ -273,59 +261,59 @@ class Intents:
             tip,
         )
 
-    def tried(self, intents: Sequence[Intent]) -> None:
-        """Count a try that came to nothing before anything was signed."""
+    def count_attempt(self, intents: Sequence[Intent]) -> None:
+        """Count an attempt that failed before an extrinsic was signed."""
         with self._store.transaction():
             for intent in intents:
                 self._store.run("UPDATE intents SET attempts = attempts + 1 WHERE seq = ?", intent.seq)
 
-    def handed_over(self, extrinsic: SignedExtrinsic, block: int) -> None:
-        """A node has it."""
+    def mark_broadcast(self, extrinsic: SignedExtrinsic, block: int) -> None:
+        """Note that a node has accepted the extrinsic."""
         self._store.run(
             "UPDATE flights SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ?", block, extrinsic.hash
         )
 
-    def doubt(self, extrinsic: SignedExtrinsic, block: int) -> None:
-        """A node refuses it, which may have taken it before."""
+    def mark_suspect(self, extrinsic: SignedExtrinsic, block: int) -> None:
+        """Note that a node has refused the extrinsic, although one may have accepted it before."""
         self._store.run("UPDATE flights SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
 
-    def ground(self, flight: Flight) -> list[Carried]:
-        """An extrinsic cannot come into a block any more; gives the intents that no other one carries."""
+    def expire(self, submission: Submission) -> list[SubmittedIntent]:
+        """End an extrinsic that no block can include any more; return its intents that are in no other one."""
         with self._store.transaction():
-            self._store.run("UPDATE flights SET alive = 0 WHERE hash = ?", flight.extrinsic.hash)
-            return [one for one in flight.carried if not self._is_carried(one.seq)]
+            self._store.run("UPDATE flights SET alive = 0 WHERE hash = ?", submission.extrinsic.hash)
+            return [one for one in submission.intents if not self._has_submission(one.seq)]
 
-    def _is_carried(self, seq: int) -> bool:
+    def _has_submission(self, seq: int) -> bool:
         found = self._store.one("SELECT 1 FROM carried JOIN flights USING (hash) WHERE seq = ? AND alive", seq)
         return found is not None
 
-    def again(self, seq: int, not_before: int, reason: str | None = None) -> None:
-        """No extrinsic of the intent can come into a block any more: sign a new one, from this block on.
+    def requeue(self, seq: int, not_before: int, reason: str | None = None) -> None:
+        """Queue an intent again whose extrinsics cannot be included any more, from the final block `not_before` on.
 
-        `reason`: what kept the last one out, for people.
+        `reason`: why the last one was not included, for people.
         """
         with self._store.transaction():
-            self._land(seq)
+            self._end_submissions(seq)
             self._store.run(
                 "UPDATE intents SET state = 'queued', not_before = ?, reason = ? WHERE seq = ?", not_before, reason, seq
             )
-            self._succeed(seq)
+            self._start_successor(seq)
 
-    def hold(self, seq: int, not_before: int) -> None:
-        """A node did not take the intent yet, and may take the same call later: the attempt does not count."""
+    def postpone(self, seq: int, not_before: int) -> None:
+        """Queue an intent again that a node refuses for now only: the attempt does not count."""
         with self._store.transaction():
-            self.again(seq, not_before)
+            self.requeue(seq, not_before)
             self._store.run("UPDATE intents SET attempts = attempts - 1 WHERE seq = ? AND state = 'queued'", seq)
 
     def give_up(self, seq: int, reason: str) -> None:
-        """No extrinsic of the intent can come into a block any more, and there will be no other."""
+        """End an intent without effect: no extrinsic of it can be included, and no other will be signed."""
         with self._store.transaction():
-            self._land(seq)
+            self._end_submissions(seq)
             self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", reason, seq)
-            self._succeed(seq)
+            self._start_successor(seq)
 
-    def included(self, inclusion: Inclusion, block: BlockRef) -> list[str]:
-        """Note the outcomes if an extrinsic of ours is in a block; returns the keys of what it carried."""
+    def record_included(self, inclusion: Inclusion, block: BlockRef) -> list[str]:
+        """Store the outcomes of the intents in an included extrinsic; return their keys, none where it is not ours."""
         rows = self._store.all(
             "SELECT c.item, i.seq, i.key FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
             " WHERE x.hash = ? AND x.account = ? ORDER BY c.item",
@@ -337,22 +325,22 @@ class Intents:
                 failure = inclusion.failure
                 if failure is None and len(rows) > 1:
                     failure = inclusion.refused.get(row["item"])
-                self._land(row["seq"])
+                self._end_submissions(row["seq"])
                 self._store.run(
                     "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ?,"
                     " reason = NULL WHERE seq = ?",
-                    State.DONE if failure is None else State.FAILED,
+                    IntentState.DONE if failure is None else IntentState.FAILED,
                     block.number,
                     block.hash,
                     inclusion.index,
                     None if failure is None else json.dumps([failure.pallet, failure.name, failure.doc]),
                     row["seq"],
                 )
-                self._succeed(row["seq"])
+                self._start_successor(row["seq"])
         return [str(row["key"]) for row in rows]
 
-    def included_untold(self, extrinsic_hash: bytes, reason: str) -> list[str]:
-        """An extrinsic is in a final block, but what came of it is not known any more: give up its intents."""
+    def give_up_included(self, extrinsic_hash: bytes, reason: str) -> list[str]:
+        """Give up the intents of an extrinsic that is included with unknown outcome; return their keys."""
         rows = self._store.all(
             "SELECT i.seq, i.key FROM carried c JOIN flights x USING (hash) JOIN intents i USING (seq)"
             " WHERE c.hash = ? AND x.account = ? AND i.state = 'sent'",
@@ -364,18 +352,18 @@ class Intents:
                 self.give_up(row["seq"], reason)
         return [str(row["key"]) for row in rows]
 
-    def _land(self, seq: int) -> None:
-        """No extrinsic of the intent is on its way any more."""
+    def _end_submissions(self, seq: int) -> None:
+        """End all extrinsics of an intent."""
         self._store.run(
             "UPDATE flights SET alive = 0 WHERE hash IN (SELECT hash FROM carried WHERE seq = ?) AND alive", seq
         )
 
     def set_scanned(self, block: int) -> None:
-        """Extrinsics were looked for up to this final block."""
+        """Note that the final blocks up to this one were searched."""
         self._store.run("INSERT OR REPLACE INTO lanes VALUES (?, ?)", self._account, block)
 
-    def _succeed(self, seq: int) -> None:
-        """Where a newer call waited for this one to end, it is next."""
+    def _start_successor(self, seq: int) -> None:
+        """Queue the newer call that waited for this one to end, if there is one."""
         self._store.run(
             "UPDATE intents SET call = successor, successor = NULL, state = 'queued', attempts = 0, not_before = 0,"
             " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL"

@@ -1,19 +1,19 @@
-"""The durable queue to the chain: what was submitted is done once, or visibly given up, whatever is killed and when.
+"""Durable queue of calls to the chain. A call takes effect once, or is visibly given up, also after `kill -9`.
 
-How it holds:
+Rules that ensure it:
 
-- A call is stored before it is signed, and an extrinsic before anybody else sees it.
-- An extrinsic that a node may have taken is never replaced while it could still come into a block. That ends in two
-  ways only, both read from final blocks, all of which are searched: its mortality is over, or another extrinsic has
-  used its nonce. Only then is the call signed anew.
-- A node's plain "no" to bytes that no node has had before frees the call and the nonce at once.
-- The same bytes may be handed over any number of times.
-- What a node has and no block takes is followed, after some blocks, by the same calls under the same number with a tip.
-  One number is used once, so only one of them can come into a block.
-- While the disk is full nothing is sent and nothing is noted; it goes on from what was stored last.
-- A free call is taken by nodes only with the next nonce of its account: what follows it waits for the next final block.
-- Calls that wait together and that the chain takes as one batch go as one extrinsic; each keeps its own outcome. What a
-  node has refused once goes alone from then on, so that one call cannot hold up the others again and again.
+- A call is stored before it is signed, and an extrinsic before it is broadcast.
+- The calls of an extrinsic that a node may have accepted are not signed anew while a block can still include it. That
+  ends in two ways only, both read from final blocks, all of which are searched: its mortality is over, or another
+  extrinsic has used its nonce.
+- A refusal of bytes that no node has had before frees their calls and nonce at once.
+- The same bytes may be broadcast any number of times.
+- An extrinsic that a node has and no block includes is replaced by fee after some blocks: the same calls and nonce with
+  a tip. A nonce is used once, so that only one of them can be included.
+- While the disk is full nothing is sent or recorded. Work resumes from the stored state.
+- Nodes accept a free call only with the next nonce of its account: calls behind it wait for the next final block.
+- Waiting calls that the chain accepts as one batch go in one extrinsic, and each has its own outcome. A call that was
+  refused once is sent alone from then on, so that it cannot hold up others repeatedly.
 """
 
 from __future__ import annotations
@@ -23,27 +23,35 @@ import logging
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from offchain.adapters.outbox import retry
-from offchain.adapters.outbox.batching import bundle, bundle_limit, bundle_size
-from offchain.adapters.outbox.intent_values import Carried, Dead, DeadLetter, Failed, Flight, Included, Intent, Outcome
-from offchain.adapters.outbox.intents import Intents
+from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
+from offchain.adapters.outbox.intent_values import (
+    CallGivenUp,
+    CallIncluded,
+    CallRejected,
+    Intent,
+    OutboxOutcome,
+    Submission,
+    SubmittedIntent,
+)
+from offchain.adapters.outbox.intents import IntentTable
+from offchain.adapters.outbox.retry import give_up_reason, next_tip, retry_after, retry_reason
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 
-__all__ = ["Dead", "DeadLetter", "Failed", "Included", "Outbox", "Outcome"]
+__all__ = ["CallGivenUp", "CallIncluded", "CallRejected", "Outbox", "OutboxOutcome"]
 
 ERA_BLOCKS = 32
-_REMIND_AFTER_BLOCKS = 4
+_REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
 _log = logging.getLogger("gantry.outbox")
 
 
 class Outbox:
-    """The lane of one account. Feed it every final block with :meth:`observe`, and keep :meth:`run` running.
+    """The nonce lane of one account. It needs every final block through :meth:`observe`, and :meth:`run` to run.
 
-    `now_ms` dates the intents for people. `stuck_pause_s`: time between attempts while the disk is full, in seconds.
-    Only one outbox may use an account at a time.
+    `now_ms`: Unix time in ms, stored with each intent. `stuck_pause_s`: seconds between attempts while the disk is
+    full. Only one outbox may use an account at a time.
     """
 
     def __init__(
@@ -62,28 +70,26 @@ class Outbox:
         self._now_ms = now_ms
         self._era_blocks = era_blocks
         self._stuck_pause_s = stuck_pause_s
-        self._intents = Intents(store, signer.address)
+        self._intents = IntentTable(store, signer.address)
         self._wake = asyncio.Event()
         self._ended: dict[str, asyncio.Event] = {}
         self._scanning = asyncio.Lock()
         self._height = -1
-        self._reminded = -1
+        self._rebroadcast_at = -1
         self._nonce: int | None = None
         self._signed: dict[bytes, int] = {}
-        """Extrinsics that this object has signed and that may still come into a block: hash to last block."""
-        self._firm: set[bytes] = set()
-        """Extrinsics that a tip does not help, as a node has said."""
-        self._crowded = -1
-        """The final block after which the node took no more: its queue was full, or a free call had to wait."""
+        """Extrinsics that this object has signed and that a block may still include: hash to last such block."""
+        self._not_replaceable: set[bytes] = set()
+        """Extrinsics whose replacement a node has refused."""
+        self._pool_full_at = -1
+        """The final block after which the node accepted no more: its queue was full, or a free call had to wait."""
         self._version = store.version
 
-    # --- for callers ----------------------------------------------------------------------------------------------
-
     async def submit(self, key: str, call: Call, *, supersede: bool = False) -> None:
-        """Have a call included. Returns once it is stored; the same key again changes nothing.
+        """Store a call to be included. A key that is stored already changes nothing.
 
-        `supersede`: let this call take the place of the one with the same key. One that is on its way is not called
-        back; this one follows it. `wait` then speaks of the last.
+        `supersede`: replace the call with the same key. One that is in an extrinsic already is followed by this call;
+        `wait` returns the outcome of the last.
         """
         with self._store.transaction():
             if supersede:
@@ -92,10 +98,10 @@ class Outbox:
                 self._intents.add(key, call, self._now_ms())
         self._wake.set()
 
-    async def wait(self, key: str, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - part of the contract
-        """How a submitted call ends.
+    async def wait(self, key: str, timeout: float | None = None) -> OutboxOutcome:  # noqa: ASYNC109 - part of the contract
+        """Wait for the outcome of a call.
 
-        TimeoutError after `timeout` seconds; LookupError for a key that is not there, or is forgotten meanwhile.
+        TimeoutError after `timeout` seconds; LookupError for a key that is not stored, or is forgotten meanwhile.
         """
         if self._intents.state(key) is None:
             raise LookupError(f"nothing was submitted as {key!r}")
@@ -109,61 +115,55 @@ class Outbox:
                 if self._intents.state(key) is None:
                     raise LookupError(f"{key!r} was forgotten")
 
-    def outcome(self, key: str) -> Outcome | None:
-        """How a call ended; None where it has not, or was never submitted."""
+    def outcome(self, key: str) -> OutboxOutcome | None:
+        """The outcome of a call; None where it has none yet, or was never submitted."""
         return self._intents.outcome(key)
 
-    def list_dead(self) -> list[DeadLetter]:
-        """What was given up, oldest first."""
-        return self._intents.dead()
-
     def forget(self, key: str) -> None:
-        """Remove the trace of an ended or not yet sent call, so that the key can be used again."""
+        """Delete a call that has ended or is not in an extrinsic yet, so that its key can be used again."""
         self._intents.forget(key)
         if self._intents.state(key) is None:
-            self._tell(key)
+            self._wake_waiters(key)
 
     def forget_ended_before(self, block: int) -> None:
-        """Remove the traces of what ended before this block; dead letters stay."""
+        """Delete calls whose outcome is of an earlier block; dead letters stay."""
         self._intents.forget_ended_before(block)
 
     @property
     def unfinished(self) -> int:
-        """How many calls have no outcome yet."""
+        """Number of calls without an outcome."""
         return self._intents.unfinished()
 
     def has_signed(self, extrinsic: bytes) -> bool:
-        """Whether this object signed the extrinsic with this hash, for as long as a block may take it."""
+        """Whether this object signed the extrinsic with this hash, and a block may still include it."""
         return extrinsic in self._signed
 
     def stored_extrinsics(self) -> frozenset[bytes]:
-        """The hashes of all extrinsics in the database, those that earlier processes have signed among them."""
-        return self._intents.extrinsics()
-
-    # --- the chain's side -----------------------------------------------------------------------------------------
+        """Hashes of all extrinsics in the database, including those of earlier processes."""
+        return self._intents.extrinsic_hashes()
 
     async def observe(self, block: Block) -> None:
-        """Take note of a final block. Blocks may be missing or come twice: the gaps are read from the chain."""
+        """Process a final block. Blocks may be missing or come twice: gaps are read from the chain."""
         async with self._scanning:
             await self._scan(block.ref.number - 1)
-            self._take_in(block)
-            await self._bury(block)
+            self._record_block(block)
+            await self._expire(block)
         for extrinsic in [one for one, last in self._signed.items() if last < block.ref.number]:
             del self._signed[extrinsic]
         self._height = max(self._height, block.ref.number)
         self._nonce = None
-        self._notice_others()
+        self._notice_other_programs()
         self._wake.set()
 
-    def _notice_others(self) -> None:
-        """Tell those who wait for a call that another program (`gantry outbox`) has ended it."""
+    def _notice_other_programs(self) -> None:
+        """Wake the waiters of calls that another program (`gantry outbox`) has ended."""
         if self._version != (now := self._store.version):
             self._version = now
             for key in [key for key in self._ended if self._intents.outcome(key) is not None]:
-                self._tell(key)
+                self._wake_waiters(key)
 
     async def run(self) -> None:
-        """Send what is due, for ever. Starts by finding out what happened while nobody was looking."""
+        """Send the calls that are due, for ever. Starts with the outcomes of extrinsics of earlier processes."""
         recovered = False
         stuck = ""
         while True:
@@ -172,13 +172,13 @@ class Outbox:
                 if not recovered:
                     await self._recover()
                     recovered = True
-                await self._remind()
-                await self._outbid()
+                await self._rebroadcast()
+                await self._replace_by_fee()
                 while await self._send_next():
                     pass
                 stuck = ""
             except ChainUnreachable:
-                self._nonce = None  # what is on its way is handed over again after the next final block
+                self._nonce = None  # pending extrinsics are broadcast again after the next final block
             except StoreStuck as error:
                 self._nonce = None
                 if str(error) != stuck:
@@ -191,17 +191,17 @@ class Outbox:
     async def _recover(self) -> None:
         head = await self._chain.finalized_head()
         async with self._scanning:
-            if self._intents.flights():
+            if self._intents.submissions():
                 await self._scan(head.number)
-                await self._bury(await self._chain.block(head.number))
-        self._height = self._reminded = max(self._height, head.number)
-        for flight in self._on_their_way():
-            await self._hand_over(flight)
+                await self._expire(await self._chain.block(head.number))
+        self._height = self._rebroadcast_at = max(self._height, head.number)
+        for submission in self._pending():
+            await self._broadcast_again(submission)
 
     async def _scan(self, last: int) -> None:
-        """Look for our extrinsics in the final blocks up to `last` that were not searched yet and may hold them."""
+        """Search the final blocks up to `last` that were not searched yet for extrinsics of the account."""
         while (scanned := self._intents.scanned) is not None and scanned < last:
-            if all(flight.extrinsic.valid_until <= scanned for flight in self._intents.flights()):
+            if all(submission.extrinsic.valid_until <= scanned for submission in self._intents.submissions()):
                 self._intents.set_scanned(last)
                 return
             try:
@@ -209,193 +209,198 @@ class Outbox:
             except BadReply as error:
                 if error.code != "state_pruned":
                     raise
-                await self._take_in_untold(scanned + 1)
+                await self._record_pruned_block(scanned + 1)
             else:
-                self._take_in(block)
+                self._record_block(block)
 
-    async def _take_in_untold(self, number: int) -> None:
-        """A block whose events the node no longer keeps: what is in it is known, but not what came of it."""
+    async def _record_pruned_block(self, number: int) -> None:
+        """Record a block whose events the node has pruned: its extrinsics are known, but not their outcomes."""
         ended: list[str] = []
         hashes = await self._chain.extrinsic_hashes(number)
         with self._store.transaction():
             for one in hashes:
                 reason = f"it is in block {number}, but the node no longer knows what came of it there"
-                ended += self._intents.included_untold(one, reason)
+                ended += self._intents.give_up_included(one, reason)
             self._intents.set_scanned(number)
         for key in ended:
-            self._tell(key)
+            self._wake_waiters(key)
 
-    def _take_in(self, block: Block) -> None:
+    def _record_block(self, block: Block) -> None:
         scanned = self._intents.scanned
         if scanned is not None and block.ref.number <= scanned:
             return
         ended: list[str] = []
         with self._store.transaction():
             for inclusion in block.inclusions:
-                ended += self._intents.included(inclusion, block.ref)
+                ended += self._intents.record_included(inclusion, block.ref)
             self._intents.set_scanned(block.ref.number)
         for key in ended:
-            self._tell(key)
+            self._wake_waiters(key)
 
-    async def _bury(self, block: Block) -> None:
-        """Free the calls whose extrinsics cannot come into any block after this final one."""
-        flights = self._intents.flights()
+    async def _expire(self, block: Block) -> None:
+        """Expire the extrinsics that no block after this final one can include, and free their calls."""
+        submissions = self._intents.submissions()
         spent = 0
-        if any(flight.doubted for flight in flights):
+        if any(submission.is_suspect for submission in submissions):
             account = await self._chain.query("System", "Account", (self._signer.address,), block.ref.hash)
             spent = int(account["nonce"]) if account else 0
-        for flight in flights:
-            # A block later than it has to be: by then the pools have let go of its nonce as well.
-            if flight.extrinsic.valid_until < block.ref.number or flight.extrinsic.nonce < spent:
+        for submission in submissions:
+            # One block later than necessary: by then the pools have released its nonce as well.
+            if submission.extrinsic.valid_until < block.ref.number or submission.extrinsic.nonce < spent:
                 with self._store.transaction():
-                    self._judge(self._intents.ground(flight), SubmitRefusal.EXPIRED, block.ref.number)
-                self._firm.discard(flight.extrinsic.hash)
+                    self._retry_or_give_up(self._intents.expire(submission), SubmitRefusal.EXPIRED, block.ref.number)
+                self._not_replaceable.discard(submission.extrinsic.hash)
 
-    # --- sending --------------------------------------------------------------------------------------------------
-
-    async def _remind(self) -> None:
-        """Hand over again what no final block has held for a while: nodes forget, and may drop. Once a block."""
-        if self._reminded == self._height:
+    async def _rebroadcast(self) -> None:
+        """Broadcast again what no final block has included for some blocks, since nodes may drop it. Once per block."""
+        if self._rebroadcast_at == self._height:
             return
-        self._reminded = self._height
-        for flight in self._on_their_way():
-            if not flight.confirmed or flight.doubted or self._height - flight.sent_at >= _REMIND_AFTER_BLOCKS:
-                await self._hand_over(flight)
+        self._rebroadcast_at = self._height
+        for submission in self._pending():
+            if (
+                not submission.is_confirmed
+                or submission.is_suspect
+                or self._height - submission.sent_at >= _REBROADCAST_AFTER_BLOCKS
+            ):
+                await self._broadcast_again(submission)
 
-    def _on_their_way(self) -> list[Flight]:
-        """Extrinsics that nodes are to have: of those with the same number and calls, the one with the largest tip."""
-        return [flight for flight in self._intents.flights() if not flight.outbid]
+    def _pending(self) -> list[Submission]:
+        """Extrinsics that nodes are to have: of those with the same nonce and calls, the one with the largest tip."""
+        return [submission for submission in self._intents.submissions() if not submission.is_replaced]
 
-    async def _outbid(self) -> None:
-        """What no block takes although a node has it is signed once more, with its number and a tip."""
-        for flight in self._on_their_way():
-            waited = self._height - flight.born
-            tip = retry.next_tip(flight.tip, waited) if flight.confirmed and not flight.doubted else None
-            if tip is None or flight.extrinsic.hash in self._firm:
+    async def _replace_by_fee(self) -> None:
+        """Sign extrinsics that no block includes although a node has them once more, with the same nonce and a tip."""
+        for submission in self._pending():
+            waited = self._height - submission.born
+            tip = next_tip(submission.tip, waited) if submission.is_confirmed and not submission.is_suspect else None
+            if tip is None or submission.extrinsic.hash in self._not_replaceable:
                 continue
-            calls = self._intents.calls_of(flight)
+            calls = self._intents.calls_of(submission)
             extrinsic = await self._chain.sign(
-                bundle(calls), self._signer, flight.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
+                make_batch(calls), self._signer, submission.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
             )
             self._signed[extrinsic.hash] = extrinsic.valid_until
-            if not any(now.extrinsic == flight.extrinsic for now in self._on_their_way()):
-                continue  # it came into a final block meanwhile
-            self._intents.outbid(flight, extrinsic, self._era_blocks, tip)
+            if not any(pending.extrinsic == submission.extrinsic for pending in self._pending()):
+                continue  # a final block has included it meanwhile
+            self._intents.record_replacement(submission, extrinsic, self._era_blocks, tip)
             try:
                 await self._chain.broadcast(extrinsic)
             except SubmitRefused as refused:
-                # A free call goes before all others already, and an account may have nothing to tip with.
-                self._firm.add(flight.extrinsic.hash)
+                # A free call has the highest priority already, and an account may have no coins for a tip.
+                self._not_replaceable.add(submission.extrinsic.hash)
                 if refused.certain:
-                    self._intents.withdraw_bid(flight, extrinsic)
+                    self._intents.remove_replacement(submission, extrinsic)
                 else:
-                    self._intents.doubt(extrinsic, self._height)
+                    self._intents.mark_suspect(extrinsic, self._height)
             else:
-                self._intents.handed_over(extrinsic, self._height)
+                self._intents.mark_broadcast(extrinsic, self._height)
 
     async def _send_next(self) -> bool:
-        """Sign and send the next intents that are due; False where there is none, or the node takes no more now."""
-        intents = self._next_together()
-        if not intents or self._crowded == self._height:
+        """Sign and send the next intents that are due; False where there is none, or the node accepts no more now."""
+        intents = self._next_batch()
+        if not intents or self._pool_full_at == self._height:
             return False
-        call = bundle([intent.call for intent in intents])
+        call = make_batch([intent.call for intent in intents])
         try:
             extrinsic = await self._chain.sign(
                 call, self._signer, await self._free_nonce(), era_blocks=self._era_blocks
             )
         except BadValue as error:
             if len(intents) > 1:
-                self._intents.tried(intents)  # one of them is wrong: each shows by itself
+                self._intents.count_attempt(intents)  # one of them is wrong: sent alone, each shows it
             else:
                 self._intents.give_up(intents[0].seq, error.message)
-                self._tell(intents[0].key)
+                self._wake_waiters(intents[0].key)
             return True
         self._signed[extrinsic.hash] = extrinsic.valid_until
-        with self._store.transaction():  # `gantry outbox` may be at the same rows
-            if not self._still_due(intents):
+        with self._store.transaction():  # `gantry outbox` may change the same rows
+            if not self._are_still_due(intents):
                 return True
-            self._intents.signed(intents, extrinsic, self._era_blocks)
+            self._intents.record_signed(intents, extrinsic, self._era_blocks)
         try:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
-            self._take_in_refusal(refused, extrinsic, intents)
+            self._handle_refusal(refused, extrinsic, intents)
         else:
-            self._intents.handed_over(extrinsic, self._height)
+            self._intents.mark_broadcast(extrinsic, self._height)
             self._nonce = extrinsic.nonce + 1
         return True
 
-    def _take_in_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
-        """What becomes of calls whose extrinsic a node does not take now."""
+    def _handle_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
+        """Queue, hold back or give up the calls of an extrinsic that a node has refused."""
         self._nonce = None
         # A free call must have the next nonce of its account: it waits until the one before is in a block.
-        follows = any(flight.extrinsic.nonce < extrinsic.nonce for flight in self._on_their_way())
+        follows = any(submission.extrinsic.nonce < extrinsic.nonce for submission in self._pending())
         is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
         if is_early or refused.kind is SubmitRefusal.POOL_FULL:
-            self._crowded = self._height  # the others wait for the next final block, without a try being counted
+            self._pool_full_at = self._height  # the others wait for the next final block, and no attempt is counted
         if is_early:
             with self._store.transaction():
                 for intent in intents:
-                    self._intents.hold(intent.seq, self._height)
+                    self._intents.postpone(intent.seq, self._height)
         elif refused.certain:
-            tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
-            self._judge(tried, refused.kind, self._height)
+            tried = [SubmittedIntent(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
+            self._retry_or_give_up(tried, refused.kind, self._height)
         else:
-            self._intents.doubt(extrinsic, self._height)
+            self._intents.mark_suspect(extrinsic, self._height)
 
-    def _next_together(self) -> list[Intent]:
-        """The oldest intent that is due, with those behind it that can go in one batch with it."""
+    def _next_batch(self) -> list[Intent]:
+        """The oldest intent that is due, with the following ones that fit into one batch with it."""
         intents = self._intents.due(self._height)
-        if intents and not intents[0].attempts and bundle_limit(intents[0].call) > 1:
-            waiting = self._intents.due(self._height, bundle_limit(intents[0].call))
+        if intents and not intents[0].attempts and batch_limit(intents[0].call) > 1:
+            waiting = self._intents.due(self._height, batch_limit(intents[0].call))
             fresh = list(takewhile(lambda intent: not intent.attempts, waiting))
-            intents = fresh[: bundle_size([intent.call for intent in fresh])]
+            intents = fresh[: batch_size([intent.call for intent in fresh])]
         return intents
 
-    def _still_due(self, intents: Sequence[Intent]) -> bool:
-        """Whether they are as they were before the signing: one may have been superseded or forgotten meanwhile."""
+    def _are_still_due(self, intents: Sequence[Intent]) -> bool:
+        """Whether the intents are unchanged since the signing began: one may have been superseded or forgotten."""
         present = self._intents.due(self._height, len(intents))
-        return [(now.seq, now.call) for now in present] == [(then.seq, then.call) for then in intents]
+        return [(intent.seq, intent.call) for intent in present] == [(intent.seq, intent.call) for intent in intents]
 
-    async def _hand_over(self, flight: Flight) -> None:
-        """Hand the same bytes to the node again. A refusal proves nothing, for they may be in a block already."""
+    async def _broadcast_again(self, submission: Submission) -> None:
+        """Broadcast the same bytes again. A refusal proves nothing, for they may be in a block already."""
         try:
-            await self._chain.broadcast(flight.extrinsic)
+            await self._chain.broadcast(submission.extrinsic)
         except SubmitRefused:
-            self._intents.doubt(flight.extrinsic, self._height)
+            self._intents.mark_suspect(submission.extrinsic, self._height)
         else:
-            self._intents.handed_over(flight.extrinsic, self._height)
+            self._intents.mark_broadcast(submission.extrinsic, self._height)
 
     async def _free_nonce(self) -> int:
-        """The lowest nonce that neither the chain nor one of our extrinsics on its way has taken.
+        """The lowest nonce that neither the chain nor a pending extrinsic uses.
 
-        The nonce of a doubted extrinsic is free: whatever takes it excludes that one, so that both can never happen.
+        The nonce of a suspect extrinsic is free: another extrinsic with it excludes that one, so that never both are
+        included.
         """
         if self._nonce is None:
             nonce = await self._chain.next_nonce(self._signer.address)
-            for flight in self._on_their_way():
-                if flight.extrinsic.nonce >= nonce and not flight.doubted:
-                    await self._hand_over(flight)  # the node should count it, and does not: it may have dropped it
+            for submission in self._pending():
+                if submission.extrinsic.nonce >= nonce and not submission.is_suspect:
+                    await self._broadcast_again(
+                        submission
+                    )  # the node does not count its nonce, so it may have dropped it
             self._nonce = nonce
-        taken = {flight.extrinsic.nonce for flight in self._intents.flights() if not flight.doubted}
+        taken = {submission.extrinsic.nonce for submission in self._intents.submissions() if not submission.is_suspect}
         while self._nonce in taken:
             self._nonce += 1
         return self._nonce
 
-    def _judge(self, carried: Sequence[Carried], refusal: SubmitRefusal, block: int) -> None:
-        """What becomes of the calls of an extrinsic that comes into no block."""
+    def _retry_or_give_up(self, intents: Sequence[SubmittedIntent], refusal: SubmitRefusal, block: int) -> None:
+        """Queue or give up the calls of an extrinsic that no block includes."""
         given_up: list[str] = []
         with self._store.transaction():
-            for one in carried:
-                verdict = retry.decide(refusal, one.attempts)
-                if isinstance(verdict, retry.GiveUp):
-                    self._intents.give_up(one.seq, verdict.reason)
+            for one in intents:
+                pause = retry_after(refusal, one.attempts)
+                if pause is None:
+                    self._intents.give_up(one.seq, give_up_reason(refusal))
                     given_up.append(one.key)
-                elif isinstance(verdict, retry.Retry):
-                    self._intents.again(one.seq, block + verdict.after_blocks, retry.said(refusal))
+                else:
+                    self._intents.requeue(one.seq, block + pause, retry_reason(refusal))
         for key in given_up:
-            self._tell(key)
+            self._wake_waiters(key)
 
-    def _tell(self, key: str) -> None:
+    def _wake_waiters(self, key: str) -> None:
         ended = self._ended.pop(key, None)
         if ended is not None:
             ended.set()

@@ -1,29 +1,13 @@
-"""When the chain refuses an extrinsic: again, when, or never; when it leaves one lying: what to add. Pure tables."""
+"""Retries of refused extrinsics and tips of unpopular ones, as tables over final blocks. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from offchain.errors import SubmitRefusal
 
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Sign anew and send again after this many final blocks; 0 is at once."""
-
-    after_blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """The call is not tried again. `reason` is for people."""
-
-    reason: str
-
-
-Verdict = Retry | GiveUp
-
-# refusal -> (pauses in blocks, the last one repeated; how often in all; what is said after that)
+STALLED_AFTER_BLOCKS = 8
+"""Final blocks without an extrinsic that a node has, after which others are assumed to be preferred."""
+_TIPS = (1_000_000, 1_000_000_000, 10_000_000_000)
+# refusal -> (pauses in blocks, the last one repeated; most attempts; reason that is given after them)
 _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
     SubmitRefusal.STALE_NONCE: ((0, 1), 12, "its number was taken by another program again and again"),
     SubmitRefusal.FUTURE_NONCE: ((0, 1), 12, "an earlier extrinsic of the account stays missing"),
@@ -38,29 +22,27 @@ _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
 }
 
 
-def decide(refusal: SubmitRefusal, attempts: int) -> Verdict:
-    """What to do after the `attempts`-th try (from 1) ended with this refusal."""
-    pauses, limit, reason = _TABLE[refusal]
-    if attempts >= limit:
-        return GiveUp(reason)
-    return Retry(pauses[min(attempts, len(pauses)) - 1])
+def retry_after(refusal: SubmitRefusal, attempts: int) -> int | None:
+    """Final blocks to wait before the next attempt, after the `attempts`-th (from 1) was refused; None: give up."""
+    pauses, limit, _ = _TABLE[refusal]
+    return pauses[min(attempts, len(pauses)) - 1] if attempts < limit else None
 
 
-def said(refusal: SubmitRefusal) -> str:
-    """What people are told of a call that was refused and is tried again."""
+def give_up_reason(refusal: SubmitRefusal) -> str:
+    """The reason shown to people once :func:`retry_after` is None."""
+    return _TABLE[refusal][2]
+
+
+def retry_reason(refusal: SubmitRefusal) -> str:
+    """The text shown to people about a call that was refused and is tried again."""
     return f"refused: {refusal.value.replace('_', ' ')}"
 
 
-STALLED_AFTER_BLOCKS = 8
-"""So many final blocks without an extrinsic that a node has: others go before it."""
-_TIPS = (1_000_000, 1_000_000_000, 10_000_000_000)
-
-
 def next_tip(tip: int, waited_blocks: int) -> int | None:
-    """The tip, in base units, for one more extrinsic with the same number; None where it is not the time for it.
+    """The tip, in base units, of a replacement with the same nonce; None where none is due.
 
-    `tip`: what the one that waits gives; `waited_blocks`: for how many final blocks. The largest is 0.01 GTY, a few
-    times the fee of a small call: more would not bring a block sooner that is full of the same.
+    `tip`: of the extrinsic that waits; `waited_blocks`: final blocks since it was signed. The largest tip is 0.01 GTY,
+    a few times the fee of a small call: a larger one would not help against blocks full of calls of the same kind.
     """
     if waited_blocks < STALLED_AFTER_BLOCKS:
         return None

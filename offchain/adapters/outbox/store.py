@@ -1,4 +1,4 @@
-"""A worker's local database: SQLite, one writer, and what was committed survives a power cut."""
+"""Local SQLite database of a worker or agent: one writer, and commits survive a power cut."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Store:
-    """One database file, or `:memory:`. Each component brings its own tables through :meth:`migrate`.
+    """One database file, or `:memory:`. Each component creates its own tables through :meth:`migrate`.
 
-    Calls do not wait for anything but the disk, so they are made straight from the event loop; a transaction must not
-    span an `await`. Raises StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where
-    the file is damaged; what was to be written is then not written at all.
+    Calls wait for the disk only, so they are made from the event loop; a transaction must not span an `await`. Raises
+    StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where the file is damaged;
+    nothing of the transaction is written then.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -45,11 +45,11 @@ class Store:
             ) from None
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._db.close()
 
     def migrate(self, component: str, steps: Sequence[str]) -> None:
-        """Bring a component's tables to the newest version. `steps[n]` leads from version n to n + 1."""
+        """Migrate the tables of a component to the newest version. `steps[n]` leads from version n to n + 1."""
         row = self.one("SELECT version FROM migrations WHERE component = ?", component)
         version = 0 if row is None else int(row["version"])
         if version > len(steps):
@@ -66,7 +66,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Inside another transaction it is part of that one."""
+        """Make the statements of the block atomic. A nested transaction is part of the outer one."""
         if self._db.in_transaction:
             yield
             return
@@ -87,7 +87,7 @@ class Store:
         return 0 if row is None else int(row[0])
 
     def run(self, statement: str, *values: Any) -> int:
-        """Execute a statement; returns how many rows it changed."""
+        """Execute a statement; return the number of changed rows."""
         return self._execute(statement, values).rowcount
 
     def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
@@ -103,13 +103,13 @@ class Store:
         try:
             return self._db.execute(statement, values)
         except sqlite3.Error as error:
-            told = self._told(error)
-            if told is None:
+            shown = self._shown_error(error)
+            if shown is None:
                 raise
-            raise told from error
+            raise shown from error
 
-    def _told(self, error: sqlite3.Error) -> GantryError | None:
-        """What an operator has to know of an error; None where it is a fault of the program."""
+    def _shown_error(self, error: sqlite3.Error) -> GantryError | None:
+        """The error that is shown to the operator; None for a fault of the program."""
         kind = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if kind in _NO_SPACE:
             return StoreStuck(

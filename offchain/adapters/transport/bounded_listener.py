@@ -1,7 +1,7 @@
 """A listening socket that bounds unproven connections, and refuses new ones before their handshake costs anything.
 
-Each unproven connection takes a file descriptor, and a program that has none left can do nothing at all. Where there
-are too many, the oldest is closed: a peer that has something to ask asks at once.
+Each unproven connection takes a file descriptor, and a program without free descriptors cannot work. Where there are
+too many, the oldest is closed: a peer with a request sends it at once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ REFUSED_AT_ONCE = 64
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
-class Doorway(socket.socket):
-    """Bound to a TCP address, ready to listen. `most`: strangers at once. Raises OSError."""
+class BoundedListener(socket.socket):
+    """A socket bound to a TCP address. `most`: unproven connections at a time. Raises OSError."""
 
     def __init__(self, ip: str, port: int, most: int) -> None:
         super().__init__(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_STREAM)
@@ -39,7 +39,7 @@ class Doorway(socket.socket):
     def accept(self) -> tuple[socket.socket, object]:
         """Return the next connection that is admitted; close the oldest unproven one where there are too many.
 
-        Raises ConnectionAbortedError after many refused ones, so that other work of the event loop gets its turn.
+        Raises ConnectionAbortedError after many refused ones, so that the event loop can do other work.
         """
         for _ in range(REFUSED_AT_ONCE):
             made, address = super().accept()
@@ -52,23 +52,23 @@ class Doorway(socket.socket):
         self._strangers.pop(made.fileno(), None)
         self._strangers[made.fileno()] = weakref.ref(made)
         if len(self._strangers) > self._most:
-            self._strangers = {number: known for number, known in self._strangers.items() if _is_open(known, number)}
+            self._strangers = {number: ref for number, ref in self._strangers.items() if _is_open(ref, number)}
         if len(self._strangers) > self._most:
-            self._turn_away(next(iter(self._strangers)))
+            self._shut_down(next(iter(self._strangers)))
         return made, address
 
-    def known(self, number: int) -> None:
-        """The connection with this descriptor is not counted here any more."""
+    def stop_counting(self, number: int) -> None:
+        """Stop counting the connection with this descriptor: its key is being proven."""
         self._strangers.pop(number, None)
 
-    def _turn_away(self, number: int) -> None:
+    def _shut_down(self, number: int) -> None:
         found = self._strangers.pop(number)()
         if found is not None:
             with contextlib.suppress(OSError):
-                # Whoever serves it sees its end, and closes it.
+                # The code that serves the connection sees its end, and closes it.
                 found.shutdown(socket.SHUT_RDWR)
 
 
-def _is_open(known: weakref.ref[socket.socket], number: int) -> bool:
-    found = known()
+def _is_open(ref: weakref.ref[socket.socket], number: int) -> bool:
+    found = ref()
     return found is not None and found.fileno() == number

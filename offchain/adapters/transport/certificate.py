@@ -1,7 +1,7 @@
-"""A TLS certificate whose public key is the host's own key: no authority, no second key to trust.
+"""TLS certificates with the host's own key: no authority and no second key have to be trusted.
 
-It is the same for a host at all times but for its signature, so that a client needs no parser: it compares. That the
-server holds the secret half is shown by TLS 1.3 itself, which signs each handshake with the certificate's key.
+Except for the signature, the certificate of a host is always the same, so that a client compares bytes and needs no
+parser. TLS 1.3 proves that the server holds the private key: it signs each handshake with it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def _signed_part(key: bytes) -> bytes:
 
 
 def certificate(signer: Ed25519Signer) -> bytes:
-    """The certificate of this key, DER."""
+    """Return the certificate of this key, DER."""
     signed = _signed_part(signer.public_key)
     return _der(0x30, signed, _ED25519, _der(0x03, b"\0" + signer.sign(signed)))
 
 
 def is_certificate_of(key: bytes, presented: bytes | None) -> bool:
-    """Whether what a server presented is the certificate of this key."""
+    """Whether the certificate that a server presented is that of this key."""
     if presented is None:
         return False
     signed, signature = _signed_part(key), presented[-_SIGNATURE_BYTES:]
@@ -47,7 +47,7 @@ def is_certificate_of(key: bytes, presented: bytes | None) -> bool:
 
 
 def server_context(signer: Ed25519Signer) -> ssl.SSLContext:
-    """TLS 1.3 with this key. The key is handed over in memory: it touches no disk."""
+    """Return a TLS 1.3 context with this key. The key is passed in memory and never written to a disk."""
     private = _der(0x30, b"\2\1\0", _ED25519, _der(0x04, _der(0x04, signer.seed())))
     pem = ssl.DER_cert_to_PEM_cert(certificate(signer)) + ssl.DER_cert_to_PEM_cert(private).replace(
         "CERTIFICATE", "PRIVATE KEY"
@@ -64,7 +64,7 @@ def server_context(signer: Ed25519Signer) -> ssl.SSLContext:
 
 
 def client_context() -> ssl.SSLContext:
-    """TLS 1.3 without authorities: who dials compares the certificate, see :func:`is_certificate_of`."""
+    """Return a TLS 1.3 context without authorities: the caller checks with :func:`is_certificate_of`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False

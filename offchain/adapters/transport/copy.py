@@ -1,4 +1,4 @@
-"""Files into a pod and out of it. What was cut goes on where it was, if what came before is still the same."""
+"""Copies of files to and from pods. An interrupted copy is resumed if the part before is still the same."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from offchain.adapters.transport.host_client import HostClient
 
 TRIES: Final = 5
-"""In a row without a byte of progress."""
+"""Attempts in a row without a byte of progress."""
 PAUSE_S: Final = 1.0
 
 Progress = Callable[[int, int | None], None]
-"""(bytes so far, bytes in all where that is known)"""
+"""(bytes so far, total bytes where known)"""
 _Ask = Callable[[int, str | None], Awaitable[tuple[Session, Answer]]]
-"""(offset, SHA-256 of what is before it): asks for the rest."""
+"""(offset, SHA-256 of the bytes before it): requests the rest."""
 
 
 async def get(client: HostClient, lease: int, path: str, service: str | None, part: Path, tell: Progress) -> None:
-    """Fetch a file or folder of a pod as a tar stream into the file `part`, going on where an earlier try ended.
+    """Fetch a file or folder of a pod as a tar stream into the file `part`, from where an earlier attempt ended.
 
-    Raises HostRefused, HostUnreachable (what arrived stays in `part`), :class:`HostMisbehaved`.
+    Raises HostRefused, HostUnreachable (the bytes so far stay in `part`), :class:`HostMisbehaved`.
     """
     await _get(lambda offset, before: client.get(lease, GetArgs(path, service, offset, before)), path, part, tell)
 
 
 async def get_image(client: HostClient, lease: int, name: str, part: Path, tell: Progress) -> None:
-    """The same for a snapshot of a rental, as an image archive."""
+    """Fetch a snapshot of a rental as an image archive, as :func:`get`."""
     await _get(lambda offset, before: client.image(lease, ImageArgs(name, offset, before)), name, part, tell)
 
 
 async def get_checkpoint(client: HostClient, lease: int, file: bytes, size: int, part: Path) -> None:
-    """The same for a saved folder of a pod by its SHA-256. One that is not of this size raises HostMisbehaved."""
+    """Fetch a saved folder of a pod by its SHA-256, as :func:`get`. More than `size` bytes raise HostMisbehaved."""
 
     def within(got: int, _: int | None) -> None:
         if got > size:
@@ -69,7 +69,7 @@ async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
         except HostRefused as no:
             if no.refusal.code is not Code.CHANGED or not start:
                 raise
-            _remove(part)  # it is another file now: from the beginning
+            _remove(part)  # the file has changed: start again
         except HostUnreachable:
             tries = 1 if _size(part) > start else tries + 1
             if tries >= TRIES:
@@ -104,9 +104,9 @@ async def _get_once(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
 async def put(
     client: HostClient, lease: int, folder: str, service: str | None, packing: Packing, tell: Progress
 ) -> None:
-    """Send what was planned into a folder of a pod, going on where an earlier try ended.
+    """Send packed files into a folder of a pod, from where an earlier attempt ended.
 
-    Raises HostRefused, HostUnreachable (the host keeps what arrived for a while), HostMisbehaved, OurError.
+    Raises HostRefused, HostUnreachable (the host keeps the bytes so far for a while), HostMisbehaved, OurError.
     """
     seed = repr((lease, folder, service)).encode() + packing.identity
     upload = hashlib.sha256(seed).hexdigest()[:32]
@@ -127,7 +127,7 @@ async def put(
 
 
 async def _put_once(session: Session, packing: Packing, held: int, before: bytes | None, tell: Progress) -> bool:
-    """False where the host holds the beginning of something else."""
+    """Send the rest; False where the host has the beginning of something else."""
     stream = _Stream(packing)
     try:
         if held and await asyncio.to_thread(stream.skip, held) != before:
@@ -144,7 +144,7 @@ async def _put_once(session: Session, packing: Packing, held: int, before: bytes
 
 
 class _Stream:
-    """The packed bytes in large pieces, with the digest of all so far."""
+    """The packed bytes in large pieces, with the digest of the bytes so far."""
 
     def __init__(self, packing: Packing) -> None:
         self._pieces: Iterator[bytes] = tar_files.pack(packing)
@@ -153,7 +153,7 @@ class _Stream:
         self.at = 0
 
     def skip(self, size: int) -> bytes:
-        """Pass over so many bytes; gives their SHA-256."""
+        """Skip `size` bytes; return their SHA-256."""
         while self.at < size:
             data = self._rest or next(self._pieces, b"")
             if not data:
@@ -164,7 +164,7 @@ class _Stream:
         return bytes(self.digest.digest())
 
     def next(self) -> bytes:
-        """The next bytes; none at the end."""
+        """The next bytes; empty at the end."""
         gathered = [self._rest]
         size = len(self._rest)
         self._rest = b""

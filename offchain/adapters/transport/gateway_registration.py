@@ -1,8 +1,8 @@
-"""The host's side of a gateway: one long-lived stream to it, on which the host hears of callers and takes them up.
+"""Registration of a host at a gateway: one long-lived stream, on which the gateway announces callers.
 
-The stream is made anew whenever it breaks, later each time, and also when the gateway has been silent for too long: a
-gateway that was killed says no farewell, and QUIC alone notices only after half a minute. It may only be slow, though:
-what it carries by the old connection goes on there, beside the new one.
+The stream is opened again whenever it breaks, with a backoff, and also when the gateway has been silent for too long: a
+gateway that was killed does not close its connections, and QUIC alone notices only after half a minute. A gateway that
+is only slow continues what it relays over the old connection, beside the new one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.peer import Session
-from offchain.adapters.transport.port import Connection, HostUnreachable, Transport
+from offchain.adapters.transport.port import HostUnreachable, PeerConnection, Transport
 from offchain.adapters.transport.relayed import SessionStream, answer
+from offchain.core.backoff import pause_ms
 from offchain.errors import GantryError
 from offchain.schema.protocol.gateway import GatewayAddress
 from offchain.schema.protocol.messages import WEBSOCKET
@@ -29,30 +30,30 @@ from offchain.schema.protocol.operations import TOKEN_BYTES, AcceptArgs, Registe
 
 log = logging.getLogger(__name__)
 
-BEAT: Final = bytes(TOKEN_BYTES)
-"""Said by the gateway now and then, and said back."""
+KEEPALIVE: Final = bytes(TOKEN_BYTES)
+"""Sent by the gateway at intervals, and echoed."""
 SILENCE_S: Final = 8.0
 LOOK_EVERY_S: Final = 5.0
-FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 20.0
+FIRST_PAUSE_MS: Final = 500
+LONGEST_PAUSE_MS: Final = 20_000
 STEADY_S: Final = 10.0
-"""A stream that lasted so long was a good one: the next is made at once."""
-TAKE_WINDOW: Final = 1 << 20
-TAKE_S: Final = 15.0
-MAX_PLACES: Final = 4
+"""A stream that lasted this long resets the backoff."""
+RELAY_WINDOW: Final = 1 << 20
+ACCEPT_S: Final = 15.0
+MAX_ADDRESSES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How a host stands with one gateway. `trouble`: why the stream is not there; empty where it is."""
+class GatewayStatus:
+    """Registration at one gateway. `problem`: why the host is not registered; empty where it is."""
 
     gateway: GatewayAddress
-    attached: bool
-    trouble: str
+    is_registered: bool
+    problem: str
 
 
-class Attachment:
-    """Keeps the stream to one gateway. `arrived` is given each caller's connection, both keys proven."""
+class GatewayRegistration:
+    """Keeps a host registered at one gateway. `arrived` is called with each caller's connection, both keys proven."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Attachment:
         genesis_hash: bytes,
         signer: Ed25519Signer,
         context: ssl.SSLContext,
-        arrived: Callable[[Connection], None],
+        arrived: Callable[[PeerConnection], None],
         silence_s: float = SILENCE_S,
     ) -> None:
         self._base = base
@@ -72,65 +73,66 @@ class Attachment:
         self._context = context
         self._arrived = arrived
         self._silence_s = silence_s
-        self._beside: set[asyncio.Task[None]] = set()
-        self._trouble = "not tried yet"
-        self.attached = asyncio.Event()
+        self._background: set[asyncio.Task[None]] = set()
+        self._problem = "not tried yet"
+        self.registered = asyncio.Event()
 
     @property
-    def state(self) -> Kept:
-        """How it is now."""
-        there = self.attached.is_set()
-        return Kept(self._gateway, there, "" if there else self._trouble)
+    def state(self) -> GatewayStatus:
+        """The present state."""
+        is_registered = self.registered.is_set()
+        return GatewayStatus(self._gateway, is_registered, "" if is_registered else self._problem)
 
     async def run(self) -> None:
-        """Keep the stream until cancelled."""
+        """Stay registered until cancelled."""
         clock = asyncio.get_running_loop()
-        tries = 0
+        failures = 0
         try:
             while True:
                 began_s = clock.time()
                 try:
                     await self._serve()
                 except GantryError as error:
-                    self._lost(error.message)
+                    self._note_loss(error.message)
                 except TimeoutError:
-                    self._lost(f"it was silent for {self._silence_s:g} s")
-                tries = 0 if clock.time() - began_s > STEADY_S else tries + 1
-                # Hosts that lost their gateway at the same moment do not come back at the same moment.
-                await asyncio.sleep(pause_s(tries) * random.uniform(0.5, 1.0))  # noqa: S311  (no secret)
+                    self._note_loss(f"it was silent for {self._silence_s:g} s")
+                failures = 0 if clock.time() - began_s > STEADY_S else failures + 1
+                # Hosts that lost their gateway at the same moment must not return at the same moment.
+                pause_s = pause_ms(failures + 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  (no secret)
         finally:
-            for task in self._beside:
+            for task in self._background:
                 task.cancel()
-            await asyncio.gather(*self._beside, return_exceptions=True)
+            await asyncio.gather(*self._background, return_exceptions=True)
 
-    def _lost(self, why: str) -> None:
-        # Said once for each time that it was there.
-        tell = log.warning if self.attached.is_set() or self._trouble == "not tried yet" else log.debug
+    def _note_loss(self, why: str) -> None:
+        # One warning for each time that it was registered.
+        tell = log.warning if self.registered.is_set() or self._problem == "not tried yet" else log.debug
         tell("gateway %s: %s; trying again", self._gateway.text, why)
-        self._trouble = why
-        self.attached.clear()
+        self._problem = why
+        self.registered.clear()
 
     async def _serve(self) -> None:
         client = HostClient(
             self._base,
             ss58.decode(self._gateway.account),
-            await places(self._gateway),
+            await resolve_gateway(self._gateway),
             genesis_hash=self._genesis_hash,
             signer=self._signer,
         )
         try:
             session, _ = await client.ask(RegisterArgs(), None)
-            log.info("gateway %s carries tenants to this host", self._gateway.text)
-            self.attached.set()
-            await self._hear(client, session)
+            log.info("gateway %s relays tenants to this host", self._gateway.text)
+            self.registered.set()
+            await self._receive(client, session)
         except TimeoutError:
-            self._do_beside(_use_up(client))
+            self._run_in_background(_close_when_idle(client))
             raise
         except BaseException:
             await client.close()
             raise
 
-    async def _hear(self, client: HostClient, session: Session) -> None:
+    async def _receive(self, client: HostClient, session: Session) -> None:
         heard = b""
         while True:
             async with asyncio.timeout(self._silence_s):
@@ -140,47 +142,42 @@ class Attachment:
             heard += piece
             while len(heard) >= TOKEN_BYTES:
                 token, heard = heard[:TOKEN_BYTES], heard[TOKEN_BYTES:]
-                if token == BEAT:
-                    await session.write(BEAT)
+                if token == KEEPALIVE:
+                    await session.write(KEEPALIVE)
                 else:
-                    self._do_beside(self._take(client, token.hex()))
+                    self._run_in_background(self._accept(client, token.hex()))
 
-    def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-    async def _take(self, client: HostClient, token: str) -> None:
+    async def _accept(self, client: HostClient, token: str) -> None:
         try:
-            async with asyncio.timeout(TAKE_S):
-                session, _ = await client.ask(AcceptArgs(token), None, window=TAKE_WINDOW)
+            async with asyncio.timeout(ACCEPT_S):
+                session, _ = await client.ask(AcceptArgs(token), None, window=RELAY_WINDOW)
                 self._arrived(await answer(SessionStream(session), self._context, self._signer.public_key))
         except (GantryError, TimeoutError) as error:
-            log.debug("a caller through gateway %s was not taken up: %s", self._gateway.text, error)
+            log.debug("a caller through gateway %s was not accepted: %s", self._gateway.text, error)
 
 
-async def _use_up(client: HostClient) -> None:
-    """Close a connection once nothing is carried by it any more, or it is found to be dead."""
+async def _close_when_idle(client: HostClient) -> None:
+    """Close a connection once nothing is relayed over it any more, or it is found to be dead."""
     try:
-        while client.sessions:  # noqa: ASYNC110  (a minute at most, and nobody tells)
+        while client.sessions:  # noqa: ASYNC110  (a minute at most, and there is no event)
             await asyncio.sleep(LOOK_EVERY_S)
     finally:
         await client.close()
 
 
-def pause_s(tries: int) -> float:
-    """How long to wait before the next try, after so many in a row that came to nothing."""
-    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(tries, 10))
-
-
-async def places(gateway: GatewayAddress) -> tuple[str, ...]:
-    """Where to dial it: its name looked up. Raises :class:`HostUnreachable` where the name is not known."""
+async def resolve_gateway(gateway: GatewayAddress) -> tuple[str, ...]:
+    """Addresses of a gateway, its name resolved. Raises :class:`HostUnreachable` where the name is not known."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             gateway.host.strip("[]"), gateway.port, type=socket.SOCK_STREAM
         )
     except OSError as error:
         raise HostUnreachable(f"the name {gateway.host} is not known ({error.strerror})") from None
-    ips = dict.fromkeys(str(where[0]) for *_, where in found)
-    at = [f"{f'[{ip}]' if ':' in ip else ip}:{gateway.port}" for ip in ips][:MAX_PLACES]
-    return (*at, *(f"{WEBSOCKET}{place}" for place in at))
+    ips = dict.fromkeys(str(address[0]) for *_, address in found)
+    at = [f"{f'[{ip}]' if ':' in ip else ip}:{gateway.port}" for ip in ips][:MAX_ADDRESSES]
+    return (*at, *(f"{WEBSOCKET}{address}" for address in at))

@@ -1,4 +1,4 @@
-"""Several transports under one key: who comes by any of them is accepted, and the first that gets through is used."""
+"""Several transports with one key: connections of all are accepted, and the first that opens is used (RFC 8305)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from offchain.adapters.transport.port import Connection, HostUnreachable, Transport
+from offchain.adapters.transport.port import HostUnreachable, PeerConnection, Transport
 
 
-class Doors:
-    """Accepts from all of them, and closes them together."""
+class MergedListener:
+    """Accepts the connections of several transports, and closes them together."""
 
-    def __init__(self, ways: Sequence[Transport]) -> None:
-        self._ways = tuple(ways)
-        self._ready: asyncio.Queue[Connection | None] = asyncio.Queue(maxsize=1)
+    def __init__(self, transports: Sequence[Transport]) -> None:
+        self._transports = tuple(transports)
+        self._ready: asyncio.Queue[PeerConnection | None] = asyncio.Queue(maxsize=1)
         self._acceptors: list[asyncio.Task[None]] = []
         self._closed = False
 
-    async def accept(self) -> Connection | None:
-        """The next connection by any way; None once they are closed."""
+    async def accept(self) -> PeerConnection | None:
+        """The next connection of any transport; None once they are closed."""
         if not self._acceptors and not self._closed:
-            self._acceptors = [asyncio.create_task(self._pass_on(way)) for way in self._ways]
+            self._acceptors = [asyncio.create_task(self._forward(transport)) for transport in self._transports]
         if self._closed:
             return None
         connection = await self._ready.get()
@@ -31,26 +31,26 @@ class Doors:
         return connection
 
     async def close(self) -> None:
-        """Close them in their order. Never raises."""
+        """Close the transports in their order. Never raises."""
         self._closed = True
         for task in self._acceptors:
             task.cancel()
         await asyncio.gather(*self._acceptors, return_exceptions=True)
-        for way in self._ways:
-            await way.close()
+        for transport in self._transports:
+            await transport.close()
         while not self._ready.empty():
             self._ready.get_nowait()
         self._ready.put_nowait(None)
 
-    async def _pass_on(self, way: Transport) -> None:
-        while (connection := await way.accept()) is not None:
+    async def _forward(self, transport: Transport) -> None:
+        while (connection := await transport.accept()) is not None:
             await self._ready.put(connection)
 
 
-async def first_open(
-    attempt: Awaitable[Connection], other: Callable[[], Awaitable[Connection]], head_start_s: float
-) -> Connection:
-    """Whichever is open first, the other way not tried before the first has had its head start, or has failed."""
+async def dial_with_head_start(
+    attempt: Awaitable[PeerConnection], other: Callable[[], Awaitable[PeerConnection]], head_start_s: float
+) -> PeerConnection:
+    """Return the first connection that opens; `other` is called once `attempt` has failed or had its head start."""
     attempts = [asyncio.ensure_future(attempt)]
     try:
         await asyncio.wait(attempts, timeout=head_start_s)
@@ -59,14 +59,14 @@ async def first_open(
     except asyncio.CancelledError:
         await _drop_all(attempts, None)
         raise
-    return await first_of(attempts)
+    return await first_connected(attempts)
 
 
-async def first_of(attempts: Iterable[Awaitable[Connection]]) -> Connection:
-    """The first that succeeds, the others ended; where none does, all reasons."""
+async def first_connected(attempts: Iterable[Awaitable[PeerConnection]]) -> PeerConnection:
+    """Return the first connection that opens, and end the other attempts. HostUnreachable has the reasons of all."""
     running = [asyncio.ensure_future(attempt) for attempt in attempts]
     waiting = set(running)
-    chosen: Connection | None = None
+    chosen: PeerConnection | None = None
     try:
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -79,14 +79,14 @@ async def first_of(attempts: Iterable[Awaitable[Connection]]) -> Connection:
         try:
             await _drop_all(running, chosen)
         except asyncio.CancelledError:
-            # Nobody gets it any more.
+            # The caller is gone.
             if chosen is not None:
                 await chosen.close()
             raise
 
 
-async def _drop_all(attempts: Iterable[asyncio.Future[Connection]], chosen: Connection | None) -> None:
-    """End the attempts that are not needed any more, and close what they made."""
+async def _drop_all(attempts: Iterable[asyncio.Future[PeerConnection]], chosen: PeerConnection | None) -> None:
+    """End the attempts that are not needed any more, and close the connections that they opened."""
     for attempt in attempts:
         attempt.cancel()
         (made,) = await asyncio.gather(attempt, return_exceptions=True)

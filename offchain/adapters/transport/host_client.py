@@ -1,4 +1,4 @@
-"""The tenant's side: asks a host, and believes only the chain."""
+"""Client of a host. Results are checked against the digests on the chain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _unix_ms() -> int:
 
 
 class HostClient:
-    """Questions to one host over one long-lived connection, made when first needed and again when it broke."""
+    """Requests to one host over one long-lived connection, opened when first needed and again after it broke."""
 
     def __init__(
         self,
@@ -68,31 +68,31 @@ class HostClient:
         self._signer = signer
         self._now_ms = now_ms
         self._peer: Peer | None = None
-        self._turn = asyncio.Lock()
+        self._connecting = asyncio.Lock()
 
     @property
     def via(self) -> str | None:
-        """What carries the connection now; None where there is none."""
+        """Name of the transport of the connection; None where there is none."""
         return None if self._peer is None or self._peer.over else self._peer.connection.via
 
     @property
     def sessions(self) -> int:
-        """Sessions of the connection that are not over; none where there is no connection."""
+        """Number of sessions that are not over; 0 without a connection."""
         return 0 if self._peer is None or self._peer.over else self._peer.mux.sessions
 
     async def connect(self) -> str:
-        """Connect now, and say what carries it. Raises :class:`HostUnreachable`."""
+        """Connect, and return the name of the transport. Raises :class:`HostUnreachable`."""
         return (await self._connected()).connection.via
 
     async def ping(self) -> None:
-        """Raises :class:`HostUnreachable` or :class:`HostRefused` unless the host answers."""
+        """Check that the host answers. Raises :class:`HostUnreachable`, :class:`HostRefused`."""
         session, _ = await self.ask(PingArgs(), None)
         session.end()
         while await session.read() is not None:
-            pass  # its place is free again once the host has ended it, too
+            pass  # the host frees its slot once both sides have ended the session
 
     async def probe(self, size: int) -> float:
-        """Seconds that so many bytes (at most 4 MiB) took from the host, its first word not counted."""
+        """Seconds that `size` bytes (at most 4 MiB) took from the host, without the time to its answer."""
         session, _ = await self.ask(ProbeArgs(size), None, window=BULK_WINDOW)
         session.end()
         began_s, got = time.perf_counter(), 0
@@ -103,7 +103,7 @@ class HostClient:
         return time.perf_counter() - began_s
 
     async def probe_up(self, size: int) -> float:
-        """Seconds that so many bytes (at most 4 MiB) took to the host, until it said that all have come."""
+        """Seconds that `size` bytes (at most 4 MiB) took to the host, until it confirmed all of them."""
         session, _ = await self.ask(ProbeArgs(size, up=True), None)
         began_s = time.perf_counter()
         await session.write(bytes(size))
@@ -112,12 +112,12 @@ class HostClient:
         return time.perf_counter() - began_s
 
     async def carry(self, host_key: bytes, *, window: int) -> Session:
-        """Of a gateway: a stream to the host with this key, which may send `window` bytes before they are read."""
+        """Have a gateway open a stream to the host with this key. `window`: credit in bytes."""
         session, _ = await self.ask(RelayArgs(host_key.hex()), None, window=window)
         return session
 
     async def result(self, lease: int, digest: bytes) -> bytes:
-        """The result of this lease. `digest` is the SHA-256 on chain; other bytes raise :class:`HostMisbehaved`."""
+        """The result of a lease. `digest`: its SHA-256 on the chain; other bytes raise :class:`HostMisbehaved`."""
         session, _ = await self.ask(ResultArgs(), lease, window=BULK_WINDOW)
         session.end()
         body = await _whole(session, MAX_RESULT)
@@ -138,7 +138,7 @@ class HostClient:
         since_ms: int | None = None,
         service: str | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The pod's log in pieces, or one container's; with `follow` until the pod ends."""
+        """Yield the log of the pod, or of one container, in pieces; with `follow` until the pod ends."""
         session, _ = await self.ask(LogsArgs(follow, tail, since_ms, service), lease)
         try:
             session.end()
@@ -148,7 +148,7 @@ class HostClient:
             session.drop()
 
     async def exec(self, lease: int, args: ExecArgs) -> RemoteProgram:
-        """Start a program in the pod."""
+        """Start a program in a pod."""
         session, answer = await self.ask(args, lease)
         if answer.token is None:
             session.drop()
@@ -156,20 +156,20 @@ class HostClient:
         return RemoteProgram(self, lease, session, answer.token)
 
     async def dial(self, lease: int, port: int) -> Session:
-        """A connection to a TCP port inside the pod: read with `read_main`, write, `end`, `drop`."""
+        """Open a session to a TCP port inside a pod."""
         session, _ = await self.ask(DialArgs(port), lease)
         return session
 
     async def get(self, lease: int, args: GetArgs) -> tuple[Session, Answer]:
-        """A tar stream out of the pod; see :mod:`offchain.adapters.transport.copy`."""
+        """Open a tar stream from a pod; see :mod:`offchain.adapters.transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def put(self, lease: int, args: PutArgs) -> tuple[Session, Answer]:
-        """A tar stream into the pod; see :mod:`offchain.adapters.transport.copy`."""
+        """Open a tar stream into a pod; see :mod:`offchain.adapters.transport.copy`."""
         return await self.ask(args, lease)
 
     async def snapshots(self, lease: int, act: SnapshotAction, name: str | None = None) -> Snapshots:
-        """Do something with the rental's snapshots; gives what there is of them then. A large one takes its time."""
+        """Create, delete or list snapshots of a rental; return those that exist then. A large one takes minutes."""
         session, _ = await self.ask(SnapshotArgs(act, name), lease)
         session.end()
         try:
@@ -180,15 +180,15 @@ class HostClient:
             session.drop()
 
     async def image(self, lease: int, args: ImageArgs) -> tuple[Session, Answer]:
-        """A snapshot as an image archive; see :mod:`offchain.adapters.transport.copy`."""
+        """Open a snapshot as an image archive; see :mod:`offchain.adapters.transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def checkpoint(self, lease: int, args: CheckpointArgs) -> tuple[Session, Answer]:
-        """The saved folder of a pod, for a host that runs it or stands by; see `transport.copy`."""
+        """Open the saved folder of a pod, as its next or standby host; see `transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
-        """A file that the manifest names, sealed so that only the host can open it."""
+        """Send a file that the manifest names, sealed for the host."""
         sealed = seal_to_host(self._host_key, data)
         if len(sealed) > MAX_SEALED:
             raise refused(
@@ -202,25 +202,25 @@ class HostClient:
         await finished(session)
 
     async def receipt(self, lease: int) -> bytes:
-        """The newest receipt of this lease as the host wrote and signed it."""
+        """The newest receipt of a lease, as the host signed it."""
         session, _ = await self.ask(ReceiptArgs(), lease)
         session.end()
         return await _whole(session, MAX_RECEIPT)
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
-        """Give the tenant's signature under the receipt with this SHA-256."""
+        """Send the tenant's signature of the receipt with this SHA-256."""
         session, _ = await self.ask(ReceiptArgs(digest.hex(), signature.hex()), lease)
         session.end()
         await finished(session)
 
     async def close(self) -> None:
-        """Drop the connection; the transport stays open."""
+        """Close the connection; the transport stays open."""
         peer, self._peer = self._peer, None
         if peer is not None:
             await peer.close()
 
     async def ask(self, args: Args, lease: int | None, *, window: int = WINDOW) -> tuple[Session, Answer]:
-        """Ask, and wait for the host's word. A connection that died unnoticed is made anew, once."""
+        """Send a request, and wait for its answer. A connection that broke unnoticed is opened again, once."""
         fresh = self.via is None
         try:
             return await self._ask(args, lease, window)
@@ -228,7 +228,7 @@ class HostClient:
             if fresh:
                 raise
         except HostRefused:
-            # A restarting agent says goodbye; the next connection reaches its successor.
+            # A restarting agent closes its connections; the next one reaches its successor.
             if fresh or self.via is not None:
                 raise
         await self.close()
@@ -249,7 +249,7 @@ class HostClient:
             raise
 
     async def _connected(self) -> Peer:
-        async with self._turn:
+        async with self._connecting:
             if self._peer is not None and self._peer.over:
                 await self.close()
             if self._peer is None:
@@ -291,7 +291,7 @@ async def _whole(session: Session, most: int) -> bytes:
 
 
 async def finished(session: Session) -> None:
-    """Wait until the host says that what was sent took effect. Raises HostRefused, HostUnreachable, HostMisbehaved."""
+    """Wait until the host confirms what was sent. Raises HostRefused, HostUnreachable, HostMisbehaved."""
     while (piece := await session.read()) is not None:
         if piece[0] == CONTROL and decoded(piece[1]).done:
             return
@@ -300,9 +300,9 @@ async def finished(session: Session) -> None:
     raise HostMisbehaved("the host did not say whether it worked")
 
 
-def decoded(word: bytes) -> Control:
-    """A word beside a body. Raises :class:`HostMisbehaved`."""
+def decoded(message: bytes) -> Control:
+    """Decode a control message. Raises :class:`HostMisbehaved`."""
     try:
-        return Control.decode(word)
+        return Control.decode(message)
     except WireError as error:
         raise HostMisbehaved(f"the host's word is malformed: {error}") from None

@@ -1,4 +1,4 @@
-"""The host's side: checks who asks, hands the question to its handler, and looks again while a session lasts."""
+"""Server of a host or gateway: authenticates and authorises requests, runs their handlers, and rechecks sessions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from typing import Any, Final, Protocol
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
-from offchain.adapters.transport.limits import Admission, ConnectionLimits, Limits
+from offchain.adapters.transport.limits import Admission, ConnectionLimits, ServerLimits
 from offchain.adapters.transport.peer import BULK_WINDOW, Peer, Session
 from offchain.adapters.transport.port import (
-    Connection,
     HostMisbehaved,
     HostRefused,
     HostUnreachable,
+    PeerConnection,
     Transport,
     refused,
 )
-from offchain.adapters.transport.query_queue import QueryQueue
-from offchain.adapters.transport.request_nonces import MAX_NONCES, MAX_NONCES_PER_ACCOUNT, NonceCache, count_down
+from offchain.adapters.transport.request_admission import (
+    MAX_NONCES,
+    MAX_NONCES_PER_ACCOUNT,
+    NonceCache,
+    QueryQueue,
+    count_down,
+)
 from offchain.errors import BadKey, GantryError
 from offchain.schema.protocol.messages import (
     MAX_REQUEST_LIFE_MS,
@@ -41,17 +46,17 @@ log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 1024
 MAX_STRANGERS = 256
-"""Connections on which nobody has proven yet to be a tenant."""
+"""Most connections without a proven account."""
 STRANGER_S = 20.0
-"""Such a connection is closed after this time: places are few."""
+"""Time after which a connection without a proven account is closed."""
 NETWORK_PART = 8
-"""One address may have so many such connections at once: `MAX_STRANGERS` divided by this."""
+"""One address may have `MAX_STRANGERS` divided by this number of connections without a proven account."""
 MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
-"""A session outlives its right by no more than this: three blocks."""
+"""Longest time that a session outlives its right: three blocks."""
 PROBE_EVERY_S = 10.0
 PROBES_AT_ONCE = 4
-"""A small and a large one each way; then one in PROBE_EVERY_S."""
+"""A small and a large probe each way; after them one in PROBE_EVERY_S."""
 FAREWELL = Refusal(
     Code.GONE,
     "The host's agent is being stopped or restarted; pods run on.",
@@ -59,18 +64,18 @@ FAREWELL = Refusal(
 )
 
 Authorise = Callable[[Request], Awaitable[None]]
-"""Raises :class:`HostRefused` unless the chain gives `request.account` the right to this now."""
+"""Raises :class:`HostRefused` unless the chain gives `request.account` the right to this request now."""
 VerifySignature = Callable[[str, str, bytes, bytes], bool]
 """(account, crypto, payload, signature) -> genuine?"""
 
 
 class Handler(Protocol):
-    """Answers one kind of question."""
+    """Answers one kind of request."""
 
     async def __call__(self, request: Request, session: Session) -> None:
         """Accept the session and serve it to its end, or raise :class:`HostRefused` to say why not.
 
-        Cancelled when the peer leaves, and when the right to the session ends; `session.error` tells which.
+        Cancelled when the peer leaves, and when the right to the session ends; `session.error` is the reason.
         """
         ...
 
@@ -113,7 +118,7 @@ class HostServer:
         self._peers: set[Peer] = set()
         self._strangers: dict[int, tuple[Peer, str]] = {}
         """Peers on which no account is proven, and their addresses; the oldest first."""
-        self._limits = Limits()
+        self._limits = ServerLimits()
         transport.admit_by(self._may_connect)
         self._queries = QueryQueue()
         self._live: set[_Live] = set()
@@ -122,12 +127,12 @@ class HostServer:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where the host listens."""
+        """Addresses at which the host listens."""
         return self._transport.addresses
 
     @property
     def peers(self) -> int:
-        """Connections now."""
+        """Number of connections."""
         return len(self._peers)
 
     async def serve(self) -> None:
@@ -143,19 +148,19 @@ class HostServer:
             rechecking.cancel()
 
     async def recheck(self) -> None:
-        """Ask the chain again for every session that is about a lease, and cut those whose right has ended."""
-        verdicts: dict[tuple[str, int | None, Op], Refusal | None] = {}
+        """Authorise every session of a lease again, and drop those whose right has ended."""
+        refusals: dict[tuple[str, int | None, Op], Refusal | None] = {}
         for live in tuple(self._live):
             request = live.request
             key = (request.account, request.lease, request.op)
-            if key not in verdicts:
-                verdicts[key] = await self._verdict(request)
-            verdict = verdicts[key]
-            if verdict is not None:
-                live.session.drop(verdict)
+            if key not in refusals:
+                refusals[key] = await self._refusal_now(request)
+            refusal = refusals[key]
+            if refusal is not None:
+                live.session.drop(refusal)
 
     async def close(self) -> None:
-        """Tell every peer, drop its connection, and stop listening."""
+        """Send every peer the farewell, drop its connection, and stop listening."""
         await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
         await self._transport.close()
         for task in tuple(self._tasks):
@@ -168,11 +173,11 @@ class HostServer:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _verdict(self, request: Request) -> Refusal | None:
+    async def _refusal_now(self, request: Request) -> Refusal | None:
         try:
             await self._authorise(request)
         except HostRefused as no:
-            # A chain node that is away takes nobody's right; the pod itself is stopped by other means.
+            # While the chain node is unreachable no right ends; the pod itself is stopped by other means.
             return None if no.refusal.code is Code.BUSY else no.refusal
         except GantryError:
             return None
@@ -183,9 +188,7 @@ class HostServer:
             await asyncio.sleep(self._recheck_s)
             await self.recheck()
 
-    # --- connections ----------------------------------------------------------------------------------------------
-
-    async def _serve_connection(self, connection: Connection) -> None:
+    async def _serve_connection(self, connection: PeerConnection) -> None:
         limits = self._limits.connect(connection.remote_address)
         self._make_room(limits.network)
         peer = Peer(connection, dialler=False, limits=limits)
@@ -216,7 +219,7 @@ class HostServer:
     def _make_room(self, network: str) -> None:
         """Close a stranger's connection where there are too many: the oldest, of the same address if that has many.
 
-        A peer that has something to ask asks at once; a peer that only holds connections does not.
+        A peer with a request sends it at once; one that only occupies connections does not.
         """
         of_network = [key for key, (_, known) in self._strangers.items() if known == network]
         if len(of_network) >= max(1, self._most_strangers // NETWORK_PART):
@@ -302,7 +305,7 @@ class HostServer:
     async def _admit(self, data: bytes, limits: ConnectionLimits) -> Request:
         request = self._genuine(data)
         if request.op is Op.PING:
-            return request  # anybody may ask, and ask again; it is not kept, for anybody could fill the cache
+            return request  # anybody may repeat a ping; its nonce is not stored, or anybody could fill the cache
         if self._nonces.seen(request):
             raise _replayed()
         if not self._nonces.has_room(request.account, self._now_ms()):
@@ -310,11 +313,11 @@ class HostServer:
         if limits.is_proven:
             await self._authorise(request)
         else:
-            async with self._queries.turn(limits.network, suspect=limits.is_suspect(self._now_s())):
+            async with self._queries.slot(limits.network, suspect=limits.is_suspect(self._now_s())):
                 await self._authorise(request)
-        # A nonce is forgotten when its request expires, which may have happened while the chain was asked.
+        # A nonce is forgotten when its request expires, which may have happened while the chain was queried.
         _check_in_time(request, self._now_ms())
-        # No await between these two: of two equal requests at once, one passes.
+        # No await between these two: of two equal requests at the same time, one passes.
         if self._nonces.seen(request):
             raise _replayed()
         if not self._nonces.add(request, self._now_ms()):
@@ -415,7 +418,7 @@ async def _pong(request: Request, session: Session) -> None:
 
 
 def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
-    """Whether the account's key made this signature."""
+    """Whether the key of the account made this signature."""
     try:
         return verify(ss58.decode(account), crypto, payload, signature)
     except BadKey:

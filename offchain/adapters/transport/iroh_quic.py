@@ -1,4 +1,4 @@
-"""The transport over iroh: QUIC between ed25519 keys, no relay and no discovery server."""
+"""Transport over iroh: QUIC between ed25519 keys, without relay and discovery servers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from typing import Any
 import iroh
 from iroh import iroh_ffi
 
-from offchain.adapters.transport.bridge_addresses import bridge_addresses
 from offchain.adapters.transport.limits import Admission
-from offchain.adapters.transport.own_sockets import drop_all
-from offchain.adapters.transport.port import Admit, Connection, ConnectionLost, HostUnreachable, admit_all
+from offchain.adapters.transport.linux_network import bridge_addresses, drop_packets_to
+from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection, admit_all
 from offchain.schema.protocol.messages import ALPN, WEBSOCKET
 
 LEAST_READ = 1 << 13
 MOST_READ = 1 << 20
-"""The wheel sets aside what is asked for while it waits: little for an idle peer, much for a fast one."""
+"""The library allocates the requested size while it waits: little for an idle peer, much for a fast one."""
 MAX_HANDSHAKES = 256
-"""Connections that have not shown their stream yet; above it, new ones are turned away."""
+"""Most connections that have not opened their stream yet; above it, new ones are refused."""
 HANDSHAKE_S = 10.0
 CLOSE_S = 0.5
 CLOSED_S = 10.0
-"""A look at this process's sockets takes time that a stranger's handshake causes, so it is made this often at most."""
+"""Shortest time between two searches of this process's sockets, which handshakes of strangers cause."""
 _ALL_ADDRESSES = ("0.0.0.0", "[::]")  # noqa: S104  (compared with, not bound to)
 
 _patched = False
@@ -47,16 +46,13 @@ class IrohConnection:
 
     @property
     def remote_key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         return self._remote_key
 
     @property
     def remote_address(self) -> str:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         return self._remote_address.rpartition(":")[0].strip("[]")
 
     async def read(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         try:
             data = bytes(await self._recv.read(self._asked))
         except iroh.IrohError as error:
@@ -68,31 +64,28 @@ class IrohConnection:
         return data
 
     async def write(self, data: bytes) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         try:
             await self._send.write_all(data)
         except iroh.IrohError as error:
             raise ConnectionLost(_reason(error)) from None
 
     async def wait_closed(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         with contextlib.suppress(iroh.IrohError):
             await self._connection.closed()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         with contextlib.suppress(iroh.IrohError):
             self._connection.close(0, b"")
 
 
 class IrohTransport:
-    """An iroh endpoint. Make one with :meth:`bind`."""
+    """An iroh endpoint, made by :meth:`bind`."""
 
     def __init__(self, endpoint: Any, bind_ip: str) -> None:
         self._endpoint = endpoint
         self._bind_ip = bind_ip
         self._key = bytes(endpoint.id().to_bytes())
-        self._ready: asyncio.Queue[Connection | None] = asyncio.Queue()
+        self._ready: asyncio.Queue[PeerConnection | None] = asyncio.Queue()
         self._handshakes: set[asyncio.Task[None]] = set()
         self._guards: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
@@ -125,12 +118,11 @@ class IrohTransport:
 
     @property
     def key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return self._key
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`. Ports beside the one of `bind` are left out."""
+        """See :class:`offchain.adapters.transport.port.Transport`. Other ports than that of `bind` are left out."""
         sockets: list[str] = self._endpoint.bound_sockets()
         if self._bind_ip in _ALL_ADDRESSES:
             found = dict.fromkeys(self._endpoint.addr().direct_addresses())
@@ -139,7 +131,7 @@ class IrohTransport:
         return tuple(socket for socket in sockets if socket.rpartition(":")[0] == self._bind_ip)
 
     def _close_other_sockets(self) -> None:
-        """Have the kernel drop what arrives at the UDP ports that iroh opens beside the one of `bind`.
+        """Have the kernel drop packets to the UDP ports that iroh opens in addition to that of `bind`.
 
         For an IPv4 address iroh also opens a port at all IPv6 addresses, and no option prevents that.
         """
@@ -148,12 +140,11 @@ class IrohTransport:
             return
         self._closed_until_s = now_s + CLOSED_S
         sockets: list[str] = self._endpoint.bound_sockets()
-        drop_all({socket for socket in sockets if socket.rpartition(":")[0] != self._bind_ip})
+        drop_packets_to({socket for socket in sockets if socket.rpartition(":")[0] != self._bind_ip})
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
         usable = [address for address in addresses if not address.startswith(WEBSOCKET)]
-        places = ", ".join(usable) or "no address"
+        shown = ", ".join(usable) or "no address"
         if not usable:
             raise HostUnreachable("the host has no address for QUIC")
         try:
@@ -162,24 +153,21 @@ class IrohTransport:
                 connection = await self._endpoint.connect(target, ALPN)
                 return IrohConnection(connection, await connection.open_bi())
         except TimeoutError:
-            raise HostUnreachable(f"no answer from the host at {places} within {timeout_s:g} s") from None
+            raise HostUnreachable(f"no answer from the host at {shown} within {timeout_s:g} s") from None
         except iroh.IrohError as error:
-            raise HostUnreachable(f"cannot connect to the host at {places}: {_reason(error)}") from None
+            raise HostUnreachable(f"cannot connect to the host at {shown}: {_reason(error)}") from None
 
     def admit_by(self, admit: Admit) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         self._admit = admit
 
-    async def accept(self) -> Connection | None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
+    async def accept(self) -> PeerConnection | None:
         connection = await self._ready.get()
         if connection is None:
             self._ready.put_nowait(None)
         return connection
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        # Who only dials has said its last words on each connection; the rest would be waiting for whom nobody answers.
+        # An endpoint that only dials has finished its connections; iroh would wait for peers that do not answer.
         patience_s = None if self._acceptor is not None else CLOSE_S
         with contextlib.suppress(iroh.IrohError, TimeoutError):
             async with asyncio.timeout(patience_s):
@@ -201,13 +189,13 @@ class IrohTransport:
             self._close_other_sockets()
             if not await self._is_admitted(incoming):
                 continue
-            # A slow or broken peer must not hold up the next one.
+            # A slow or broken peer must not delay the next one.
             task = asyncio.create_task(self._handshake(incoming))
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
 
     async def _is_admitted(self, incoming: Any) -> bool:
-        """Whether a handshake begins; else the peer is refused, or has to show that it receives at its address."""
+        """Whether the handshake may begin; else the peer is refused, or must prove that it receives at its address."""
         with contextlib.suppress(iroh.IrohError):
             address = await incoming.remote_addr()
             ip = address.addr.rpartition(":")[0].strip("[]") if address.is_IP() else ""
@@ -221,9 +209,9 @@ class IrohTransport:
         return False
 
     def _guard(self, accept: Callable[[], Awaitable[Any]], connection: Any) -> None:
-        """Close a connection whose peer opens another stream: each stream could make this side hold a window of bytes.
+        """Close a connection whose peer opens another stream: each stream can make this side hold a window of bytes.
 
-        The wheel has no option for the number of streams of a connection that is not there yet.
+        The library has no option that limits the streams of a future connection.
         """
 
         async def guard() -> None:
@@ -251,9 +239,9 @@ class IrohTransport:
 
 
 def patch_buffer_writer() -> None:
-    """Make the wheel copy buffers with one memmove instead of byte by byte (4.9 MB/s before, over 140 after).
+    """Make the library copy buffers with one memmove instead of byte by byte (4.9 MB/s before, over 140 after).
 
-    Does nothing where a newer wheel's internals look different: slow is better than wrong.
+    Does nothing where the internals of a newer release differ: slow is better than wrong.
     """
     global _patched  # noqa: PLW0603  (once per process, the class patched is global too)
     builder = getattr(iroh_ffi, "_UniffiRustBufferBuilder", None)
@@ -278,5 +266,5 @@ def patch_buffer_writer() -> None:
 
 
 def _reason(error: iroh.IrohError) -> str:
-    # The wheel appends the source position inside its own build machine.
+    # The library appends a source position of the machine that it was built on.
     return re.sub(r" \(/[^)]*\)", "", str(error.message()).splitlines()[0])

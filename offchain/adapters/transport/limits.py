@@ -1,4 +1,4 @@
-"""Resource limits of a server of the host link: what a connection, an address and an account may cause. Pure.
+"""Resource limits of a host server: the load that a connection, an address and an account may cause. Pure.
 
 Costs are microseconds of one processor, estimated from counts, so that a decision does not depend on the machine. A
 connection is *proven* once the chain has confirmed an account on it; until then its peer is a stranger. A peer that
@@ -23,40 +23,40 @@ HANDSHAKE_COST_US: Final = 5_000
 """TLS or QUIC, the proof of the peer's key, and the tasks of a connection."""
 
 SUSPECT_REFUSALS: Final = 16
-"""An address from which so many requests were refused within FORGET_S is a suspect."""
+"""Refused requests within FORGET_S that make an address a suspect."""
 STRANGER_REFUSALS: Final = 64
-"""A connection on which so many requests were refused before an account was proven is closed."""
+"""Refused requests after which a connection without a proven account is closed."""
 FORGET_S: Final = 60.0
 KNOWN_S: Final = 600.0
-"""An address is known for this time after the last connection from it on which an account was proven."""
+"""Time for which an address stays known after its last connection with a proven account."""
 MOST_ADDRESSES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CpuShare:
     """A share of one processor: `us_per_s` on average, and `burst_us` at once."""
 
     us_per_s: float
     burst_us: float
 
 
-STRANGER: Final = Share(20_000, 50_000)
+STRANGER: Final = CpuShare(20_000, 50_000)
 """One connection on which no account is proven: 40 requests/s."""
-ADDRESS: Final = Share(50_000, 150_000)
+ADDRESS: Final = CpuShare(50_000, 150_000)
 """All strangers' connections from one address together."""
-STRANGERS: Final = Share(150_000, 300_000)
+STRANGERS: Final = CpuShare(150_000, 300_000)
 """All strangers' connections from addresses that are neither known nor suspects."""
-SUSPECTS: Final = Share(50_000, 100_000)
+SUSPECTS: Final = CpuShare(50_000, 100_000)
 """All strangers' connections from suspects."""
-PROVEN: Final = Share(250_000, 1_000_000)
+PROVEN: Final = CpuShare(250_000, 1_000_000)
 """One connection on which an account is proven: 500 requests/s, or 25,000 frames/s."""
-ACCOUNT: Final = Share(300_000, 1_500_000)
+ACCOUNT: Final = CpuShare(300_000, 1_500_000)
 """All connections on which the same account is proven."""
-ADDRESS_HANDSHAKES: Final = Share(50_000, 200_000)
+ADDRESS_HANDSHAKES: Final = CpuShare(50_000, 200_000)
 """New connections from one address: 10/s, 40 at once."""
-STRANGER_HANDSHAKES: Final = Share(100_000, 400_000)
+STRANGER_HANDSHAKES: Final = CpuShare(100_000, 400_000)
 """New connections from all addresses that are neither known nor suspects: 20/s."""
-SUSPECT_HANDSHAKES: Final = Share(25_000, 50_000)
+SUSPECT_HANDSHAKES: Final = CpuShare(25_000, 50_000)
 """New connections from all suspects: 5/s."""
 
 
@@ -69,10 +69,10 @@ class Admission(Enum):
     """The peer has to show first that it receives what is sent to its address (QUIC's Retry)."""
 
 
-class Bucket:
-    """A token bucket that may be overdrawn: work is paid for after it is done, and the next piece waits."""
+class TokenBucket:
+    """A token bucket that may be overdrawn: work is charged after it is done, and the next piece waits."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: CpuShare) -> None:
         self._share = share
         self._left_us = share.burst_us
         self._at_s = 0.0
@@ -85,7 +85,7 @@ class Bucket:
         return max(0.0, -self._left_us / self._share.us_per_s)
 
     def is_full(self, now_s: float, part: float = 1.0) -> bool:
-        """Whether this part of the burst is there; 1: nothing was taken that has not been refilled."""
+        """Whether at least this part of the burst is available; 1: all of it."""
         return self._left_us + (now_s - self._at_s) * self._share.us_per_s >= part * self._share.burst_us
 
 
@@ -95,7 +95,7 @@ def cost_us(frames: int, requests: int, size: int) -> float:
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: an IPv4 address, the /64 of an IPv6 address; else the text itself."""
+    """Return the unit that counts as one address: an IPv4 address, the /64 of an IPv6 address, else the text itself."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0].strip("[]"))
     except ValueError:
@@ -109,11 +109,11 @@ def network_of(address: str) -> str:
 
 @dataclass(slots=True)
 class _Address:
-    bucket: Bucket = field(default_factory=lambda: Bucket(ADDRESS))
+    bucket: TokenBucket = field(default_factory=lambda: TokenBucket(ADDRESS))
     refusals: float = 0.0
     at_s: float = 0.0
     connections: int = 0
-    handshakes: Bucket = field(default_factory=lambda: Bucket(ADDRESS_HANDSHAKES))
+    handshakes: TokenBucket = field(default_factory=lambda: TokenBucket(ADDRESS_HANDSHAKES))
     proven: int = 0
     """Connections on which an account is proven."""
     known_until_s: float = 0.0
@@ -133,20 +133,20 @@ class _Address:
 
 
 _UNKNOWN: Final = _Address()
-"""Stands for an address of which nothing is known."""
+"""The record of an address without any."""
 
 
-class Limits:
-    """The limits of one server. Bounded: of addresses without connections the longest unused is forgotten."""
+class ServerLimits:
+    """The limits of one server. Bounded: the address without connections that was unused longest is forgotten."""
 
     def __init__(self, most_addresses: int = MOST_ADDRESSES) -> None:
         self._most_addresses = most_addresses
         self._addresses: OrderedDict[str, _Address] = OrderedDict()
-        self._accounts: dict[str, tuple[Bucket, int]] = {}
-        self._strangers = Bucket(STRANGERS)
-        self._suspects = Bucket(SUSPECTS)
-        self._stranger_handshakes = Bucket(STRANGER_HANDSHAKES)
-        self._suspect_handshakes = Bucket(SUSPECT_HANDSHAKES)
+        self._accounts: dict[str, tuple[TokenBucket, int]] = {}
+        self._strangers = TokenBucket(STRANGERS)
+        self._suspects = TokenBucket(SUSPECTS)
+        self._stranger_handshakes = TokenBucket(STRANGER_HANDSHAKES)
+        self._suspect_handshakes = TokenBucket(SUSPECT_HANDSHAKES)
         self._now_s = 0.0
 
     def admit(self, address: str, now_s: float, *, validated: bool = True) -> Admission:
@@ -175,8 +175,6 @@ class Limits:
         """Return the limits of a new connection from this address (an IP address without its port)."""
         return ConnectionLimits(self, network_of(address))
 
-    # --- for ConnectionLimits -------------------------------------------------------------------------------------
-
     def add_connection(self, network: str) -> _Address:
         """Return the record of an address with one connection more."""
         found = self._address(network)
@@ -192,20 +190,20 @@ class Limits:
         self._addresses.move_to_end(network)
         return found
 
-    def add_account(self, account: str) -> Bucket:
+    def add_account(self, account: str) -> TokenBucket:
         """Return the bucket of an account with one connection more."""
-        bucket, count = self._accounts.get(account, (Bucket(ACCOUNT), 0))
+        bucket, count = self._accounts.get(account, (TokenBucket(ACCOUNT), 0))
         self._accounts[account] = (bucket, count + 1)
         return bucket
 
     def remove_account(self, account: str, now_s: float) -> None:
-        """Take one connection of an account away; an account is forgotten once nothing is left to refill."""
+        """Remove one connection of an account; an account is forgotten once its bucket is full."""
         bucket, count = self._accounts[account]
         self._accounts[account] = (bucket, count - 1)
         if count == 1 and len(self._accounts) > self._most_addresses:
-            gone = [who for who, (one, left) in self._accounts.items() if not left and one.is_full(now_s)]
-            for who in gone:
-                del self._accounts[who]
+            full = [name for name, (found, left) in self._accounts.items() if not left and found.is_full(now_s)]
+            for name in full:
+                del self._accounts[name]
 
     def _forget_one(self) -> None:
         """Forget the longest unused address without connections; a known one only where all are known."""
@@ -215,7 +213,7 @@ class Limits:
                     del self._addresses[network]
                     return
 
-    def class_bucket(self, *, suspect: bool) -> Bucket:
+    def class_bucket(self, *, suspect: bool) -> TokenBucket:
         """Return the bucket that strangers share, or that suspects share."""
         return self._suspects if suspect else self._strangers
 
@@ -223,19 +221,19 @@ class Limits:
 class ConnectionLimits:
     """The limits of one connection."""
 
-    def __init__(self, limits: Limits, network: str) -> None:
+    def __init__(self, limits: ServerLimits, network: str) -> None:
         self._limits = limits
         self._network = network
         self._address = limits.add_connection(network)
-        self._stranger = Bucket(STRANGER)
-        self._proven = Bucket(PROVEN)
-        self._accounts: dict[str, Bucket] = {}
+        self._stranger = TokenBucket(STRANGER)
+        self._proven = TokenBucket(PROVEN)
+        self._accounts: dict[str, TokenBucket] = {}
         self._refusals = 0
         self._closed = False
 
     @property
     def network(self) -> str:
-        """The address that this connection counts for."""
+        """The address (see :func:`network_of`) that this connection is charged to."""
         return self._network
 
     @property
@@ -248,7 +246,7 @@ class ConnectionLimits:
         return self._address.is_suspect(now_s)
 
     def prove(self, account: str) -> None:
-        """The chain has confirmed this account on the connection."""
+        """Note that the chain has confirmed this account on the connection."""
         if account not in self._accounts and not self._closed:
             self._address.proven += not self._accounts
             self._accounts[account] = self._limits.add_account(account)
@@ -273,7 +271,7 @@ class ConnectionLimits:
         return max(bucket.spend(cost, now_s) for bucket in buckets)
 
     def close(self, now_s: float) -> None:
-        """The connection is over. One on which no account was proven counts as a refused request."""
+        """End the connection. One on which no account was proven counts as a refused request."""
         if self._closed:
             return
         self._closed = True

@@ -1,35 +1,34 @@
-"""Every way to a peer in one transport: QUIC, and secure websockets where UDP does not get through."""
+"""QUIC and secure WebSockets as one transport: WebSockets are used where UDP is blocked."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
 
-from offchain.adapters.transport.happy_eyeballs import Doors, first_open
+from offchain.adapters.transport.happy_eyeballs import MergedListener, dial_with_head_start
 from offchain.adapters.transport.iroh_quic import IrohTransport
-from offchain.adapters.transport.port import Admit, Connection, Transport
+from offchain.adapters.transport.port import Admit, PeerConnection, Transport
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.schema.protocol.messages import WEBSOCKET
 
 HEAD_START_S = 3.0
-"""QUIC is faster, so it is given so much time alone; on a way without UDP nothing answers at all."""
+"""QUIC is faster, so it is tried alone for this time. Where UDP is blocked there is no answer at all."""
 
 _PORTS = 8
-"""Any free port is wanted: so many are tried until one is free for UDP and for TCP; one is opened in firewalls easier
-than two."""
+"""Attempts to find a port that is free for UDP and for TCP: a firewall rule for one port is simpler than for two."""
 
 
-class Ways:
-    """QUIC first, then a websocket, under one key. Make one with :meth:`bind`, or :meth:`client` to dial only."""
+class MultiTransport:
+    """QUIC, then WebSockets, with one key. Made by :meth:`bind`, or by :meth:`client` where it only dials."""
 
     def __init__(self, quic: Transport, websocket: WsTransport, *, head_start_s: float = HEAD_START_S) -> None:
         self._quic = quic
         self._websocket = websocket
         self._head_start_s = head_start_s
-        self._doors = Doors((quic, websocket))
+        self._listener = MergedListener((quic, websocket))
 
     @classmethod
-    async def bind(cls, seed: bytes, bind: str) -> Ways:
+    async def bind(cls, seed: bytes, bind: str) -> MultiTransport:
         """Listen at `ip:port`, UDP and TCP; port 0: any free one, the same for both where that can be had.
 
         Raises OSError where the address cannot be had.
@@ -42,7 +41,7 @@ class Ways:
         return await cls._bind(seed, bind, same=False)
 
     @classmethod
-    async def _bind(cls, seed: bytes, bind: str, *, same: bool = True) -> Ways:
+    async def _bind(cls, seed: bytes, bind: str, *, same: bool = True) -> MultiTransport:
         quic = await IrohTransport.bind(seed, bind)
         ip, _, port = bind.rpartition(":")
         if same and quic.addresses:
@@ -54,44 +53,40 @@ class Ways:
             raise
 
     @classmethod
-    async def client(cls, seed: bytes, bind: str) -> Ways:
-        """An endpoint that only dials. `bind`: where QUIC sends from."""
+    async def client(cls, seed: bytes, bind: str) -> MultiTransport:
+        """Return an endpoint that only dials. `bind`: local address of QUIC."""
         return cls(await IrohTransport.bind(seed, bind, listen=False), WsTransport.client(seed))
 
     @property
     def key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return self._quic.key
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`. Both are to be found at the same IP addresses."""
+        """See :class:`offchain.adapters.transport.port.Transport`. Both transports have the same IP addresses."""
         quic = self._quic.addresses
         port = self._websocket.port
         ips = dict.fromkeys(address.rpartition(":")[0] for address in quic)
-        # What is bound to every IPv4 address is not to be found at the IPv6 ones.
+        # A socket bound to every IPv4 address is not reachable at the IPv6 ones.
         only_v4 = any("0.0.0.0" in address for address in self._websocket.addresses)  # noqa: S104
         return (*quic, *(f"{WEBSOCKET}{ip}:{port}" for ip in ips if port and not (only_v4 and ip.startswith("["))))
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See `Transport`. Whichever way is open first, QUIC having a head start."""
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
+        """See `Transport`. The first transport that connects is used; QUIC has a head start."""
         if not any(address.startswith(WEBSOCKET) for address in addresses):
             return await self._quic.dial(key, addresses, timeout_s)
-        return await first_open(
+        return await dial_with_head_start(
             self._quic.dial(key, addresses, timeout_s),
             lambda: self._websocket.dial(key, addresses, timeout_s),
             self._head_start_s,
         )
 
     def admit_by(self, admit: Admit) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         self._quic.admit_by(admit)
         self._websocket.admit_by(admit)
 
-    async def accept(self) -> Connection | None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        return await self._doors.accept()
+    async def accept(self) -> PeerConnection | None:
+        return await self._listener.accept()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        await self._doors.close()
+        await self._listener.close()

@@ -1,4 +1,4 @@
-"""One peer: its connection, and the sessions that share it. Runs :class:`offchain.schema.protocol.mux.Mux`."""
+"""Connection to one peer and the sessions that share it, by :class:`offchain.schema.protocol.mux.Mux`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from offchain.adapters.transport.port import (
-    Connection,
     ConnectionLost,
     HostMisbehaved,
     HostRefused,
     HostUnreachable,
+    PeerConnection,
     refused,
 )
 from offchain.schema.protocol import mux
@@ -21,29 +21,29 @@ from offchain.schema.protocol.frames import MAX_DATA
 from offchain.schema.protocol.messages import Answer, Code, Control, Refusal, WireError
 
 BACKLOG: Final = 1 << 20
-"""A session waits with its body while so many bytes of all sessions are not handed to the connection yet."""
+"""Unsent bytes of all sessions above which a session waits with its body."""
 MOST_UNREAD: Final = 64 << 20
-"""More than this waits to be sent only where the other side asks and never reads."""
+"""Unsent bytes after which the connection is closed: the other side sends requests and never reads."""
 MOST_UNREAD_OF_STRANGER: Final = 1 << 18
 SLICE: Final = 1 << 15
-"""Bytes that a host takes in before it looks at a connection's limits again."""
+"""Bytes that a host processes before it checks the limits of a connection again."""
 STRANGER_SLICE: Final = 1 << 13
-"""The same while no account is proven on the connection: what one peer overdraws, others have to wait for."""
+"""`SLICE` while no account is proven on the connection: others have to wait for what one peer overdraws."""
 SLOTS: Final = 2 * mux.MAX_SESSIONS
-"""Requests at work on a connection: as many as may be open, and as many that the peer has dropped meanwhile."""
+"""Most requests in progress on a connection: all that may be open, and as many that the peer has dropped."""
 STRANGER_SLOTS: Final = 8
-"""Requests at work on a connection on which no account is proven: while there are so many, it is not read."""
+"""Requests in progress at which a connection without a proven account is not read."""
 MOST_IN_PIECE: Final = 1 << 16
-"""Small pieces of a body that wait to be read are put together up to this size."""
+"""Small pieces of a body that wait to be read are joined up to this size."""
 FAREWELL_S: Final = 2.0
 WINDOW: Final = 1 << 18
-"""Credit for a body where nothing else is said."""
+"""Default credit for a body, bytes."""
 BULK_WINDOW: Final = 4 << 20
-"""Credit for files, so that one round trip of latency does not halve the speed of a copy."""
+"""Credit for files, bytes, so that latency does not limit the speed of a copy."""
 
 
 class PeerLimits(Protocol):
-    """What bounds a peer of a host: :class:`offchain.adapters.transport.limits.ConnectionLimits`."""
+    """Limits of a peer of a host: :class:`offchain.adapters.transport.limits.ConnectionLimits`."""
 
     @property
     def is_proven(self) -> bool:
@@ -51,7 +51,7 @@ class PeerLimits(Protocol):
         ...
 
     def prove(self, account: str) -> None:
-        """The chain has confirmed this account on the connection."""
+        """Note that the chain has confirmed this account on the connection."""
         ...
 
     def spend(self, frames: int, requests: int, size: int, now_s: float) -> float:
@@ -60,14 +60,14 @@ class PeerLimits(Protocol):
 
 
 class Session:
-    """One question and its answer, with bodies both ways. Made by :class:`Peer`."""
+    """One request and its answer, with bodies both ways. Made by :class:`Peer`."""
 
     def __init__(self, peer: Peer, number: int, request: bytes = b"") -> None:
         self.request = request
         self._peer = peer
         self._number = number
         self._inbox: deque[tuple[int, bytes | bytearray, int]] = deque()
-        """Channel, bytes, and the credit that they have used."""
+        """Channel, bytes, and the credit that they use."""
         self._answer: Answer | None = None
         self._error: Exception | None = None
         self._ended = False
@@ -75,19 +75,15 @@ class Session:
         self._waiters: list[asyncio.Future[None]] = []
         self._when_over: Callable[[], object] | None = None
 
-    # --- the dialler's side ---------------------------------------------------------------------------------------
-
     async def answer(self) -> Answer:
-        """The host's word. Raises :class:`HostRefused`, :class:`HostUnreachable`."""
+        """Wait for the host's answer. Raises :class:`HostRefused`, :class:`HostUnreachable`."""
         while self._answer is None:
             self._check()
             await self._wait()
         return self._answer
 
-    # --- the host's side ------------------------------------------------------------------------------------------
-
     def accept(self, answer: Answer | None = None, *, window: int = 0) -> None:
-        """Agree; the other side may send `window` bytes before they are read."""
+        """Accept the request; the other side may send `window` bytes before they are read."""
         self._answer = answer or Answer()
         with contextlib.suppress(mux.LocalProtocolError):  # the other side has left; the next call says so
             self._peer.mux.accept(self._number, self._answer, window)
@@ -99,24 +95,22 @@ class Session:
 
     @property
     def accepted(self) -> bool:
-        """Whether the host has agreed."""
+        """Whether the host has accepted the request."""
         return self._answer is not None
-
-    # --- both -----------------------------------------------------------------------------------------------------
 
     @property
     def over(self) -> bool:
-        """Whether the other side dropped it, or the connection broke."""
+        """Whether the session was dropped, or the connection broke."""
         return self._error is not None
 
     @property
     def done(self) -> bool:
-        """Whether nothing more can happen to it."""
+        """Whether both sides have ended the session."""
         return self._error is not None or (self._ended and self._ended_here)
 
     @property
     def error(self) -> Exception | None:
-        """Why it is over: HostRefused where one side dropped it, HostUnreachable where the connection broke."""
+        """Why the session is over: HostRefused where a side dropped it, HostUnreachable where the connection broke."""
         return self._error
 
     async def read(self) -> tuple[int, bytes] | None:
@@ -132,20 +126,20 @@ class Session:
         return channel, bytes(data)
 
     def left(self) -> list[tuple[int, bytes]]:
-        """What came before the connection broke and was not read; it is not read any more."""
+        """Return the pieces that arrived and were not read, and remove them from the session."""
         found = [(channel, bytes(data)) for channel, data, _ in self._inbox]
         self._inbox.clear()
         return found
 
     async def read_main(self) -> bytes | None:
-        """The next bytes of the body; None at the end. Words beside it are passed over."""
+        """The next bytes of the body; None at the end. Control messages are skipped."""
         while (piece := await self.read()) is not None:
             if piece[0] == mux.MAIN and piece[1]:
                 return piece[1]
         return None
 
     async def write(self, data: bytes, channel: int = mux.MAIN) -> None:
-        """Send all of it, as fast as the other side reads. Raises as :meth:`read`."""
+        """Send all of `data`, as fast as the other side reads. Raises as :meth:`read`."""
         view = memoryview(data)
         while view:
             self._check()
@@ -162,11 +156,11 @@ class Session:
                 view = view[len(piece) :]
 
     async def say(self, word: Control) -> None:
-        """Send a word beside the body."""
+        """Send a control message."""
         await self.write(word.encode(), mux.CONTROL)
 
     def end(self) -> None:
-        """Everything is sent."""
+        """End this side's body."""
         with contextlib.suppress(mux.LocalProtocolError):
             self._peer.mux.end(self._number)
         self._ended_here = True
@@ -175,13 +169,13 @@ class Session:
         self._peer.wake()
 
     async def gone(self) -> Exception:
-        """Wait until the other side drops it or the connection breaks; gives the reason."""
+        """Wait until the session is dropped or the connection breaks; return the reason."""
         while self._error is None:
             await self._wait()
         return self._error
 
     def drop(self, refusal: Refusal | None = None) -> None:
-        """End it both ways; the other side is told why. Nothing where it is over."""
+        """End the session both ways, and send the reason to the other side. Does nothing where it is over."""
         reason = refusal or Refusal(Code.GONE, "The other side left.", "")
         with contextlib.suppress(mux.LocalProtocolError):
             if self._answer is None and not self._peer.mux.dialler:
@@ -193,7 +187,7 @@ class Session:
         self._peer.wake()
 
     def fail(self, error: Exception) -> None:
-        """For :class:`Peer`: nothing more will come."""
+        """Note that the session is over. Called by :class:`Peer`."""
         if self._error is None:
             self._error = error
             act, self._when_over = self._when_over, None
@@ -202,7 +196,7 @@ class Session:
         self._wake_all()
 
     def take(self, event: mux.Event) -> None:
-        """For :class:`Peer`: what happened to this session."""
+        """Process an event of this session. Called by :class:`Peer`."""
         match event:
             case mux.Accepted(_, answer):
                 self._answer = answer
@@ -217,7 +211,7 @@ class Session:
         self._wake_all()
 
     def _add(self, channel: int, data: bytes) -> None:
-        """Keep bytes to be read; small pieces together, or a peer could make each of its bytes cost a hundred."""
+        """Store bytes to be read; small pieces are joined, or each byte of a peer could cost a hundred."""
         if self._inbox and channel != mux.CONTROL and len(data) < mux.SMALL_PIECE:
             last_channel, last, credit = self._inbox[-1]
             if last_channel == channel and len(last) + len(data) <= MOST_IN_PIECE:
@@ -230,10 +224,10 @@ class Session:
     def _check(self) -> None:
         if self._error is not None:
             # A copy: an exception that is raised twice collects the frames of both.
-            raise _again(self._error)
+            raise _copy_of(self._error)
 
     async def _wait(self) -> None:
-        # Several may wait; a flag that one of them clears would be missed by the others.
+        # Several tasks may wait; an event that one of them clears would be missed by the others.
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
@@ -248,25 +242,25 @@ class Session:
 
 
 class Peer:
-    """A connection with its reader and writer. Close it with :meth:`close`.
+    """A connection with its reader and writer, to be closed with :meth:`close`.
 
-    `limits`: of a peer that dialled this host. A request takes a slot until the host calls :meth:`release` for it,
-    however early the peer drops its session.
+    `limits`: of a peer that dialled this host. A request takes a slot until the host calls :meth:`release` for it, even
+    if the peer drops its session before.
     """
 
-    def __init__(self, connection: Connection, *, dialler: bool, limits: PeerLimits | None = None) -> None:
+    def __init__(self, connection: PeerConnection, *, dialler: bool, limits: PeerLimits | None = None) -> None:
         self.connection = connection
         self._limits = limits
-        self._at_work = 0
+        self._in_progress = 0
         self._released = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
-        """Ends with the connection; made when the connection is not read for a while."""
+        """Ends with the connection; created when the connection is not read for a while."""
         self.mux = mux.Mux(dialler)
         self._sessions: dict[int, Session] = {}
         self._opened: asyncio.Queue[Session | None] = asyncio.Queue()
         self._error: Exception | None = None
         self._ready = asyncio.Event()
-        self._waking = asyncio.Event()
+        self._pending_bytes = asyncio.Event()
         self._free = asyncio.Event()
         self._gone = asyncio.Event()
         self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._read())]
@@ -278,16 +272,16 @@ class Peer:
         return self._error is not None
 
     async def ready(self) -> int:
-        """The version both sides speak. Raises :class:`HostUnreachable`, :class:`HostRefused`, HostMisbehaved."""
+        """Wait for the protocol version of both sides. Raises HostUnreachable, HostRefused, HostMisbehaved."""
         await self._ready.wait()
         if self.mux.version is None:
-            raise _again(self._error) if self._error is not None else HostUnreachable("the connection is closed")
+            raise _copy_of(self._error) if self._error is not None else HostUnreachable("the connection is closed")
         return self.mux.version
 
     def open(self, request: bytes, *, window: int = WINDOW) -> Session:
-        """Ask. Raises :class:`HostUnreachable` where the connection is gone, HostRefused where too much is open."""
+        """Send a request. Raises HostUnreachable where the connection is closed, HostRefused where too much is open."""
         if self._error is not None:
-            raise _again(self._error)
+            raise _copy_of(self._error)
         try:
             number = self.mux.open(request, window)
         except mux.LocalProtocolError as error:
@@ -297,25 +291,25 @@ class Peer:
         return session
 
     async def accept(self) -> Session | None:
-        """The next question; None once the connection is over."""
+        """The next request; None once the connection is over."""
         session = await self._opened.get()
         if session is None:
             self._opened.put_nowait(None)
         return session
 
     def prove(self, account: str) -> None:
-        """The chain has confirmed this account: the limits of strangers end for this connection."""
+        """End the limits of strangers for this connection: the chain has confirmed this account."""
         if self._limits is not None:
             self._limits.prove(account)
         self._released.set()
 
     def release(self) -> None:
-        """The work for one accepted session has ended: its slot is free."""
-        self._at_work -= 1
+        """Free the slot of an accepted session whose work has ended."""
+        self._in_progress -= 1
         self._released.set()
 
     async def close(self, refusal: Refusal | None = None) -> None:
-        """End the connection; with a reason, the other side is told, and given a moment to read it."""
+        """End the connection; a reason is sent to the other side first, which has FAREWELL_S to read it."""
         if refusal is not None and self._error is None:
             self.mux.go_away(refusal)
             self.wake()
@@ -324,36 +318,32 @@ class Peer:
         self._fail(HostUnreachable("the connection was closed"))
         await self.connection.close()
         tasks = self._tasks if self._closing is None else [*self._tasks, self._closing]
-        # A cancelled task keeps its frames, and these this peer: without the references, the buffers are freed at once.
+        # A cancelled task refers to its frames, and these to this peer: without the references, buffers are freed now.
         self._tasks, self._closing = [], None
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # --- for sessions ---------------------------------------------------------------------------------------------
-
     def wake(self) -> None:
-        """There is something to send."""
-        self._waking.set()
+        """Have the writer send pending bytes."""
+        self._pending_bytes.set()
 
     def forget(self, number: int) -> None:
-        """A session takes no more events."""
+        """Remove a session: it receives no more events."""
         self._sessions.pop(number, None)
 
     async def drained(self) -> None:
-        """Wait until the connection has taken most of what there is to send."""
+        """Wait until few bytes are pending."""
         while self.mux.pending > BACKLOG and self._error is None:
             self._free.clear()
             await self._free.wait()
 
-    # --- inside ---------------------------------------------------------------------------------------------------
-
     async def _write(self) -> None:
         try:
             while True:
-                await self._waking.wait()
-                self._waking.clear()
-                # What was said by all sessions meanwhile goes out together.
+                await self._pending_bytes.wait()
+                self._pending_bytes.clear()
+                # The bytes that all sessions have written meanwhile are sent together.
                 while data := self.mux.take():
                     await self.connection.write(data)
                     self._free.set()
@@ -365,18 +355,18 @@ class Peer:
             while self._error is None:
                 data = await self.connection.read()
                 if self._limits is None:
-                    self._take_in(data)
+                    self._process(data)
                     continue
                 start = 0
                 while start < len(data):
                     end = start + (SLICE if self._limits.is_proven else STRANGER_SLICE)
-                    await self._take_in_slowly(data[start:end], self._limits)
+                    await self._process_within_limits(data[start:end], self._limits)
                     start = end
             await self.connection.close()
         except ConnectionLost as error:
             self._fail(_broken(error))
         except WireError as error:
-            if self.mux.pending:  # a word of farewell
+            if self.mux.pending:  # the reason for the other side
                 self.wake()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._flushed(), FAREWELL_S)
@@ -385,9 +375,9 @@ class Peer:
         finally:
             self._gone.set()
 
-    def _take_in(self, data: bytes) -> None:
+    def _process(self, data: bytes) -> None:
         for event in self.mux.receive(data):
-            if self._error is not None:  # what follows a farewell is nobody's
+            if self._error is not None:  # frames after the farewell are ignored
                 break
             self._take(event)
         stranger = self._limits is not None and not self._limits.is_proven
@@ -395,16 +385,16 @@ class Peer:
             raise WireError("it does not read what it is sent")
         self.wake()
 
-    async def _take_in_slowly(self, data: bytes, limits: PeerLimits) -> None:
-        """Take in bytes, and return when the connection may be read again."""
+    async def _process_within_limits(self, data: bytes, limits: PeerLimits) -> None:
+        """Process bytes, and return when the connection may be read again."""
         frames, opened = self.mux.frames, self.mux.opened
-        self._take_in(data)
+        self._process(data)
         now_s = asyncio.get_running_loop().time()
         wait_s = limits.spend(self.mux.frames - frames, self.mux.opened - opened, len(data), now_s)
         if wait_s:
             await self._pause(wait_s)
         # A proven peer is refused instead: its sessions wait for frames of each other.
-        while self._at_work >= STRANGER_SLOTS and not limits.is_proven and self._error is None:
+        while self._in_progress >= STRANGER_SLOTS and not limits.is_proven and self._error is None:
             self._released.clear()
             waiting = asyncio.ensure_future(self._released.wait())
             try:
@@ -413,7 +403,7 @@ class Peer:
                 waiting.cancel()
 
     async def _pause(self, wait_s: float | None, *until: asyncio.Future[Any]) -> None:
-        """Do not read for some seconds, or until one is done. Raises :class:`ConnectionLost` once the peer has left."""
+        """Do not read for `wait_s` seconds, or until a future is done. Raises ConnectionLost once the peer has left."""
         if self._closing is None:
             self._closing = asyncio.create_task(self.connection.wait_closed())
         await asyncio.wait({self._closing, *until}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
@@ -433,10 +423,10 @@ class Peer:
             case mux.Ready():
                 self._ready.set()
             case mux.Opened(number, request):
-                if self._at_work >= SLOTS:
+                if self._in_progress >= SLOTS:
                     self.mux.refuse(number, _NO_SLOT)
                     return
-                self._at_work += 1
+                self._in_progress += 1
                 session = self._sessions[number] = Session(self, number, request)
                 self._opened.put_nowait(session)
             case mux.GoneAway(refusal):
@@ -471,7 +461,7 @@ def _broken(error: ConnectionLost) -> HostUnreachable:
     return HostUnreachable(f"The connection to the host broke ({error.message}).", "Try again.")
 
 
-def _again(error: Exception) -> Exception:
+def _copy_of(error: Exception) -> Exception:
     if isinstance(error, HostRefused):
         return HostRefused(error.refusal)
     if isinstance(error, (HostUnreachable, HostMisbehaved)):

@@ -1,10 +1,10 @@
-"""The way to hosts: what a transport is, and how its use can fail.
+"""Protocols and errors of the transport to hosts.
 
-A transport is an endpoint with an ed25519 key that can dial and accept; the key it reports for the other side is proven
-by the handshake. A connection is one stream of bytes each way, kept as long as two peers have something to say; many
-sessions share it (`transport.peer`). Adapters: `transport.iroh_quic` (QUIC),
+A transport is an endpoint with an ed25519 key that dials and accepts connections. The handshake proves the key of the
+other side. A connection is one long-lived stream of bytes each way, which many sessions share (`transport.peer`).
+Adapters: `transport.iroh_quic` (QUIC),
 `transport.websocket` (secure websockets, where UDP is blocked), `transport.multi_transport` (both), and
-:mod:`tests.support.memory_transport` (their twin in memory).
+:mod:`tests.support.memory_transport` (in memory).
 """
 
 # ruff: noqa: N818  (errors are named for the fact, as on the chain)
@@ -19,39 +19,39 @@ from offchain.errors import TheirError
 from offchain.schema.protocol.messages import Code, Refusal
 
 
-class LinkError(TheirError):
-    """Something on the way to a host failed. The text is fit for users."""
+class TransportError(TheirError):
+    """Base of the errors of connections to hosts. The text is shown to users."""
 
     code = "host"
 
 
-class HostUnreachable(LinkError):
+class HostUnreachable(TransportError):
     """No connection could be made, or it broke."""
 
 
-class HostRefused(LinkError):
-    """The host answered, and said no. Also what a host's own callbacks raise to say no."""
+class HostRefused(TransportError):
+    """The host refused the request. Callbacks of a host raise it to refuse."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message, refusal.remedy, code=refusal.code.value)
         self.refusal = refusal
 
 
-class HostMisbehaved(LinkError):
-    """The host broke the protocol, or sent bytes that are not what the chain says."""
+class HostMisbehaved(TransportError):
+    """The host broke the protocol, or sent other bytes than the chain records."""
 
 
-class ConnectionLost(LinkError):
+class ConnectionLost(TransportError):
     """The connection ended or broke."""
 
 
 def refused(code: Code, message: str, remedy: str) -> HostRefused:
-    """A refusal to raise."""
+    """Return the error of a refusal."""
     return HostRefused(Refusal(code, message, remedy))
 
 
-class Connection(Protocol):
-    """One peer: a stream of bytes each way, in order."""
+class PeerConnection(Protocol):
+    """A connection to one peer: an ordered stream of bytes each way."""
 
     @property
     def remote_key(self) -> bytes:
@@ -60,12 +60,12 @@ class Connection(Protocol):
 
     @property
     def remote_address(self) -> str:
-        """The IP address that the peer's bytes come from, without a port; empty where the transport does not know."""
+        """The IP address of the peer, without a port; empty where the transport does not know it."""
         ...
 
     @property
     def via(self) -> str:
-        """What carries it, for people: `iroh`, `websocket` or `memory`."""
+        """Name of the transport, for people: `iroh`, `websocket`, `gateway` or `memory`."""
         ...
 
     async def read(self) -> bytes:
@@ -73,7 +73,7 @@ class Connection(Protocol):
         ...
 
     async def write(self, data: bytes) -> None:
-        """All of `data`; waits while the way is full. One writer at a time. Raises :class:`ConnectionLost`."""
+        """Send all of `data`, as fast as the peer reads. One writer at a time. Raises :class:`ConnectionLost`."""
         ...
 
     async def wait_closed(self) -> None:
@@ -81,7 +81,7 @@ class Connection(Protocol):
         ...
 
     async def close(self) -> None:
-        """End it, both ways, at once; what was not sent is lost. Never raises."""
+        """End the connection at once, both ways; unsent bytes are lost. Never raises."""
         ...
 
 
@@ -95,7 +95,7 @@ def admit_all(_address: str, _validated: bool, /) -> Admission:  # noqa: FBT001 
 
 
 class Transport(Protocol):
-    """An endpoint."""
+    """An endpoint with an ed25519 key."""
 
     @property
     def key(self) -> bytes:
@@ -104,11 +104,11 @@ class Transport(Protocol):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where this endpoint listens, in the words of `HostRecord.endpoint`."""
+        """Addresses at which this endpoint listens, in the form of `HostRecord.endpoint`."""
         ...
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """Connect to the endpoint with this key and no other. Addresses of other transports are passed over.
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
+        """Connect to the endpoint with this key and no other. Addresses of other transports are ignored.
 
         The peer sees the connection with the first bytes written to it. Raises :class:`HostUnreachable`.
         """
@@ -118,7 +118,7 @@ class Transport(Protocol):
         """Ask `admit` about each new connection before its handshake. Without this call each one is accepted."""
         ...
 
-    async def accept(self) -> Connection | None:
+    async def accept(self) -> PeerConnection | None:
         """The next connection; None once this endpoint is closed."""
         ...
 

@@ -1,8 +1,8 @@
-"""A connection inside a stream that somebody else carries: TLS 1.3 from end to end, so that who carries reads nothing.
+"""A connection relayed by a gateway: TLS 1.3 from end to end, so that the gateway cannot read it.
 
-The host is known by its certificate (`transport.certificate`), made from its own key. The caller then
-proves its key inside: it signs a number that the host has just drawn, together with the host's key. Bytes that are
-changed, left out, repeated or told in another order break the connection.
+The certificate proves the key of the host (`transport.certificate`). The caller proves its key inside the connection:
+it signs a random number of the host together with the host's key. Bytes that are changed, left out, repeated or
+reordered break the connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONCE, _KEY, _SIGNATURE = 32, 32, 64
 
 
 class SessionStream:
-    """A session as a stream of bytes. `after`: what to do once it is closed."""
+    """A session as a stream of bytes. `after` is called once it is closed."""
 
     def __init__(self, session: Session, after: Callable[[], Awaitable[None]] | None = None) -> None:
         self._session = session
@@ -43,7 +43,7 @@ class SessionStream:
         return data
 
     async def write(self, data: bytes) -> None:
-        """All of it, as fast as it is carried. Raises :class:`ConnectionLost`."""
+        """Send all of `data`, as fast as it is relayed. Raises :class:`ConnectionLost`."""
         try:
             await self._session.write(data)
         except GantryError as error:
@@ -54,31 +54,31 @@ class SessionStream:
         await self._session.gone()
 
     async def close(self) -> None:
-        """Never raises."""
+        """Drop the session. Never raises."""
         self._session.drop()
         after, self._after = self._after, None
         if after is not None:
             await after()
 
 
-class CarriedConnection:
-    """One end, once :func:`dial` or :func:`answer` has proven the keys of both."""
+class RelayedConnection:
+    """One end of a relayed connection, made by :func:`dial` or :func:`answer`, which prove the keys of both ends."""
 
     via = "gateway"
     remote_address = "gateway"
-    """Who the gateway carries is not known: all who come by gateways count as one address."""
+    """The address behind a gateway is not known: all relayed peers count as one address."""
 
     def __init__(self, stream: SessionStream, context: ssl.SSLContext, *, server: bool) -> None:
         self._stream = stream
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self.tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server)
-        self._turn = asyncio.Lock()
+        self._flushing = asyncio.Lock()
         self._closed = False
         self.remote_key = b""
 
     async def handshake(self) -> None:
-        """Raises :class:`ConnectionLost`."""
+        """Perform the TLS handshake. Raises :class:`ConnectionLost`."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -92,7 +92,6 @@ class CarriedConnection:
                 return
 
     async def read(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         data = await self.read_record()
         if not self._incoming.pending:
             return data
@@ -103,7 +102,7 @@ class CarriedConnection:
         return b"".join(records)
 
     async def read_record(self) -> bytes:
-        """What the other side wrote at once, or the next part of it, never nothing. Raises :class:`ConnectionLost`."""
+        """The bytes of the next TLS record, never none. Raises :class:`ConnectionLost`."""
         while not (data := self._decrypted()):
             if self._closed:
                 raise ConnectionLost("the connection is closed")
@@ -111,7 +110,6 @@ class CarriedConnection:
         return data
 
     async def write(self, data: bytes) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         for start in range(0, len(data), PIECE):
             if self._closed:
                 raise ConnectionLost("the connection is closed")
@@ -122,16 +120,14 @@ class CarriedConnection:
             await self._flush()
 
     async def wait_closed(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         await self._stream.wait_closed()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         self._closed = True
         await self._stream.close()
 
     def _decrypted(self) -> bytes:
-        """One record; nothing where none has come whole."""
+        """The next TLS record; empty where none has arrived completely."""
         try:
             return self.tls.read(PIECE)
         except ssl.SSLWantReadError:
@@ -140,19 +136,19 @@ class CarriedConnection:
             raise _broken(error) from None
 
     async def _flush(self) -> None:
-        # Records have to arrive in the order in which they were made.
-        async with self._turn:
+        # Records have to be sent in the order in which they were encrypted.
+        async with self._flushing:
             while self._outgoing.pending:
                 await self._stream.write(self._outgoing.read(PIECE))
 
 
-async def dial(stream: SessionStream, host_key: bytes, signer: Ed25519Signer) -> CarriedConnection:
-    """The caller's end. Raises :class:`HostUnreachable` where whoever answers does not have the host's key."""
-    made = CarriedConnection(stream, client_context(), server=False)
+async def dial(stream: SessionStream, host_key: bytes, signer: Ed25519Signer) -> RelayedConnection:
+    """Open the caller's end. Raises :class:`HostUnreachable` where the other end does not have the host's key."""
+    made = RelayedConnection(stream, client_context(), server=False)
     try:
         await made.handshake()
         if not is_certificate_of(host_key, made.tls.getpeercert(binary_form=True)):
-            raise HostUnreachable("whoever answers there does not have the host's key")  # noqa: TRY301
+            raise HostUnreachable("the other end does not have the host's key")  # noqa: TRY301
         nonce = await _exactly(made, _NONCE)
         await made.write(signer.public_key + signer.sign(_proof(nonce, host_key)))
     except ConnectionLost as error:
@@ -165,9 +161,9 @@ async def dial(stream: SessionStream, host_key: bytes, signer: Ed25519Signer) ->
     return made
 
 
-async def answer(stream: SessionStream, context: ssl.SSLContext, host_key: bytes) -> CarriedConnection:
-    """The host's end; `context` is made from its key. Raises :class:`ConnectionLost` where the caller proves none."""
-    made = CarriedConnection(stream, context, server=True)
+async def answer(stream: SessionStream, context: ssl.SSLContext, host_key: bytes) -> RelayedConnection:
+    """Open the host's end; `context` has its key. Raises ConnectionLost where the caller does not prove a key."""
+    made = RelayedConnection(stream, context, server=True)
     try:
         await made.handshake()
         nonce = secrets.token_bytes(_NONCE)
@@ -183,8 +179,8 @@ async def answer(stream: SessionStream, context: ssl.SSLContext, host_key: bytes
     return made
 
 
-async def _exactly(connection: CarriedConnection, size: int) -> bytes:
-    """The first bytes that the other side sends; it says no more before it is answered."""
+async def _exactly(connection: RelayedConnection, size: int) -> bytes:
+    """The first `size` bytes. The other end must not send more before it is answered."""
     data = b""
     while len(data) < size:
         data += await connection.read_record()

@@ -1,7 +1,7 @@
-"""A program that runs in a pod, from the tenant's side. A lost connection is made anew, and nothing is lost or doubled.
+"""A program in a pod, controlled by its tenant. It survives a broken connection without lost or duplicated bytes.
 
-The host keeps the program for a while when the connection breaks, with what it wrote last; this side keeps what it
-sent last. Both count bytes, so each knows from where the other goes on.
+When the connection breaks, the host keeps the program and its last output for a while, and this side keeps its last
+input. Both count bytes, so that each knows where the other continues.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from offchain.adapters.transport.host_client import HostClient
 
 KEEP_INPUT: Final = 1 << 20
-"""More than the host grants at once: whatever may have been lost on the way is here."""
+"""More than the host grants at once, so that all input that may be lost is still here."""
 RESUME_S: Final = 50.0
-"""So long a new connection is tried; the host keeps the program a little longer."""
+"""Time for which a new connection is tried; the host keeps the program a little longer."""
 RETRY_S: Final = 1.0
 
 
 class RemoteProgram:
-    """Read its output, write its input. Made by :meth:`offchain.adapters.transport.host_client.HostClient.exec`."""
+    """Output and input of a running program. Made by :meth:`HostClient.exec`."""
 
     def __init__(self, client: HostClient, lease: int, session: Session, token: str) -> None:
         self._client = client
@@ -37,19 +37,19 @@ class RemoteProgram:
         self._session = session
         self._token = token
         self._received = 0
-        """Bytes of output that came, with those in `_left`."""
+        """Bytes of output that arrived, including those in `_left`."""
         self._left: deque[tuple[int, bytes]] = deque()
-        """What came on earlier connections and was not read yet."""
+        """Output of earlier connections that was not read yet."""
         self._sent = bytearray()
-        """The last input; its end is at `_sent_to`."""
+        """The last input, which ends at the offset `_sent_to`."""
         self._sent_to = 0
         self._input_ended = False
         self._size: tuple[int, int] | None = None
         self._resuming = asyncio.Lock()
         self.exit_code: int | None = None
-        """As a shell shows it; None while the program runs."""
+        """Exit code as in a shell; None while the program runs."""
         self.on_break: Callable[[str], None] = lambda _reason: None
-        """Told when the connection broke and a new one is tried."""
+        """Called with the reason when the connection broke and a new one is tried."""
 
     async def read(self) -> tuple[int, bytes] | None:
         """The next output and its channel (MAIN with a terminal, else OUT or ERR); None when the program has ended.
@@ -88,7 +88,7 @@ class RemoteProgram:
             self._received += len(data)
 
     async def write(self, data: bytes) -> None:
-        """Input for the program."""
+        """Send input to the program."""
         for start in range(0, len(data), KEEP_INPUT // 4):
             piece = data[start : start + KEEP_INPUT // 4]
             self._sent += piece
@@ -97,12 +97,12 @@ class RemoteProgram:
             await self._try(partial(_write, piece))
 
     async def end_input(self) -> None:
-        """There is no more input."""
+        """End the input."""
         self._input_ended = True
         await self._try(_end)
 
     async def resize(self, rows: int, columns: int) -> None:
-        """The terminal has another size now."""
+        """Set the size of the terminal."""
         self._size = (rows, columns)
         await self._try(lambda session: session.say(Control(resize=(rows, columns))))
 
@@ -115,15 +115,15 @@ class RemoteProgram:
         try:
             await work(session)
         except HostUnreachable as broken:
-            await self._resume(session, broken)  # which sends again what may have been lost
+            await self._resume(session, broken)  # which sends lost input again
 
     async def _resume(self, session: Session, broken: HostUnreachable) -> None:
         async with self._resuming:
             if self._session is not session:
                 return
             self.on_break(broken.message)
-            # The one who writes may see the break first: what the reader has not taken yet did come, and is not asked
-            # for again.
+            # A writer may notice the break first: output that the reader has not taken yet has arrived, and is not
+            # requested again.
             for piece in session.left():
                 self._count(piece)
                 self._left.append(piece)
@@ -150,7 +150,7 @@ class RemoteProgram:
             raise HostMisbehaved(f"the host has {held} bytes of input; {self._sent_to} were sent")
         if self._size is not None:
             await session.say(Control(resize=self._size))
-        # Input may be added while this is sent again; there is no await between the last look and the new session.
+        # Input may be added while this is sent; there is no await between the last comparison and the new session.
         while held < self._sent_to:
             lost = bytes(self._sent[held - self._sent_to :])
             held += len(lost)

@@ -1,4 +1,4 @@
-"""How a host is reached: directly where that works, else through a gateway."""
+"""Connections to hosts: directly where that works, else through a gateway."""
 
 from __future__ import annotations
 
@@ -7,81 +7,78 @@ import ipaddress
 import secrets
 from collections.abc import AsyncIterator, Sequence
 
-from offchain.adapters.transport.gateway import ByGateways
-from offchain.adapters.transport.happy_eyeballs import Doors, first_open
+from offchain.adapters.transport.gateway import GatewayTransport
+from offchain.adapters.transport.happy_eyeballs import MergedListener, dial_with_head_start
 from offchain.adapters.transport.host_client import HostClient
-from offchain.adapters.transport.multi_transport import Ways
-from offchain.adapters.transport.port import Admit, Connection, HostUnreachable, Transport
+from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.adapters.transport.port import Admit, HostUnreachable, PeerConnection, Transport
 from offchain.ports import Signer
 from offchain.schema.protocol.gateway import is_gateway
 from offchain.schema.protocol.messages import WEBSOCKET, WireError, parse_endpoint
 
 HEAD_START_S = 4.0
-"""So long the host itself is given: QUIC, and a second for the websocket. Gateways are for those who need one."""
+"""Time in which only the host itself is tried: QUIC, and a second for the WebSocket."""
 PRIVATE_HEAD_START_S = 0.5
-"""The same where all its own addresses are of a private network: it answers at once, or is in another such network."""
+"""`HEAD_START_S` where all addresses of the host are private: it answers at once, or is in another private network."""
 
 
-class Reach:
-    """Directly, and through gateways. Both have the same key."""
+class RoutedTransport:
+    """A direct transport and one through gateways, with the same key."""
 
-    def __init__(self, direct: Transport, by_gateways: ByGateways, *, head_start_s: float = HEAD_START_S) -> None:
+    def __init__(
+        self, direct: Transport, through_gateways: GatewayTransport, *, head_start_s: float = HEAD_START_S
+    ) -> None:
         self._direct = direct
-        self._by_gateways = by_gateways
+        self._through_gateways = through_gateways
         self._head_start_s = head_start_s
-        # Streams to gateways go by the direct transport, which is closed after them.
-        self._doors = Doors((by_gateways, direct))
+        # Streams to gateways use the direct transport, which is closed last.
+        self._listener = MergedListener((through_gateways, direct))
 
     @property
     def key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return self._direct.key
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        return (*self._direct.addresses, *self._by_gateways.addresses)
+        return (*self._direct.addresses, *self._through_gateways.addresses)
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See `Transport`. Whichever is open first, the host itself having a head start."""
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
+        """See `Transport`. The first connection that opens is used; the direct one has a head start."""
         own = [address for address in addresses if not is_gateway(address)]
         others = [address for address in addresses if is_gateway(address)]
         if not others:
             return await self._direct.dial(key, own, timeout_s)
         if not own:
-            return await self._by_gateways.dial(key, others, timeout_s)
-        return await first_open(
+            return await self._through_gateways.dial(key, others, timeout_s)
+        return await dial_with_head_start(
             self._direct.dial(key, own, timeout_s),
-            lambda: self._by_gateways.dial(key, others, timeout_s),
-            min(self._head_start_s, PRIVATE_HEAD_START_S) if all_private(own) else self._head_start_s,
+            lambda: self._through_gateways.dial(key, others, timeout_s),
+            min(self._head_start_s, PRIVATE_HEAD_START_S) if are_all_private(own) else self._head_start_s,
         )
 
     def admit_by(self, admit: Admit) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         self._direct.admit_by(admit)
 
-    async def accept(self) -> Connection | None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        return await self._doors.accept()
+    async def accept(self) -> PeerConnection | None:
+        return await self._listener.accept()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        await self._doors.close()
+        await self._listener.close()
 
 
 @contextlib.asynccontextmanager
 async def open_host(
     host_key: bytes, endpoint: bytes, *, genesis_hash: bytes, signer: Signer, gateways: Sequence[str] = ()
 ) -> AsyncIterator[HostClient]:
-    """A client to the host with this key and `HostRecord.endpoint`, over a transport that lives as long as the block.
+    """Yield a client of the host with this key and `HostRecord.endpoint`, over a transport of its own.
 
-    `gateways` are asked beside those that the endpoint names. The transport's own key is random: the tenant is known by
-    the signature on each request.
+    `gateways` are asked in addition to those of the endpoint. The key of the transport is random: the signature of each
+    request identifies the tenant.
     """
     addresses = (*gateways, *addresses_of(endpoint))
     seed = secrets.token_bytes(32)
-    direct = await Ways.client(seed, any_local(addresses))
-    transport = Reach(direct, ByGateways(direct, seed, genesis_hash=genesis_hash, signer=signer))
+    direct = await MultiTransport.client(seed, local_address(addresses))
+    transport = RoutedTransport(direct, GatewayTransport(direct, seed, genesis_hash=genesis_hash, signer=signer))
     client = HostClient(transport, host_key, addresses, genesis_hash=genesis_hash, signer=signer)
     try:
         yield client
@@ -94,8 +91,8 @@ async def open_host(
 async def open_direct(
     key: bytes, addresses: Sequence[str], *, genesis_hash: bytes, signer: Signer
 ) -> AsyncIterator[HostClient]:
-    """The same to a host or gateway at addresses of its own, and by no gateway."""
-    transport = await Ways.client(secrets.token_bytes(32), any_local(addresses))
+    """Yield a client of the host or gateway at these addresses, over a direct transport of its own."""
+    transport = await MultiTransport.client(secrets.token_bytes(32), local_address(addresses))
     client = HostClient(transport, key, addresses, genesis_hash=genesis_hash, signer=signer)
     try:
         yield client
@@ -105,24 +102,24 @@ async def open_direct(
 
 
 def addresses_of(endpoint: bytes) -> tuple[str, ...]:
-    """The addresses in `HostRecord.endpoint`. Raises :class:`HostUnreachable` where they are none."""
+    """The addresses in `HostRecord.endpoint`. Raises :class:`HostUnreachable` where it is malformed."""
     try:
         return parse_endpoint(endpoint)
     except WireError as error:
         raise HostUnreachable(f"{error}.", "Ask the provider to restart its agent.") from None
 
 
-def any_local(addresses: Sequence[str]) -> str:
-    """Where to send from. A socket bound to loopback can reach only loopback, and then nobody else can reach it."""
-    loopback = all(_place(address).startswith("127.") for address in addresses)
+def local_address(addresses: Sequence[str]) -> str:
+    """The local address to send from: loopback where all addresses are, so that no other machine reaches it."""
+    loopback = all(_ip_and_port(address).startswith("127.") for address in addresses)
     return "127.0.0.1:0" if loopback else "0.0.0.0:0"
 
 
-def all_private(addresses: Sequence[str]) -> bool:
-    """Whether these are addresses of private networks only, and not this machine's own."""
+def are_all_private(addresses: Sequence[str]) -> bool:
+    """Whether all addresses are of private networks, loopback not included."""
     for address in addresses:
         try:
-            ip = ipaddress.ip_address(_place(address).rpartition(":")[0].strip("[]"))
+            ip = ipaddress.ip_address(_ip_and_port(address).rpartition(":")[0].strip("[]"))
         except ValueError:
             return False
         if not ip.is_private or ip.is_loopback:
@@ -130,5 +127,5 @@ def all_private(addresses: Sequence[str]) -> bool:
     return True
 
 
-def _place(address: str) -> str:
+def _ip_and_port(address: str) -> str:
     return address.rpartition("@")[2].removeprefix(WEBSOCKET)

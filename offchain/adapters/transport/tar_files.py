@@ -1,7 +1,7 @@
-"""Files as a tar stream, packed and unpacked with distrust: what comes out of a pod is made by others.
+"""Files as a tar stream. Archives from pods are not trusted.
 
-Only files, folders and symbolic links travel; owners do not. The same files give the same bytes, so that a copy that
-was cut can go on where it was.
+Files, folders and symbolic links are copied, without owners. The same files give the same bytes, so that an interrupted
+copy can be resumed.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from offchain.adapters.transport.tar_members import BLOCK, CHUNK, MAX_ENTRIES, BadArchive, Kind, Member, Members
+from offchain.adapters.transport.tar_members import BLOCK, CHUNK, MAX_ENTRIES, BadArchive, Member, MemberKind, Members
 from offchain.errors import OurError
 
 __all__ = ["CHUNK", "MAX_DEPTH", "MAX_ENTRIES", "BadArchive", "Packing", "check", "pack", "plan", "unpack"]
 
 MAX_DEPTH: Final = 64
 COPY_INSIDE: Final = "Name another folder, and copy between the two from inside the pod (gantry exec)."
-"""What to do where files are not copied into a mount of a pod."""
+"""Hint where files cannot be copied into a mount of a pod."""
 _END: Final = bytes(2 * BLOCK)
 _PERMISSIONS: Final = 0o777
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One file, folder or link with its ready header. `size` in bytes, 0 for all but files."""
+class PackedFile:
+    """A file, folder or link with its encoded header. `size` in bytes, 0 except for files."""
 
     header: bytes
     source: Path | None
@@ -41,17 +41,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What will be packed. `size` of the whole stream, `identity` of its files with their sizes and times."""
+    """Files to be packed. `size`: bytes of the whole stream. `identity`: hash of paths, sizes and times."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PackedFile, ...]
     size: int
     identity: bytes
     skipped: tuple[str, ...]
-    """Sockets, devices and the like."""
+    """Sockets, devices and other special files."""
 
 
 def plan(source: Path, name: str) -> Packing:
-    """Look at a file or folder that is to be packed as `name`. Raises OurError where it cannot be read."""
+    """List a file or folder that is to be packed as `name`. Raises OurError where it cannot be read."""
     entries, skipped = [], []
     try:
         for path, inside in _walk(source, PurePosixPath(name)):
@@ -59,7 +59,7 @@ def plan(source: Path, name: str) -> Packing:
             if info is None:
                 skipped.append(str(path))
                 continue
-            entries.append(Entry(info.tobuf(tarfile.PAX_FORMAT), path if info.isreg() else None, info.size))
+            entries.append(PackedFile(info.tobuf(tarfile.PAX_FORMAT), path if info.isreg() else None, info.size))
             if len(entries) > MAX_ENTRIES:
                 raise OurError(f"{source} holds more than {MAX_ENTRIES} files.", "Pack them into one archive first.")
     except OSError as error:
@@ -72,7 +72,7 @@ def plan(source: Path, name: str) -> Packing:
 
 
 def pack(packing: Packing) -> Iterator[bytes]:
-    """The stream. Raises OurError where a file has changed since it was looked at."""
+    """Yield the stream. Raises OurError where a file has changed since :func:`plan`."""
     for entry in packing.entries:
         yield entry.header
         if entry.source is not None:
@@ -82,20 +82,20 @@ def pack(packing: Packing) -> Iterator[bytes]:
 
 
 def check(archive: IO[bytes], *, most_bytes: int, root: str | None = None, closed: Collection[str] = ()) -> None:
-    """Read a whole archive, and raise :class:`BadArchive` if it holds something that must not be unpacked.
+    """Read a whole archive, and raise :class:`BadArchive` if a member must not be unpacked.
 
-    `root`: name of the single file or folder that it may hold; then nothing in it leads out of that either.
-    `closed`: paths, relative to where it is unpacked, into which nothing may be unpacked.
+    `root`: name of the single file or folder that it may hold; no link in it may lead out of that. `closed`: paths,
+    relative to the target, below which nothing may be unpacked.
     """
     total = 0
     links: set[str] = set()
     for member in Members(archive):
-        path = PurePosixPath(_checked(member))
+        path = PurePosixPath(_safe_path(member))
         if root is not None:
             _check_link(member)
             if path.parts[0] != root or not links.isdisjoint(map(str, path.parents)):
                 raise BadArchive(f"the archive holds {member.name[:200]!r}, which is not in {root!r}", "Try again.")
-            if member.kind is Kind.LINK:
+            if member.kind is MemberKind.LINK:
                 links.add(str(path))
         if closed and any(path.is_relative_to(one) for one in closed):
             raise BadArchive(f"{member.name[:200]!r} would be unpacked below a mount of the pod", COPY_INSIDE)
@@ -105,10 +105,10 @@ def check(archive: IO[bytes], *, most_bytes: int, root: str | None = None, close
 
 
 def unpack(archive: IO[bytes], target: Path) -> int:
-    """Unpack the one file or folder of the archive as `target`, which must not be a folder; gives the bytes written.
+    """Unpack the one file or folder of the archive as `target`, which must not be a folder; return the bytes written.
 
-    Everything is made beside it and moved there when it is complete; an existing file is replaced. Nothing is written
-    outside, whatever the archive says. Raises :class:`BadArchive`, OurError.
+    It is unpacked beside the target and moved there when it is complete; an existing file is replaced. No archive can
+    make it write elsewhere. Raises :class:`BadArchive`, OurError.
     """
     work = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     try:
@@ -140,15 +140,15 @@ def _unpack_into(archive: IO[bytes], work: Path) -> int:
     written = 0
     members = Members(archive)
     for member in members:
-        path = work / _checked(member)
+        path = work / _safe_path(member)
         _check_link(member)
-        if member.kind is Kind.FOLDER:
+        if member.kind is MemberKind.FOLDER:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             modes.append((member.name, member.mode & _PERMISSIONS | 0o700))
             continue
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if member.kind is Kind.LINK:
-            # Made last: nothing can be written through a link that is not there yet.
+        if member.kind is MemberKind.LINK:
+            # Created last: nothing can be written through a link that does not exist yet.
             links.append((member.name, member.target))
             continue
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -158,7 +158,7 @@ def _unpack_into(archive: IO[bytes], work: Path) -> int:
             for data in members.content(member):
                 file.write(data)
             written += member.size
-        with contextlib.suppress(OverflowError):  # a time that no file can have is left out
+        with contextlib.suppress(OverflowError):  # a time outside of the range of files is ignored
             os.utime(path, (member.mtime, member.mtime))
     for name, mode in modes:
         (work / name).chmod(mode)
@@ -168,15 +168,15 @@ def _unpack_into(archive: IO[bytes], work: Path) -> int:
     return written
 
 
-def _checked(member: Member) -> str:
-    """The path of a member, relative and harmless."""
+def _safe_path(member: Member) -> str:
+    """Return the path of a member; raise BadArchive where it is absolute, too deep or leads outside."""
     path = PurePosixPath(member.name)
     shown = repr(member.name[:200])
     if path.is_absolute() or ".." in path.parts or "\0" in member.name or not path.parts:
         raise BadArchive(f"the archive holds {shown}, which leads outside", "Do not trust where it comes from.")
     if len(path.parts) > MAX_DEPTH:
         raise BadArchive(f"the archive holds {shown}, more than {MAX_DEPTH} folders deep", "Pack it first.")
-    if member.kind is Kind.LINK:
+    if member.kind is MemberKind.LINK:
         link = PurePosixPath(member.target)
         depth = len(path.parts) - 1
         for part in link.parts:
@@ -192,11 +192,11 @@ def _checked(member: Member) -> str:
 
 
 def _check_link(member: Member) -> None:
-    """A link of what is unpacked here stays inside the folder that is copied, wherever other links of it lead.
+    """Raise BadArchive unless a link stays inside the copied folder, wherever other links of the archive lead.
 
-    So every way up comes first: the folders above a link are real ones, what is below a name may be a link again.
+    All `..` of its target have to come first: the folders above a link are real, a name below may be a link again.
     """
-    if member.kind is not Kind.LINK:
+    if member.kind is not MemberKind.LINK:
         return
     parts = PurePosixPath(member.target).parts
     up = next((place for place, part in enumerate(parts) if part != ".."), len(parts))

@@ -1,9 +1,9 @@
-"""Members of a tar stream that others made, with bounds on what each header may cost.
+"""Members of an untrusted tar stream, with bounds on the cost of each header.
 
-:mod:`tarfile` is not made for such streams: it reads an extended header into memory at whatever length it states,
-follows any number of them recursively, keeps every member, and (before 3.11.10) takes time that is quadratic in the
-length of a number. Only its decoder of a single header is used here. The formats that Gantry's client and Docker
-engines write are accepted: ustar with extended headers of POSIX (pax) for one member. Everything else is refused.
+:mod:`tarfile` is not made for such streams: it reads an extended header of any stated length into memory, follows any
+number of them recursively, stores every member, and (before 3.11.10) takes time that is quadratic in the length of a
+number. Only its decoder of a single header is used here. The formats that Gantry's client and Docker engines write are
+accepted: ustar with extended headers of POSIX (pax) for one member. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offchain.errors import TheirError
 BLOCK: Final = 512
 CHUNK: Final = 1 << 20
 MAX_HEADER_BYTES: Final = 64 << 10
-"""Length of the extended header of one member: two paths of the longest kind, and attributes, take less."""
+"""Most bytes of an extended header: two paths of the greatest length, and attributes, take less."""
 MAX_ENTRIES: Final = 1_000_000
 MAX_NAME_BYTES: Final = 128 << 20
 """Paths of all members and targets of all links together."""
@@ -34,8 +34,8 @@ _MAX_NUMBER: Final = 32
 _SPARSE: Final = "GNU.sparse."
 
 
-class Source(Protocol):
-    """Where an archive is read from: a file, or a stream."""
+class ByteSource(Protocol):
+    """A file or stream that an archive is read from."""
 
     def read(self, size: int, /) -> bytes:
         """Return `size` bytes, and fewer only at the end."""
@@ -48,8 +48,8 @@ class BadArchive(TheirError):  # noqa: N818
     code = "bad_archive"
 
 
-class Kind(Enum):
-    """What a member is."""
+class MemberKind(Enum):
+    """Kind of a member."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -59,10 +59,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One entry of an archive. `size`: bytes of content, 0 for all but files. `target`: of a symbolic link."""
+    """An entry of an archive. `size`: bytes of content, 0 except for files. `target`: of a symbolic link."""
 
     name: str
-    kind: Kind
+    kind: MemberKind
     size: int
     mode: int
     mtime: float
@@ -70,15 +70,15 @@ class Member:
 
 
 class Members:
-    """Reads an archive from its beginning to its end. Raises :class:`BadArchive`."""
+    """Reader of an archive from its beginning to its end. Raises :class:`BadArchive`."""
 
-    def __init__(self, archive: Source) -> None:
+    def __init__(self, archive: ByteSource) -> None:
         self._archive = archive
         self._unread = 0
         """Bytes of the current member that were not read yet, with their padding."""
 
     def __iter__(self) -> Iterator[Member]:
-        """Yield each member; the content of one that is passed over is skipped."""
+        """Yield each member; content that was not read is skipped."""
         count = name_bytes = 0
         while (member := self._next()) is not None:
             count += 1
@@ -96,7 +96,7 @@ class Members:
             raise BadArchive("the archive is empty", "Try again.")
 
     def content(self, member: Member) -> Iterator[bytes]:
-        """Yield the content of the member that the iteration gave last."""
+        """Yield the content of the last member of the iteration."""
         left = member.size
         while left:
             data = self._exactly(min(left, CHUNK))
@@ -143,22 +143,24 @@ class Members:
 
 
 _KINDS: Final = {
-    tarfile.REGTYPE: Kind.FILE,
-    tarfile.AREGTYPE: Kind.FILE,
-    tarfile.DIRTYPE: Kind.FOLDER,
-    tarfile.SYMTYPE: Kind.LINK,
+    tarfile.REGTYPE: MemberKind.FILE,
+    tarfile.AREGTYPE: MemberKind.FILE,
+    tarfile.DIRTYPE: MemberKind.FOLDER,
+    tarfile.SYMTYPE: MemberKind.LINK,
 }
 
 
 def _member(header: tarfile.TarInfo) -> Member:
     kind = _KINDS.get(header.type)
     if kind is None:
-        raise _neither(header.name)
-    size = header.size if kind is Kind.FILE else 0
-    return Member(header.name, kind, size, header.mode, header.mtime, header.linkname if kind is Kind.LINK else "")
+        raise _wrong_kind(header.name)
+    size = header.size if kind is MemberKind.FILE else 0
+    return Member(
+        header.name, kind, size, header.mode, header.mtime, header.linkname if kind is MemberKind.LINK else ""
+    )
 
 
-def _neither(name: str) -> BadArchive:
+def _wrong_kind(name: str) -> BadArchive:
     return BadArchive(
         f"the archive holds {name[:200]!r}, which is neither a file nor a folder nor a link",
         "Hard links, devices, sockets and sparse files are not copied: pack the folder into one file first.",
@@ -166,7 +168,7 @@ def _neither(name: str) -> BadArchive:
 
 
 def _records(data: bytes) -> dict[str, str]:
-    """The records of an extended header: each is its own length in decimal, a space, name=value and a line feed."""
+    """Records of an extended header: each is its own length in decimal, a space, name=value and a line feed."""
     records = {}
     place = 0
     while place < len(data):
@@ -182,22 +184,22 @@ def _records(data: bytes) -> dict[str, str]:
 
 
 def _patched(member: Member, records: dict[str, str]) -> Member:
-    """The member with what its extended header says; an empty value leaves what the plain header says."""
+    """The member with the values of its extended header; an empty value leaves that of the plain header."""
     if any(name.startswith(_SPARSE) for name in records):
-        raise _neither(member.name)
+        raise _wrong_kind(member.name)
     name, target = records.get("path") or member.name, records.get("linkpath") or member.target
     size, mtime = member.size, member.mtime
-    if member.kind is Kind.FILE and (said := records.get("size")):
+    if member.kind is MemberKind.FILE and (said := records.get("size")):
         if not (said.isascii() and said.isdigit() and len(said) <= _MAX_NUMBER):
             raise BadArchive(f"the archive is damaged: {said[:_MAX_NUMBER]!r} is no size", "Try again.")
         size = int(said)
     if said := records.get("mtime"):
         mtime = _time(said)
-    return Member(name, member.kind, size, member.mode, mtime, target if member.kind is Kind.LINK else "")
+    return Member(name, member.kind, size, member.mode, mtime, target if member.kind is MemberKind.LINK else "")
 
 
 def _time(said: str) -> float:
-    """Seconds; 0 for what is no number."""
+    """Seconds; 0 where the text is no number."""
     try:
         found = float(said[:_MAX_NUMBER])
     except ValueError:

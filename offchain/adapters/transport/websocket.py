@@ -1,7 +1,7 @@
-"""The transport over secure websockets, for networks that let no UDP through: TLS 1.3 with the host's own key.
+"""Transport over secure WebSockets, for networks that block UDP: TLS 1.3 with the host's own key.
 
-The server is known by its certificate (`transport.certificate`). The client proves its key inside: it signs
-a number that the server has just drawn, together with the server's key.
+The certificate proves the key of the server (`transport.certificate`). The client proves its key inside the connection:
+it signs a random number of the server together with the server's key.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ import websockets.asyncio.server
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from offchain.adapters.keys.signer import Ed25519Signer, verify
-from offchain.adapters.transport.bounded_listener import Doorway
+from offchain.adapters.transport.bounded_listener import BoundedListener
 from offchain.adapters.transport.certificate import client_context, is_certificate_of, server_context
-from offchain.adapters.transport.port import Admit, Connection, ConnectionLost, HostUnreachable
+from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection
 from offchain.schema.protocol.messages import WEBSOCKET
 
 CLIENT_CONTEXT = b"gantry/websocket-client/v1"
 MESSAGE_BYTES = 1 << 18
 """Bytes of a message. A few messages wait for their reader, also those of strangers, so they are small."""
 MAX_HANDSHAKES = 128
-"""So many that have not finished TLS, and so many that have not proven a key then."""
+"""Most connections that have not finished TLS, and most that have not proven a key after it."""
 HANDSHAKE_S = 10.0
 TLS_BUFFER_BYTES = 1 << 16
 """Bytes that asyncio reads at once from a TLS connection. It keeps buffers of this size in each connection, and has no
-option for it: with its own value, 256 KiB, a connection of a stranger who sends as fast as he can takes 1 MiB."""
+option for it: with its default, 256 KiB, a connection of a stranger that sends at full rate takes 1 MiB."""
 KEEPALIVE_S = 20.0
 _NONCE, _KEY, _SIGNATURE = 32, 32, 64
 
 _quiet = logging.getLogger("gantry.websocket")
-_quiet.setLevel(logging.CRITICAL)  # strangers' broken handshakes are no news
+_quiet.setLevel(logging.CRITICAL)  # broken handshakes of strangers are not worth a log line
 
 
 class WsConnection:
-    """One websocket."""
+    """A connection over one WebSocket."""
 
     via = "websocket"
 
@@ -52,23 +52,19 @@ class WsConnection:
 
     @property
     def remote_key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         return self._remote_key
 
     @property
     def remote_address(self) -> str:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         return self._remote_address
 
     async def read(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         while True:
             data = await _receive(self._socket)
             if data:
                 return data
 
     async def write(self, data: bytes) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         try:
             for start in range(0, len(data), MESSAGE_BYTES):
                 await self._socket.send(data[start : start + MESSAGE_BYTES])
@@ -76,23 +72,21 @@ class WsConnection:
             raise ConnectionLost(_reason(error)) from None
 
     async def wait_closed(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         await self._socket.wait_closed()
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Connection`."""
         self._socket.transport.abort()
         with contextlib.suppress(WebSocketException, OSError):
             await self._socket.wait_closed()
 
 
 class WsTransport:
-    """A websocket endpoint. Make one with :meth:`bind`, or :meth:`client` for one that only dials."""
+    """A WebSocket endpoint, made by :meth:`bind`, or by :meth:`client` where it only dials."""
 
     def __init__(self, signer: Ed25519Signer) -> None:
         self._signer = signer
         self._server: Any = None
-        self._door: Doorway | None = None
+        self._listener: BoundedListener | None = None
         self._ip = ""
         self._ready: asyncio.Queue[WsConnection | None] = asyncio.Queue()
         self._handshakes = 0
@@ -100,7 +94,7 @@ class WsTransport:
 
     @classmethod
     def client(cls, seed: bytes) -> WsTransport:
-        """An endpoint that only dials, with the ed25519 key of this 32-byte seed."""
+        """Return an endpoint that only dials, with the ed25519 key of this 32-byte seed."""
         return cls(Ed25519Signer(seed))
 
     @classmethod
@@ -111,10 +105,10 @@ class WsTransport:
         ip, _, port = bind.rpartition(":")
         transport._ip = ip
         try:
-            transport._door = Doorway(ip.strip("[]"), int(port), MAX_HANDSHAKES)
+            transport._listener = BoundedListener(ip.strip("[]"), int(port), MAX_HANDSHAKES)
             transport._server = await websockets.asyncio.server.serve(
                 transport._serve,
-                sock=transport._door,
+                sock=transport._listener,
                 ssl_handshake_timeout=HANDSHAKE_S,
                 ssl=server_context(transport._signer),
                 logger=_quiet,
@@ -131,7 +125,6 @@ class WsTransport:
 
     @property
     def key(self) -> bytes:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return self._signer.public_key
 
     @property
@@ -141,11 +134,9 @@ class WsTransport:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         return (f"{WEBSOCKET}{self._ip}:{self.port}",) if self._server is not None else ()
 
-    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> PeerConnection:
         usable = [address for address in addresses if address.startswith(WEBSOCKET)]
         if not usable:
             raise HostUnreachable("the host has no address for websockets")
@@ -162,19 +153,16 @@ class WsTransport:
         raise HostUnreachable(f"cannot connect to the host ({'; '.join(problems)})")
 
     def admit_by(self, admit: Admit) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
-        if self._door is not None:
-            self._door.admit = admit
+        if self._listener is not None:
+            self._listener.admit = admit
 
-    async def accept(self) -> Connection | None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
+    async def accept(self) -> PeerConnection | None:
         connection = await self._ready.get()
         if connection is None:
             self._ready.put_nowait(None)
         return connection
 
     async def close(self) -> None:
-        """See :class:`offchain.adapters.transport.port.Transport`."""
         for connection in tuple(self._open):
             await connection.close()
         if self._server is not None:
@@ -183,7 +171,7 @@ class WsTransport:
         self._ready.put_nowait(None)
 
     async def _dial(self, key: bytes, address: str) -> WsConnection:
-        # A proxy of the environment is used for the way out, never for this machine itself.
+        # A proxy of the environment is used for other machines only.
         local = address.removeprefix(WEBSOCKET).startswith(("127.", "[::1]"))
         try:
             socket = await websockets.asyncio.client.connect(
@@ -205,10 +193,10 @@ class WsTransport:
         try:
             presented = socket.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
             if not is_certificate_of(key, presented):
-                raise HostUnreachable("whoever answers there does not have the host's key")  # noqa: TRY301
+                raise HostUnreachable("the server at this address does not have the host's key")  # noqa: TRY301
             nonce = await _receive(socket)
             if len(nonce) != _NONCE:
-                raise HostUnreachable("whoever answers there does not speak this protocol")  # noqa: TRY301
+                raise HostUnreachable("the server at this address does not speak this protocol")  # noqa: TRY301
             await connection.write(self.key + self._signer.sign(_proof(nonce, key)))
         except BaseException:
             self._open.discard(connection)
@@ -218,9 +206,9 @@ class WsTransport:
 
     async def _serve(self, socket: Any) -> None:
         connection = None
-        if self._door is not None:
-            # From here on it is one of those that are counted below.
-            self._door.known(socket.transport.get_extra_info("socket").fileno())
+        if self._listener is not None:
+            # From here on `_handshakes` counts it.
+            self._listener.stop_counting(socket.transport.get_extra_info("socket").fileno())
         if self._handshakes < MAX_HANDSHAKES:
             self._handshakes += 1
             try:

@@ -178,7 +178,7 @@ def _gateways(url: str | None) -> list[DoctorCheck]:
 
 
 def _gateway(url: str | None, address: str) -> DoctorCheck:
-    from offchain.adapters.transport.gateway_registration import places  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.adapters.transport.gateway_registration import resolve_gateway  # noqa: PLC0415
     from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
     async def work() -> float:
@@ -188,7 +188,7 @@ def _gateway(url: str | None, address: str) -> DoctorCheck:
         # Any account may ask.
         caller = from_uri("//doctor", "ed25519")
         async with open_direct(
-            ss58.decode(gateway.account), await places(gateway), genesis_hash=genesis, signer=caller
+            ss58.decode(gateway.account), await resolve_gateway(gateway), genesis_hash=genesis, signer=caller
         ) as client:
             await client.ping()
             began_s = time.perf_counter()

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from offchain.adapters.outbox.admin import Desk, Entry
-from offchain.adapters.outbox.intent_values import State
+from offchain.adapters.outbox.admin import OutboxAdmin, OutboxEntry
+from offchain.adapters.outbox.intent_values import IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.cli.kit import network, options
 from offchain.cli.kit.event_text import plain_fields, time_text
@@ -56,10 +56,10 @@ def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
       gantry outbox list
       gantry outbox list --dead --json | jq .reason
     """
-    found: list[tuple[Path, Entry]] = []
+    found: list[tuple[Path, OutboxEntry]] = []
     for database in _databases(state_dir):
         with _open_outbox(database) as outbox_admin:
-            found += [(database, entry) for entry in outbox_admin.entries(*([State.DEAD] if dead else []))]
+            found += [(database, entry) for entry in outbox_admin.entries(*([IntentState.DEAD] if dead else []))]
     if as_json:
         for database, entry in found:
             emit(_plain(database, entry))
@@ -101,7 +101,7 @@ def retry(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as
       gantry outbox retry 17
       gantry outbox retry --all --state-dir /var/lib/gantry/scheduler
     """
-    _each(numbers, state_dir, everything=everything, as_json=as_json, act=Desk.retry, done="is sent again")
+    _each(numbers, state_dir, everything=everything, as_json=as_json, act=OutboxAdmin.retry, done="is sent again")
 
 
 @outbox.command()
@@ -117,7 +117,7 @@ def drop(numbers: tuple[int, ...], everything: bool, state_dir: Path | None, as_
       gantry outbox drop 17
       gantry outbox drop --all --state-dir ~/.local/share/gantry/agent
     """
-    _each(numbers, state_dir, everything=everything, as_json=as_json, act=Desk.drop, done="is dropped")
+    _each(numbers, state_dir, everything=everything, as_json=as_json, act=OutboxAdmin.drop, done="is dropped")
 
 
 def _each(
@@ -126,7 +126,7 @@ def _each(
     *,
     everything: bool,
     as_json: bool,
-    act: Callable[[Desk, int], Entry],
+    act: Callable[[OutboxAdmin, int], OutboxEntry],
     done: str,
 ) -> None:
     if bool(numbers) == everything:
@@ -138,7 +138,7 @@ def _each(
             f"there are outboxes in several folders: {folders}.", "Choose one with --state-dir.", code="usage"
         )
     with _open_outbox(databases[0]) as outbox_admin:
-        for number in numbers or [entry.number for entry in outbox_admin.entries(State.DEAD)]:
+        for number in numbers or [entry.number for entry in outbox_admin.entries(IntentState.DEAD)]:
             entry = act(outbox_admin, number)
             if as_json:
                 emit(_plain(databases[0], entry))
@@ -167,12 +167,12 @@ def _usual_folders() -> list[Path]:
 
 
 @contextlib.contextmanager
-def _open_outbox(database: Path) -> Iterator[Desk]:
+def _open_outbox(database: Path) -> Iterator[OutboxAdmin]:
     with contextlib.closing(Store(database)) as store:
-        yield Desk(store)
+        yield OutboxAdmin(store)
 
 
-def _plain(database: Path, entry: Entry) -> dict[str, Any]:
+def _plain(database: Path, entry: OutboxEntry) -> dict[str, Any]:
     return {
         "number": entry.number,
         "state": entry.state.value,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from node_agent.runtime.journal import Journal, Total
 from node_agent.runtime.status_file import Running, read
-from offchain.adapters.chain.typed import Balance, GantryChain, LeaseOfTask
+from offchain.adapters.chain.typed import AccountBalance, GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
 from offchain.cli.provider.earnings import Due, Terms, due
 from offchain.errors import StoreCorrupt
@@ -29,7 +29,7 @@ class HostView:
     params: HostsParams
     leases: tuple[LeaseOfTask, ...]
     due: tuple[Due, ...]
-    balance: Balance | None
+    balance: AccountBalance | None
     running: Running | None
     earned: Total | None
 

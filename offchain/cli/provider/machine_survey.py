@@ -32,7 +32,7 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.iroh_quic import IrohTransport
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.provider.advisories import Component
 from offchain.cli.provider.components import engine_components, installed_toolkit, with_packages
 from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, Facts, FundsFacts
@@ -168,7 +168,7 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
         accepting = asyncio.create_task(here.accept())
         try:
             await caller.dial(here.key, udp, _DIAL_S)
-        except LinkError as error:
+        except TransportError as error:
             return f"this machine cannot reach itself over UDP: {error}"
         finally:
             accepting.cancel()

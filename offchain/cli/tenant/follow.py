@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit.event_text import event_text, state_after
 from offchain.cli.kit.host_connection import fetch_result, open_lease_host
 from offchain.cli.kit.session import blocks, send
@@ -125,7 +125,7 @@ async def _fetch(
             continue
         try:
             results[lease.pod] = await fetch_result(chain, lease, signer)
-        except LinkError as error:
+        except TransportError as error:
             notify(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
         else:
             notify(f"Result of {len(results[lease.pod])} bytes fetched; its digest matches the chain.")
@@ -170,7 +170,7 @@ async def _notes_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> list[
                 log += piece
                 if len(log) > LARGEST_LOG:
                     break
-    except (LinkError, GantryError, TimeoutError):
+    except (TransportError, GantryError, TimeoutError):
         return []  # no log yet, or no way to the host now; what matters comes from the chain
     return list(notes_in(log.decode("utf-8", errors="replace").splitlines()))
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from offchain.adapters.transport.port import LinkError
+from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.event_text import phrase
 from offchain.cli.kit.host_connection import connected_host, connected_pod, pod_option
@@ -113,11 +113,11 @@ async def _show(log: AsyncGenerator[bytes, None]) -> None:
         screen.end()
 
 
-async def _followed(log: AsyncGenerator[bytes, None]) -> LinkError | None:
+async def _followed(log: AsyncGenerator[bytes, None]) -> TransportError | None:
     """Print the log to its end; return the error if the connection broke, as it does when the lease has moved."""
     try:
         await _show(log)
-    except LinkError as error:
+    except TransportError as error:
         return error
     return None
 

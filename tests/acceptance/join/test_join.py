@@ -97,15 +97,15 @@ async def sign_elsewhere(chain: Chain, who: Signer, call: bytes) -> None:
     runtime = chain.runtime()
     birth = await chain.link.finalized_head()
     nonce = await chain.link.next_nonce(who.address)
-    terms = xt.Terms(await chain.link.genesis_hash(), birth, 64, nonce)
+    terms = xt.SigningTerms(await chain.link.genesis_hash(), birth, 64, nonce)
     extra = xt.era_bytes(birth.number, 64) + compact(nonce)
-    signature = runtime.codec.encode(
+    signature = runtime.encode(
         runtime.metadata.signature, {"Sr25519": who.sign(xt.payload(runtime, call, terms))}, "signature"
     )
     (signed,) = [xt.sign(runtime, REMARK, who, terms)]
     # The extensions of every call are the same: what stands between signature and call.
     empty = runtime.encode_call(REMARK)
-    head = runtime.codec.encode(runtime.metadata.address, who.address, "signer")
+    head = runtime.encode(runtime.metadata.address, who.address, "signer")
     between = signed.data[signed.data.index(head) + len(head) + len(signature) : -len(empty)]
     assert between.startswith(extra)
     body = b"\x84" + head + signature + between + call

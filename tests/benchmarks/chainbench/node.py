@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.devnet import node, node_rpc
 from offchain.devnet.release import Binaries
 from tests.support.development_node import DevelopmentNode, endow
@@ -59,8 +59,8 @@ class Code:
     spec_version: int
     transaction_version: int
 
-    def runtime(self) -> Runtime:
-        return Runtime(self.metadata, self.spec_name, self.spec_version, self.transaction_version)
+    def runtime(self) -> ChainRuntime:
+        return ChainRuntime(self.metadata, self.spec_name, self.spec_version, self.transaction_version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Node(DevelopmentNode):
         limits = (*node.LIMITS, *options)
         super().__init__(binaries, folder, *limits, patch=patch, pruning=pruning, metrics=True, author=author)
         self.rpc = node_rpc.NodeRpc(self.port)
-        self.runtime: Runtime
+        self.runtime: ChainRuntime
         self.genesis = b""
         self.code = Code(b"", "", 0, 0)
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from chainbench.node import Node
 from offchain.adapters.chain import extrinsic
-from offchain.adapters.chain.extrinsic import Terms
+from offchain.adapters.chain.extrinsic import SigningTerms
 from offchain.adapters.chain.runtime import blake2_256
 from offchain.adapters.keys import signer as keys
 from offchain.adapters.keys import ss58
@@ -63,7 +63,7 @@ def form_of(node: Node) -> Form:
     """Take apart what the product's own signer makes: the extensions, cut at the nonce."""
     call = Call("System", "remark", {"remark": b""})
     signer = Account("form", "ed25519").signer
-    one, two = (Terms(node.genesis, BlockRef(0, node.genesis), ERA_BLOCKS, nonce) for nonce in (0x15, 0x2A))
+    one, two = (SigningTerms(node.genesis, BlockRef(0, node.genesis), ERA_BLOCKS, nonce) for nonce in (0x15, 0x2A))
     whole = extrinsic.sign(node.runtime, call, signer, one).data
     extra = whole[len(compact(len(whole))) + _HEAD : -len(node.runtime.encode_call(call))]
     payloads = [extrinsic.payload(node.runtime, b"", terms) for terms in (one, two)]

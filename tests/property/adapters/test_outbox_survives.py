@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.keys.signer import from_uri
-from offchain.adapters.outbox.admin import Desk
-from offchain.adapters.outbox.intent_values import State
-from offchain.adapters.outbox.outbox import Dead, Included, Outbox
+from offchain.adapters.outbox.admin import OutboxAdmin
+from offchain.adapters.outbox.intent_values import IntentState
+from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import ChainUnreachable, StoreStuck, SubmitRefusal
 from offchain.ports import Call
@@ -201,8 +201,8 @@ class World:
                 await self.rival()
 
     def operate(self, what):
-        desk = Desk(self.store)
-        for entry in desk.entries(State.DEAD)[:1]:
+        desk = OutboxAdmin(self.store)
+        for entry in desk.entries(IntentState.DEAD)[:1]:
             with suppress(Killed, StoreStuck):
                 if what == "retry dead":
                     desk.retry(entry.number)
@@ -240,8 +240,8 @@ class World:
         done = {n for call, _, _ in chain.executed for n in numbers_of(call)}
         for n in self.submitted:
             outcome = self.outbox.outcome(f"k{n}")
-            assert isinstance(outcome, Included | Dead), n
-            assert isinstance(outcome, Included) == (n in done), n
+            assert isinstance(outcome, CallIncluded | CallGivenUp), n
+            assert isinstance(outcome, CallIncluded) == (n in done), n
 
 
 @settings(
@@ -294,7 +294,7 @@ def test_killed_at_any_point(fuse, seed):
     asyncio.run(story())
 
 
-def test_killed_at_each_point_of_one_story():
+def test_killed_at_each_point_of_one_scenario():
     async def story(fuse):
         world = World()
         world.start()

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_scale import CODEC, RAW, RUNTIME, named
+from test_scale import RAW, RUNTIME, named
 
 from offchain.adapters.chain import metadata as md
 from offchain.adapters.chain.registration import registration_payload, sign_registration
 from offchain.adapters.chain.runtime import blake2_256
-from offchain.adapters.chain.typed import Balance, GantryChain
+from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.adapters.keys.signer import from_uri, verify
-from offchain.adapters.outbox.batching import bundle
+from offchain.adapters.outbox.batching import make_batch
 from offchain.adapters.outbox.intents import pack_call, unpack_call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as events
@@ -44,7 +44,7 @@ def test_the_committed_files_are_what_the_metadata_gives():
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_drift_is_shown(tmp_path, name):
+def test_outdated_generated_files_are_reported(tmp_path, name):
     for file in FILES:
         shutil.copy(SCHEMA / file, tmp_path / file)
     assert generate("--check", "--out", tmp_path).returncode == 0
@@ -55,7 +55,7 @@ def test_drift_is_shown(tmp_path, name):
     assert "Traceback" not in checked.stderr
 
 
-def test_missing_metadata_is_said(tmp_path):
+def test_missing_metadata_is_reported(tmp_path):
     checked = generate("--metadata", tmp_path / "none.scale")
     assert checked.returncode == 2
     assert "There is no" in checked.stderr
@@ -149,18 +149,18 @@ RECORDS = [
 
 @pytest.mark.parametrize("name", RECORDS)
 @given(data=st.data())
-def test_records_are_true_to_the_chains_codec(name, data):
+def test_generated_records_encode_as_the_codec_does(name, data):
     number = named(name)
-    plain = CODEC.decode(number, CODEC.encode(number, data.draw(plain_values(number))))
+    plain = RUNTIME.decode(number, RUNTIME.encode(number, data.draw(plain_values(number))))
     typed = getattr(gen, name).decode(plain)
-    assert CODEC.encode(number, typed.encode()) == CODEC.encode(number, plain)
+    assert RUNTIME.encode(number, typed.encode()) == RUNTIME.encode(number, plain)
     assert getattr(gen, name).decode(typed.encode()) == typed
     hash(typed)
     if hasattr(typed, "scale"):
-        assert typed.scale() == CODEC.encode(number, plain)
+        assert typed.scale() == RUNTIME.encode(number, plain)
 
 
-def test_states_are_pleasant_to_match():
+def test_generated_enums_can_be_matched():
     match gen.TaskState.decode({"Failed": "AttemptsExhausted"}):
         case gen.TaskStateFailed(gen.FailReason.ATTEMPTS_EXHAUSTED):
             pass
@@ -185,10 +185,10 @@ def test_every_call_can_be_encoded():
         calls.tasks_prune(tasks=[1, 2]),
     ):
         raw = RUNTIME.encode_call(call)
-        assert CODEC.encode(RUNTIME.metadata.call, plain(call)) == raw
+        assert RUNTIME.encode(RUNTIME.metadata.call, plain(call)) == raw
 
 
-def test_batches_say_the_same_as_the_calls_they_are_made_of():
+def test_a_batch_has_the_arguments_of_its_calls():
     pods = [gen.PodPlacement(0, ALICE, b"\0", 10**12)]
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     reports = [
@@ -211,10 +211,10 @@ def test_batches_say_the_same_as_the_calls_they_are_made_of():
     ):
         # As the outbox keeps them: through text and back.
         kept = [unpack_call(pack_call(part)) for part in parts]
-        assert RUNTIME.encode_call(bundle(kept)) == RUNTIME.encode_call(whole)
+        assert RUNTIME.encode_call(make_batch(kept)) == RUNTIME.encode_call(whole)
 
 
-def test_events_of_other_pallets_are_none():
+def test_events_of_other_pallets_have_no_generated_type():
     assert events.decode_event("System", "ExtrinsicSuccess", {}) is None
     made = events.decode_event("Tasks", "Stopped", {"task": 3, "state": "Reported"})
     assert made == events.TasksStopped(3, gen.TaskStateReported())
@@ -234,8 +234,8 @@ def test_the_host_signs_what_the_chain_checks():
     content = b"gantry/register/v2" + bytes(32)
     register = next(v for v in RUNTIME.metadata.variants(RUNTIME.pallet("Hosts").calls) if v.name == "register")
     values = {"hardware": spec.encode(), "endpoint": b"here", "region": b"eu", "ask": prices.encode()}
-    account = CODEC.encode(register.fields[0].type, ALICE)
-    content += account + b"".join(CODEC.encode(f.type, values[f.name]) for f in register.fields if f.name in values)
+    account = RUNTIME.encode(register.fields[0].type, ALICE)
+    content += account + b"".join(RUNTIME.encode(f.type, values[f.name]) for f in register.fields if f.name in values)
     args = (bytes(32), ALICE, spec, b"here", b"eu", prices)
     assert registration_payload(*args) == blake2_256(content)
     assert verify(host.public_key, "ed25519", blake2_256(content), sign_registration(host, *args))
@@ -249,7 +249,7 @@ async def test_typed_reads():
     assert await chain.host(ALICE) is None
     assert await chain.hosts_named([ALICE]) == {}
     assert await chain.schedulers() == {ALICE: 10}
-    assert await chain.balance(ALICE) == Balance(10, 4, 6)
+    assert await chain.balance(ALICE) == AccountBalance(10, 4, 6)
     assert (await chain.balance(ALICE)).spendable == 8
 
 

@@ -1,20 +1,18 @@
 import pytest
 
-from offchain.adapters.outbox.retry import GiveUp, Retry, decide
+from offchain.adapters.outbox.retry import give_up_reason, retry_after
 from offchain.errors import SubmitRefusal
 
 
 @pytest.mark.parametrize("refusal", SubmitRefusal)
-def test_every_refusal_ends(refusal):
-    verdicts = [decide(refusal, attempts) for attempts in range(1, 400)]
-    first_give_up = next(n for n, verdict in enumerate(verdicts) if isinstance(verdict, GiveUp))
-    assert first_give_up >= 1, "nothing is given up after one try"
-    assert all(isinstance(verdict, Retry) for verdict in verdicts[:first_give_up])
-    assert all(isinstance(verdict, GiveUp) and verdict.reason for verdict in verdicts[first_give_up:])
-    pauses = [verdict.after_blocks for verdict in verdicts[:first_give_up]]
-    assert pauses == sorted(pauses)
+def test_every_refusal_is_given_up_in_the_end(refusal):
+    pauses = [retry_after(refusal, attempts) for attempts in range(1, 400)]
+    first_give_up = pauses.index(None)
+    assert first_give_up >= 1, "nothing is given up after one attempt"
+    assert set(pauses[first_give_up:]) == {None}
+    assert pauses[:first_give_up] == sorted(pauses[:first_give_up])
+    assert give_up_reason(refusal)
 
 
-def test_no_coins_is_tried_over_some_blocks_and_then_given_up():
-    assert [decide(SubmitRefusal.CANNOT_PAY, n) for n in (1, 2, 3)] == [Retry(1), Retry(2), Retry(4)]
-    assert isinstance(decide(SubmitRefusal.CANNOT_PAY, 4), GiveUp)
+def test_a_call_without_coins_is_tried_over_some_blocks_and_then_given_up():
+    assert [retry_after(SubmitRefusal.CANNOT_PAY, n) for n in (1, 2, 3, 4)] == [1, 2, 4, None]

@@ -81,7 +81,7 @@ def test_transactions_nest_and_roll_back():
     assert store.one("SELECT n FROM t")["n"] == 9
 
 
-def test_an_outbox_of_the_last_release_goes_on_with_what_was_on_its_way(tmp_path):
+def test_an_outbox_of_the_last_release_continues_with_its_pending_extrinsics(tmp_path):
     store = Store(tmp_path / "s.db")
     store.migrate("outbox", intents.TABLES[:1])
     store.run(
@@ -89,7 +89,12 @@ def test_an_outbox_of_the_last_release_goes_on_with_what_was_on_its_way(tmp_path
         intents.pack_call(Call("Tasks", "settle", {"task": 1})),
     )
     store.run("INSERT INTO extrinsics VALUES (x'01', 1, x'02', 3, 4, 5, 6, 1, 0, 1)")
-    (flight,) = intents.Intents(store, "a").flights()
-    assert flight.carried == (intents.Carried(1, "k", 1),)
-    assert (flight.extrinsic.nonce, flight.born, flight.extrinsic.valid_until, flight.confirmed) == (3, 4, 5, True)
+    (submission,) = intents.IntentTable(store, "a").submissions()
+    assert submission.intents == (intents.SubmittedIntent(1, "k", 1),)
+    assert (submission.extrinsic.nonce, submission.born, submission.extrinsic.valid_until, submission.is_confirmed) == (
+        3,
+        4,
+        5,
+        True,
+    )
     store.close()

@@ -78,7 +78,7 @@ def test_one_file_replaces_another_but_no_folder(tmp_path):
         unpack(io.BytesIO(packed(tmp_path / "a")), tmp_path / "c")
 
 
-def test_what_cannot_be_packed_is_told(tmp_path):
+def test_files_that_cannot_be_packed_are_reported(tmp_path):
     with pytest.raises(OurError, match="nowhere"):
         plan(tmp_path / "nowhere", "x")
     os.mkfifo(tmp_path / "pipe")
@@ -88,7 +88,7 @@ def test_what_cannot_be_packed_is_told(tmp_path):
     assert plan(tmp_path, "x").skipped == (str(tmp_path / "pipe"),)
 
 
-def test_a_file_that_becomes_shorter_meanwhile_is_told(tmp_path):
+def test_a_file_that_becomes_shorter_while_it_is_packed_is_reported(tmp_path):
     (tmp_path / "file").write_bytes(bytes(1000))
     packing = plan(tmp_path / "file", "x")
     (tmp_path / "file").write_bytes(b"")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from offchain.adapters.transport import tar_members
 from offchain.adapters.transport.tar_files import BadArchive, check, unpack
-from offchain.adapters.transport.tar_members import Kind, Members
+from offchain.adapters.transport.tar_members import MemberKind, Members
 from offchain.errors import OurError
 from tests.support.examples import examples
 
@@ -121,7 +121,7 @@ def test_a_file_that_grows_by_its_extended_header_counts_as_it_is():
 
 
 @pytest.mark.parametrize("said", [b"nan", b"inf", b"-inf", b"1e300", b"-1e18", b"soon", b"9" * 400])
-def test_a_time_that_cannot_be_does_no_harm(tmp_path, said):
+def test_an_impossible_time_is_ignored(tmp_path, said):
     unpack(io.BytesIO(pax((b"mtime", said), data=b"abc") + END), tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"abc"
 
@@ -218,5 +218,5 @@ def test_what_this_client_and_python_write_is_read():
             tar.addfile(info, io.BytesIO(bytes(700)))
     made.seek(0)
     found = read(made.getvalue())
-    assert [(one.kind, one.size, one.mtime) for one in found] == [(Kind.FILE, 700, 1.5)] * 4
+    assert [(one.kind, one.size, one.mtime) for one in found] == [(MemberKind.FILE, 700, 1.5)] * 4
     assert [len(one.name) for one in found] == [1, 150, 1, 243]

@@ -56,7 +56,7 @@ async def test_every_block_comes_once_in_order_though_heads_skip():
     assert watcher.cursor.number in (37, 38)
 
 
-async def test_it_goes_on_after_the_cursor():
+async def test_the_watcher_continues_after_the_cursor():
     chain, store = FakeChain(), Store(":memory:")
     await chain.produce(5)
     first = Seen()
@@ -86,7 +86,7 @@ async def test_a_block_whose_handling_fails_comes_again():
     assert again.numbers == [2, 3]
 
 
-async def test_the_handlers_writes_and_the_cursor_are_one():
+async def test_writes_of_the_handler_and_the_cursor_are_one_transaction():
     chain, store = FakeChain(), Store(":memory:")
     await chain.produce(2)
     store.migrate("t", ["CREATE TABLE t (n INTEGER)"])
@@ -137,7 +137,7 @@ async def test_a_chain_that_was_started_anew_is_noticed_at_the_height_of_the_cur
     assert seen.numbers == [1, 2, 3]
 
 
-async def test_a_node_that_lags_is_waited_for():
+async def test_a_node_that_is_behind_is_waited_for():
     """Another node behind the same address, or one that lost its last blocks when it was killed."""
     chain, store, seen = FakeChain(), Store(":memory:"), Seen()
     await chain.produce(3)

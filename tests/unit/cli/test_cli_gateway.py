@@ -10,9 +10,9 @@ from test_cli_pods import CHARLIE, HOST, RealHost
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
-from offchain.adapters.transport.gateway import ByGateways
-from offchain.adapters.transport.multi_transport import Ways
-from offchain.adapters.transport.routing import Reach
+from offchain.adapters.transport.gateway import GatewayTransport
+from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.adapters.transport.routing import RoutedTransport
 from offchain.cli.tenant import task as task_commands
 from offchain.gateway.service import GatewayServer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -22,7 +22,7 @@ from tests.support.chain_records import Tasks, task_spec
 KEY = Ed25519Signer(b"gateway" + bytes(25))
 
 
-class Hidden(ByGateways):
+class Hidden(GatewayTransport):
     """Closes with it what it goes by."""
 
     async def close(self):
@@ -38,11 +38,11 @@ class HiddenHost(RealHost):
         async def anybody(_request):
             pass
 
-        at = await Ways.bind(KEY.seed(), "127.0.0.1:0")
+        at = await MultiTransport.bind(KEY.seed(), "127.0.0.1:0")
         self.gateway = GatewayServer(at, genesis_hash=self._genesis, authorise=anybody)
         self._serving = asyncio.create_task(self.gateway.serve())
         self.address = f"{ss58.encode(at.key)}@{at.addresses[0]}"
-        base = await Ways.client(HOST.seed(), "127.0.0.1:0")
+        base = await MultiTransport.client(HOST.seed(), "127.0.0.1:0")
         hidden = Hidden(base, HOST.seed(), genesis_hash=self._genesis, signer=HOST)
         hidden.gateway = self.gateway
         hidden.listen([parse_gateway(self.address)])
@@ -96,7 +96,7 @@ def test_a_gateway_that_the_host_does_not_name_may_be_given(world, hidden, how, 
         case _:
             (home / "network" / "gateway").mkdir(parents=True)
             (home / "network" / "gateway" / "address").write_text(hidden.address + "\n")
-    monkeypatch.setitem(Reach.__init__.__kwdefaults__, "head_start_s", 0.1)
+    monkeypatch.setitem(RoutedTransport.__init__.__kwdefaults__, "head_start_s", 0.1)
     status, out, err = world.run("logs", "0", *CHARLIE, *given)
     assert (status, json.loads(out)) == (0, [None, None, False, None]), err
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from offchain.adapters.outbox.intents import Intents
+from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
 from offchain.cli import main as cli
 from offchain.ports import Call, SignedExtrinsic
@@ -17,11 +17,11 @@ def state(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     folder = tmp_path / "worker"
     with contextlib.closing(Store(folder / "worker.db")) as store:
-        rows = Intents(store, "5Account")
+        rows = IntentTable(store, "5Account")
         for n, key in enumerate(["settle:1", "settle:2", "assign:3", "settle:4"]):
             rows.add(key, Call("Tasks", "settle", {"task": n, "raw": b"\1\2"}), 1_700_000_000_000)
         waiting = {intent.key: intent for intent in rows.due(0, 10)}
-        rows.signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 77), 32)
+        rows.record_signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 77), 32)
         rows.give_up(waiting["assign:3"].seq, "the account cannot pay for it")
     return folder
 
@@ -84,7 +84,7 @@ def test_default_folders_are_listed_but_changes_need_a_choice(capsys, tmp_path):
     usual = tmp_path / ".local" / "state" / "gantry"
     for name in ("scheduler", "settler"):
         with contextlib.closing(Store(usual / name / "worker.db")) as store:
-            Intents(store, "5A").add(name, Call("Tasks", "settle", {}), 0)
+            IntentTable(store, "5A").add(name, Call("Tasks", "settle", {}), 0)
     _, out, _ = gantry(capsys, "outbox", "list", "--json")
     assert [json.loads(line)["key"] for line in out.splitlines()] == ["scheduler", "settler"]
     code, _, err = gantry(capsys, "outbox", "drop", "1")

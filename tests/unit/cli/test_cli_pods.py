@@ -18,10 +18,10 @@ import pytest
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.handlers.pod_requests import Access
 from node_agent.handlers.resumable import send_from
-from offchain.adapters.keys import sealed_box
-from offchain.adapters.keys.signer import from_uri, ss58_decode, verify
+from offchain.adapters.keys import sealed_box, ss58
+from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.transport.host_server import HostServer
-from offchain.adapters.transport.multi_transport import Ways
+from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import refused
 from offchain.cli.kit import accounts, terminal
 from offchain.cli.kit.output import size_text
@@ -84,7 +84,7 @@ class RealHost:
             genesis_hash=self._genesis,
             authorise=self._authorise,
             handlers={**access.handlers(), Op.LOGS: self._logs, Op.SNAPSHOT: self._snapshot, Op.IMAGE: self._image},
-            verify=lambda account, crypto, payload, signature: verify(ss58_decode(account), crypto, payload, signature),
+            verify=lambda account, crypto, payload, signature: verify(ss58.decode(account), crypto, payload, signature),
             now_ms=lambda: time.time_ns() // 1_000_000,
             recheck_s=0.05,
         )
@@ -97,7 +97,7 @@ class RealHost:
         await access.close()
 
     async def _listen(self):
-        return await Ways.bind(HOST.seed(), "127.0.0.1:0")
+        return await MultiTransport.bind(HOST.seed(), "127.0.0.1:0")
 
     async def _authorise(self, request):
         self.asked.append(request)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, GTY, HOST, World
 
-from offchain.adapters.keys import signer
+from offchain.adapters.keys import signer, ss58
 from offchain.cli.tenant import usage
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
@@ -120,7 +120,7 @@ def test_countersigning_gives_the_host_a_signature(world: World, host: Host) -> 
     for signed in host.signed.values():
         given = signed.countersignature
         assert given is not None
-        assert signer.verify(signer.ss58_decode(CHARLIE), "sr25519", signed.receipt.tenant_payload, given.signature)
+        assert signer.verify(ss58.decode(CHARLIE), "sr25519", signed.receipt.tenant_payload, given.signature)
     assert "host and tenant" in world.run("task", "usage", 0, *WHO)[1]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.adapters.chain.runtime import Runtime
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.indexer.fold import Fold, read_block
 from offchain.indexer.rows import DERIVED, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
 from offchain.ports import Block, BlockRef, ChainEvent
@@ -31,7 +31,7 @@ STARTED = ("Tasks", "PodStarted", {"task": 7, "lease": LEASE, "depletes_at": 99,
 @pytest.fixture(scope="module")
 def runtime():
     metadata = Path(__file__).resolve().parents[3] / "chain" / "metadata" / "gantry.scale"
-    return Runtime(metadata.read_bytes(), "gantry", 0, 0)
+    return ChainRuntime(metadata.read_bytes(), "gantry", 0, 0)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def block_of(runtime, number, pallet, name, fields):
     entry = runtime.entry("System", "Events").value
     value = {name: fields} if fields else name
     record = {"phase": {"ApplyExtrinsic": 0}, "event": {pallet: value}, "topics": []}
-    events = tuple(runtime.decode_events(runtime.codec.encode(entry, [record])))
+    events = tuple(runtime.decode_events(runtime.encode(entry, [record])))
     return Block(BlockRef(number, bytes(32)), bytes(32), number * 1000, events, ())
 
 
@@ -323,7 +323,7 @@ def test_the_made_up_histories_of_other_tests_fit_the_chain_s_types(runtime):
             {"phase": {"ApplyExtrinsic": 1}, "event": {event.pallet: {event.name: dict(event.fields)}}, "topics": []}
             for event in block.events
         ]
-        again = runtime.decode_events(runtime.codec.encode(entry, records))
+        again = runtime.decode_events(runtime.encode(entry, records))
         assert [event.name for event in again] == [event.name for event in block.events]
 
 

@@ -9,7 +9,7 @@ import pytest
 from node_agent.runtime.journal import Journal, Total
 from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import Beacon, read
-from offchain.adapters.chain.chain_pin import expected_genesis
+from offchain.adapters.chain.chain_identity import expected_genesis
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store

@@ -28,7 +28,7 @@ def test_the_host_opens_what_was_sealed_to_it(data):
 
 
 @given(st.binary(max_size=50), st.integers(0), st.integers(1, 255))
-def test_nobody_else_does_and_nothing_altered_is_opened(data, place, change):
+def test_no_other_key_opens_a_box_and_an_altered_box_is_refused(data, place, change):
     sealed = bytearray(seal_to_host(HOST.public_key, data))
     with pytest.raises(BadKey):
         open_as_host(OTHER, bytes(sealed))
@@ -38,18 +38,18 @@ def test_nobody_else_does_and_nothing_altered_is_opened(data, place, change):
 
 
 @pytest.mark.parametrize("sealed", [b"", b"x" * 47])
-def test_what_is_too_short_is_no_sealed_box(sealed):
+def test_a_truncated_box_is_refused(sealed):
     with pytest.raises(BadKey):
         open_as_host(HOST, sealed)
 
 
 @pytest.mark.parametrize("key", [b"", b"\xff" * 32, b"x" * 31])
-def test_a_key_that_is_none_is_told(key):
+def test_a_malformed_private_key_is_refused(key):
     with pytest.raises(BadKey):
         seal_to_host(key, b"")
 
 
-def test_a_wrong_public_key_is_told():
+def test_a_malformed_public_key_is_refused():
     with pytest.raises(BadKey, match="X25519"):
         seal(b"short", b"")
 
@@ -68,7 +68,7 @@ def test_a_key_file_is_made_once_readable_by_its_owner_only(tmp_path):
         load_seal_key(path)
 
 
-def test_a_key_file_that_is_none_is_told(tmp_path):
+def test_a_malformed_key_file_is_refused(tmp_path):
     path = tmp_path / "x"
     with pytest.raises(BadKey, match="cannot be read"):
         load_seal_key(path)

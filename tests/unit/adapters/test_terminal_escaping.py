@@ -49,7 +49,7 @@ def test_a_log_keeps_its_colours_and_progress_and_leaves_none_behind():
     assert text("\x1b[31mred\r") == "\\x1b[31mred\\r"
 
 
-def test_bytes_that_are_no_text_are_told_apart():
+def test_bytes_that_are_no_text_are_escaped_differently():
     assert shown(b"\xff\x9b2J") == "\ufffd\ufffd2J".encode()
 
 
@@ -57,13 +57,13 @@ def test_bytes_that_are_no_text_are_told_apart():
 @given(
     st.lists(st.sampled_from([b"\x1b", b"[", b"3", b";", b"1", b"m", b"J", b"\xc2", b"\x9b", b"x", b"\r\n", b"\x07"]))
 )
-def test_however_it_is_cut_the_same_is_shown_and_it_is_harmless(pieces):
+def test_the_output_does_not_depend_on_the_pieces_and_is_escaped(pieces):
     whole = b"".join(pieces)
     assert shown(*pieces) == shown(whole)
     assert SAFE.fullmatch(COLOUR.sub("", shown(whole).decode()))
 
 
-def test_all_that_commands_say_goes_through_one_door():
+def test_all_output_of_commands_is_escaped_in_one_place():
     """Whoever adds a command need not think of terminals, but must print through output.py."""
     root = Path(__file__).resolve().parents[3]
     ways = re.compile(r"\bs?echo\(|\bprint\(|std(out|err)\.(buffer|write)|csv\.writer\(sys")

@@ -158,7 +158,7 @@ async def test_a_refusal_is_certain_only_where_the_first_attempt_was_answered():
         assert not doubtful.value.certain
 
 
-async def test_an_extrinsic_that_the_pool_has_is_handed_over():
+async def test_an_extrinsic_that_the_pool_has_counts_as_submitted():
     async with stub_node() as node, connected(node) as chain:
         extrinsic = await chain.sign(REMARK, ALICE, 0)
         node.refusal = Refusal(1013, "Transaction Already Imported", "0x")
@@ -189,7 +189,7 @@ async def test_pruned_state_is_explained():
         assert "--state-pruning archive" in refused.value.remedy
 
 
-async def test_names_that_the_runtime_does_not_have_are_said():
+async def test_unknown_names_of_the_runtime_are_reported():
     async with stub_node() as node, connected(node) as chain:
         for attempt in (
             chain.query("Nope", "Item"),

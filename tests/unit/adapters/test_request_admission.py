@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from offchain.adapters.transport.port import HostRefused
-from offchain.adapters.transport.query_queue import QueryQueue
+from offchain.adapters.transport.request_admission import QueryQueue
 from offchain.schema.protocol.messages import Code
 
 
@@ -18,7 +18,7 @@ class Asked:
     def ask(self, name, network=None, *, suspect=False):
         async def work():
             self.over[name] = asyncio.Event()
-            async with self.queue.turn(network or name, suspect=suspect):
+            async with self.queue.slot(network or name, suspect=suspect):
                 self.running.append(name)
                 await self.over[name].wait()
                 self.running.remove(name)
@@ -35,7 +35,7 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def test_a_few_run_and_the_others_wait_in_the_order_of_their_arrival():
+async def test_few_queries_run_and_others_wait_in_the_order_of_arrival():
     asked = Asked(QueryQueue(at_once=2))
     tasks = [asked.ask(name) for name in "abcd"]
     await settle()
@@ -92,7 +92,7 @@ async def test_one_address_has_a_part_of_the_queue():
     await asyncio.gather(*tasks)
 
 
-async def test_a_query_that_is_cancelled_leaves_its_place_and_its_turn():
+async def test_a_cancelled_query_frees_its_place_and_its_slot():
     queue = QueryQueue(at_once=1)
     asked = Asked(queue)
     first, second, third = (asked.ask(name) for name in "abc")

@@ -12,9 +12,9 @@ from offchain.adapters.transport.limits import (
     STRANGER_REFUSALS,
     SUSPECT_REFUSALS,
     Admission,
-    Bucket,
-    Limits,
-    Share,
+    CpuShare,
+    ServerLimits,
+    TokenBucket,
     network_of,
 )
 
@@ -23,7 +23,7 @@ STRANGERS = [f"198.51.100.{number}" for number in range(250)]
 
 def requests_for(seconds, connections, *, account=None, limits=None):
     """How many requests connections get through in this time, each waiting as it is told."""
-    limits = limits or Limits()
+    limits = limits or ServerLimits()
     made = [limits.connect(address) for address in connections]
     if account is not None:
         for one in made:
@@ -38,7 +38,7 @@ def requests_for(seconds, connections, *, account=None, limits=None):
 
 
 def test_a_bucket_is_overdrawn_once_and_then_waited_for():
-    bucket = Bucket(Share(1000, 500))
+    bucket = TokenBucket(CpuShare(1000, 500))
     assert bucket.spend(500, 0) == 0
     assert bucket.spend(1000, 0) == pytest.approx(1.0)
     assert bucket.spend(0, 1.0) == pytest.approx(0.0)
@@ -46,7 +46,7 @@ def test_a_bucket_is_overdrawn_once_and_then_waited_for():
     assert bucket.spend(501, 100.0) == pytest.approx(0.001)
 
 
-def test_a_strangers_connection_gets_forty_requests_a_second():
+def test_an_unproven_connection_may_send_forty_requests_a_second():
     done = requests_for(60, ["192.0.2.1"])
     assert done == pytest.approx(60 * STRANGER.us_per_s / (REQUEST_COST_US + 20), rel=0.1)
 
@@ -67,7 +67,7 @@ def test_one_account_gets_no_more_by_many_connections():
 
 
 def test_a_suspect_waits_for_suspects_and_nobody_else_waits_for_them():
-    limits = Limits()
+    limits = ServerLimits()
     bad, good = limits.connect("192.0.2.1"), limits.connect("192.0.2.2")
     for _ in range(SUSPECT_REFUSALS):
         bad.refuse(0.0)
@@ -78,7 +78,7 @@ def test_a_suspect_waits_for_suspects_and_nobody_else_waits_for_them():
 
 
 def test_a_new_connection_of_a_suspect_is_a_suspects():
-    limits = Limits()
+    limits = ServerLimits()
     for _ in range(SUSPECT_REFUSALS):
         one = limits.connect("2001:db8::1")
         one.refuse(0.0)
@@ -88,15 +88,15 @@ def test_a_new_connection_of_a_suspect_is_a_suspects():
 
 
 def test_a_stranger_who_is_refused_too_often_is_closed_and_a_tenant_is_not():
-    limits = Limits()
+    limits = ServerLimits()
     stranger, tenant = limits.connect("192.0.2.1"), limits.connect("192.0.2.1")
     tenant.prove("a")
     assert [stranger.refuse(0.0) for _ in range(STRANGER_REFUSALS)][-2:] == [False, True]
     assert not any(tenant.refuse(0.0) for _ in range(10 * STRANGER_REFUSALS))
 
 
-def test_what_is_known_of_addresses_and_accounts_is_bounded():
-    limits = Limits(most_addresses=10)
+def test_the_memory_for_addresses_and_accounts_is_bounded():
+    limits = ServerLimits(most_addresses=10)
     kept = limits.connect("192.0.2.255")
     for number in range(200):
         one = limits.connect(f"192.0.2.{number % 250}")
@@ -128,14 +128,14 @@ def known(limits, address, now_s=0.0):
 
 
 def test_one_address_gets_ten_connections_a_second_after_a_burst():
-    limits = Limits()
+    limits = ServerLimits()
     known(limits, "192.0.2.1")
     burst = ADDRESS_HANDSHAKES.burst_us / HANDSHAKE_COST_US
     assert admitted(limits, ["192.0.2.1"], 20) == pytest.approx(burst + 200, abs=5)
 
 
 def test_many_unknown_addresses_take_no_connection_from_a_known_one():
-    limits = Limits()
+    limits = ServerLimits()
     known(limits, "192.0.2.1")
     assert admitted(limits, STRANGERS, 20) < 500
     assert admitted(limits, ["192.0.2.1"], 0.03, begin_s=20.0) == 30
@@ -143,7 +143,7 @@ def test_many_unknown_addresses_take_no_connection_from_a_known_one():
 
 
 def test_what_strangers_overdraw_delays_no_new_connection_of_a_known_address():
-    limits = Limits()
+    limits = ServerLimits()
     known(limits, "192.0.2.1")
     for number in range(20):
         limits.connect(f"198.51.100.{number}").spend(2, 100, 0, 0.0)
@@ -152,7 +152,7 @@ def test_what_strangers_overdraw_delays_no_new_connection_of_a_known_address():
 
 
 def test_addresses_that_never_prove_an_account_leave_a_share_to_others():
-    limits = Limits()
+    limits = ServerLimits()
     for number in range(250):
         for _ in range(2 * SUSPECT_REFUSALS):
             limits.connect(f"198.51.100.{number}").close(0.0)
@@ -161,7 +161,7 @@ def test_addresses_that_never_prove_an_account_leave_a_share_to_others():
 
 
 def test_an_address_is_known_while_a_proven_connection_lasts_and_ten_minutes_longer():
-    limits = Limits()
+    limits = ServerLimits()
     one = limits.connect("192.0.2.1")
     one.prove("a")
     one.prove("b")
@@ -177,7 +177,7 @@ def test_an_address_is_known_while_a_proven_connection_lasts_and_ten_minutes_lon
 
 
 def test_a_forged_address_cannot_spend_the_share_of_its_owner():
-    limits = Limits()
+    limits = ServerLimits()
     known(limits, "192.0.2.1")
     decisions = {limits.admit("192.0.2.1", 0.0, validated=False) for _ in range(1000)}
     assert decisions == {Admission.ACCEPT, Admission.VALIDATE}
@@ -185,7 +185,7 @@ def test_a_forged_address_cannot_spend_the_share_of_its_owner():
 
 
 def test_known_addresses_are_forgotten_last():
-    limits = Limits(most_addresses=4)
+    limits = ServerLimits(most_addresses=4)
     known(limits, "192.0.2.1")
     for number in range(20):
         limits.connect(f"198.51.100.{number}").close(0.0)

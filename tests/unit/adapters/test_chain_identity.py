@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
+from offchain.adapters.chain.chain_identity import expected_genesis, pin_genesis
 from offchain.adapters.outbox.store import Store
 from offchain.errors import WrongChain
 

@@ -1,4 +1,4 @@
-"""What is needed of whatever runs pods, to let tenants into them."""
+"""The port through which tenants access their running pods."""
 
 # ruff: noqa: N818  (errors are named for the fact, as on the chain)
 
@@ -14,46 +14,46 @@ __all__ = ["AccessRefused", "ByteStream", "DriverError", "ExecSession", "Output"
 
 
 class AccessRefused(DriverError):
-    """What the tenant asked for cannot be done in this pod: no such service, program, file or port. Fit for users."""
+    """The request cannot be served in this pod: no such service, program, file or port. The text is fit for users."""
 
 
 class PathHidden(AccessRefused):
-    """The path lies in a mount of the pod to which and from which files cannot be copied."""
+    """The path lies in a mount of the pod that copies do not reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program wrote. `channel`: 1 standard output, 2 standard error; with a terminal all is 0."""
+    """Output of a program. `channel`: 1 standard output, 2 standard error, 0 with a terminal."""
 
     channel: int
     data: bytes
 
 
 class ExecSession(Protocol):
-    """A program that was started in a pod."""
+    """A program started in a pod."""
 
     async def read(self) -> Output | None:
-        """The next output; None when the program has ended and closed its outputs. Raises DriverError."""
+        """Return the next output, or None after the program has ended and closed its outputs. Raises DriverError."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """Input; waits while the program does not read. Nothing where it has ended."""
+        """Write input; waits while the program does not read. Ignored if it has ended."""
         ...
 
     async def end_input(self) -> None:
-        """There is no more input."""
+        """Close the input."""
         ...
 
     async def resize(self, rows: int, columns: int) -> None:
-        """The terminal has another size. Nothing without a terminal."""
+        """Change the size of the terminal. Ignored without one."""
         ...
 
     async def exit_code(self) -> int:
-        """As a shell shows it; after `read` gave None. Raises DriverError."""
+        """Return the exit code as a shell does, after `read` returned None. Raises DriverError."""
         ...
 
     async def kill(self) -> None:
-        """End the program, as far as that can be done, and let go of it. Never raises."""
+        """End the program as far as possible, and release the session. Never raises."""
         ...
 
 
@@ -61,53 +61,53 @@ class ByteStream(Protocol):
     """A connection into a pod."""
 
     async def read(self) -> bytes:
-        """The next bytes; none at the end or when it broke."""
+        """Return the next bytes; empty at the end and after a broken connection."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """All of `data`. Raises ConnectionError."""
+        """Write all of `data`. Raises ConnectionError."""
         ...
 
     async def end(self) -> None:
-        """Nothing more is sent; reading goes on."""
+        """Close the sending side; reading continues."""
         ...
 
     async def close(self) -> None:
-        """Drop it. Never raises."""
+        """Close the connection. Never raises."""
         ...
 
 
 class PodAccess(Protocol):
-    """Ways into the running pods of one host. `service` None: the pod's first.
+    """Access to the running pods of one host. `service` None: the pod's first service.
 
-    Everything raises :class:`AccessRefused`, PodGone where the pod is not there, DriverError.
+    All methods raise :class:`AccessRefused`, PodGone if the pod does not exist, and DriverError.
     """
 
     async def exec(
         self, lease: int, service: str | None, argv: tuple[str, ...], *, tty: bool, rows: int, columns: int
     ) -> ExecSession:
-        """Start a program; `argv` is passed on as it is, by no shell."""
+        """Start a program; `argv` is passed on unchanged, without a shell."""
         ...
 
     async def dial(self, lease: int, port: int) -> ByteStream:
-        """Connect to a TCP port on the pod's own loopback address."""
+        """Connect to a TCP port on the pod's loopback address."""
         ...
 
     def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
-        """A file or folder as a tar stream, the same bytes for the same files. Raises PathHidden."""
+        """Yield a file or folder as a tar stream; equal files give equal bytes. Raises PathHidden."""
         ...
 
     async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
-        """Return the paths below `folder`, relative to it, into which `put` would unpack where no program sees it.
+        """Return the paths below `folder`, relative to it, into which `put` would unpack invisibly to programs.
 
-        Raises PathHidden if `folder` itself is such a place.
+        Raises PathHidden if `folder` itself is such a path.
         """
         ...
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
-        """Unpack a tar stream into a folder that is there."""
+        """Unpack a tar stream into an existing folder."""
         ...
 
     async def close(self) -> None:
-        """Let go of the engine; programs that run are not touched."""
+        """Close the connection to the engine; running programs are not affected."""
         ...

@@ -1,13 +1,12 @@
-"""Keeps pods away from the machine they run on, from its neighbours, and from each other.
+"""Firewall that isolates pods from the machine, from its network neighbours and from each other.
 
-Every pod has a bridge of its own whose name starts with one prefix, and all rules go by that prefix: one chain for what
-pods send to this machine, one for what they send through it. A pod reaches public addresses and the machine's name
-servers. It does not reach any address of the machine itself (its own bridge's among them), another pod, a private or
+Every pod has a bridge of its own whose name starts with a common prefix, and all rules match that prefix: one chain for
+packets from pods to this machine, one for forwarded packets. A pod reaches public addresses and the machine's name
+servers. It does not reach any address of the machine itself (including its own bridge's), another pod, a private or
 link-local network (the provider's other machines; the metadata services of clouds), or anything by IPv6.
 
-What the rules are, and how a table is compared with them rule by rule, is in
-:mod:`node_agent.drivers.firewall_rules`. This module reads the tables and restores the rules, each table in one
-transaction.
+:mod:`node_agent.drivers.firewall_rules` defines the rules and compares them with a table. This module reads the tables
+and restores the rules, each table in one transaction.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ log = logging.getLogger(__name__)
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
 _TRIES = 3
-"""Another program may change the table between a look at it and the transaction, which then fails as a whole."""
+"""Another program may change the table between reading and the transaction, which then fails as a whole."""
 _RESOLV = Path("/etc/resolv.conf")
 _NAMESPACE = Path("/proc/self/ns/net")
 _IPV6 = Path("/proc/self/net/if_inet6")
-"""Is there where the kernel has IPv6."""
+"""The file exists if the kernel has IPv6."""
 
 
 class Firewall:
-    """The rules on this machine. Several agents share them: they are the same for all."""
+    """The rules on this machine. They are the same for all agents, which share them."""
 
     def __init__(self, resolv_conf: Path = _RESOLV) -> None:
         self._resolv_conf = resolv_conf
@@ -48,10 +47,10 @@ class Firewall:
         self._written = False
 
     async def ensure(self) -> None:
-        """Compare the rules with the expected ones and restore them where they differ.
+        """Compare the rules with the expected ones and restore them if they differ.
 
-        Raises :class:`DriverError` if they are not in force afterwards. They stay for a pod only if its bridge is there
-        already, see :meth:`remove_unused`.
+        Raises :class:`DriverError` if they are not in force afterwards. The rules are kept only while a pod's bridge
+        exists, see :meth:`remove_unused`.
         """
         async with self._lock, _alone():
             for tool, wanted in self._tables():
@@ -61,13 +60,13 @@ class Firewall:
             self._written = True
 
     async def remove(self) -> None:
-        """Take the rules away, whoever needs them. Nothing where there are none."""
+        """Remove the rules, whether or not pods need them."""
         async with self._lock, _alone():
             await _remove_all()
             self._written = False
 
     async def remove_unused(self) -> bool:
-        """Take the rules away where no pod of any agent of this machine is left, and tell whether that is so."""
+        """Remove the rules if no pod of any agent is left on this machine; return whether that is so."""
         async with self._lock, _alone():
             unused = not bridges()
             if unused:
@@ -87,14 +86,14 @@ class Firewall:
 
 
 def bridges() -> frozenset[str]:
-    """The pods' bridges on this machine, of whichever agent."""
+    """Return the names of all pod bridges on this machine, of any agent."""
     # Not from /sys: that may show another network namespace than this process is in.
     return frozenset(name for _, name in socket.if_nameindex() if name.startswith(BRIDGE_PREFIX))
 
 
 @contextlib.asynccontextmanager
 async def _alone() -> AsyncIterator[None]:
-    """While no other agent looks at the rules or changes them. They belong to the network namespace: it is the lock."""
+    """Hold the lock of the rules, which is the network namespace that they belong to."""
     try:
         handle = os.open(_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -109,7 +108,7 @@ async def _alone() -> AsyncIterator[None]:
 
 
 async def _ensure(tool: str, wanted: ExpectedRules) -> tuple[str, ...]:
-    """Put the rules of one IP version in force; gives what was wrong before."""
+    """Put the rules of one IP version in force; return the previous faults."""
     saved = await _run(f"{tool}-save", "-t", "filter")
     before = found = firewall_rules.faults(saved, wanted)
     failure: DriverError | None = None

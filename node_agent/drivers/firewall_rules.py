@@ -1,12 +1,12 @@
-"""The packet filter rules that isolate pods: what they are, whether a table holds them, and how to restore them. Pure.
+"""Packet filter rules that isolate pods: definition, comparison with a table, and repair. Pure.
 
-The input is what `iptables-save -t filter` prints, and the output is what `iptables-restore --noflush` reads. A table
-holds the rules if both of our chains consist of exactly the expected rules in their order, and if every packet of a pod
+The input is the output of `iptables-save -t filter`, and the output is input for `iptables-restore --noflush`. A table
+holds the rules if both of our chains consist of exactly the expected rules in order, and if every packet of a pod
 enters our chain before any other rule of the chain that leads there. Policies and all other rules belong to the
 machine: they are neither compared nor changed.
 
-The kernel asks the rules of both of iptables' backends (nf_tables and legacy), and a packet passes only if both let it
-through. So an ACCEPT in the other backend does not open what these rules drop.
+The kernel evaluates the rules of both of iptables' backends (nf_tables and legacy), and a packet passes only if both
+accept it. So an ACCEPT in the other backend does not open what these rules drop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POD = f"{BRIDGE_PREFIX}+"
 TO_HOST = "GANTRY-INPUT"
 THROUGH = "GANTRY-FORWARD"
 DOCKER = "DOCKER-USER"
-"""The chain that Docker keeps in front of its own rules: it moves this chain to the front with each new network."""
+"""The chain that Docker places before its own rules, again with each new network."""
 _READ = frozenset({TO_HOST, THROUGH, DOCKER, "INPUT", "FORWARD"})
 CLOSED = (
     "0.0.0.0/8",
@@ -39,18 +39,18 @@ CLOSED = (
     "198.18.0.0/15",
     "224.0.0.0/3",
 )
-"""What is not the public internet: private, link-local, shared, for benchmarks, multicast, reserved; and Azure's own
-services, whose address only looks public."""
+"""Networks outside the public internet: private, link-local, shared, benchmark, multicast, reserved; and the address of
+Azure's own services, which only looks public."""
 
 Rule = tuple[str, ...]
 """A rule without its chain, as words in one canonical form."""
 Chains = Mapping[str, tuple[Rule, ...]]
 ExpectedRules = Mapping[str, tuple[str, ...]]
-"""The rules of each of our chains, as `iptables` takes them."""
+"""The rules of each of our chains in the syntax of `iptables`."""
 
 
 def name_servers(resolv_conf: str) -> tuple[str, ...]:
-    """Return the IPv4 name servers of the machine that are reached through the network: a pod asks them itself."""
+    """Return the machine's IPv4 name servers that pods reach through the network."""
     found = []
     for line in resolv_conf.splitlines():
         words = line.split()
@@ -63,7 +63,7 @@ def name_servers(resolv_conf: str) -> tuple[str, ...]:
 
 
 def rules(servers: Iterable[str]) -> ExpectedRules:
-    """Return the IPv4 rules. `servers`: the name servers that pods may ask."""
+    """Return the IPv4 rules. `servers`: the name servers that pods may query."""
     to_host = (
         # Answers to connections that this machine opened, for example to a port of a pod.
         "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN",
@@ -82,11 +82,11 @@ def rules(servers: Iterable[str]) -> ExpectedRules:
 
 
 RULES_6: ExpectedRules = {TO_HOST: ("-j DROP",), THROUGH: ("-j DROP",)}
-"""The IPv6 rules. Pods have no IPv6 addresses; one that a pod gives itself leads nowhere."""
+"""The IPv6 rules. Pods have no IPv6 addresses, and packets from one that a pod gives itself are dropped."""
 
 
 def faults(saved: str, wanted: ExpectedRules) -> tuple[str, ...]:
-    """Return what differs from the expected state, each as a phrase for the log. Empty: the rules are in force."""
+    """Return the differences from the expected state, each as a phrase for the log. Empty: the rules are in force."""
     chains = _parse(saved)
     found = []
     for name, texts in wanted.items():
@@ -104,9 +104,9 @@ def faults(saved: str, wanted: ExpectedRules) -> tuple[str, ...]:
 
 
 def repair(saved: str, wanted: ExpectedRules) -> str:
-    """Return the input of `iptables-restore --noflush` that puts the rules in force, in one transaction.
+    """Return the input of `iptables-restore --noflush` that puts the rules in force in one transaction.
 
-    A chain whose first rule is not the jump to ours loses all its rules that lead to ours, and gets the jump.
+    A chain whose first rule is not the jump to ours loses all its jumps to ours and gets a new first one.
     """
     chains = _parse(saved)
     lines = ["*filter", *(f":{name} - [0:0]" for name in wanted)]
@@ -121,7 +121,7 @@ def repair(saved: str, wanted: ExpectedRules) -> str:
 def removal(saved: str) -> str:
     """Return the input of `iptables-restore --noflush` that removes our chains and all jumps to them.
 
-    An empty text stands for nothing to remove.
+    Empty if there is nothing to remove.
     """
     chains = _parse(saved)
     ours = [name for name in (TO_HOST, THROUGH) if name in chains]
@@ -134,7 +134,7 @@ def removal(saved: str) -> str:
 
 
 def _hooks(chains: Chains) -> tuple[tuple[str, str], ...]:
-    """Return the chains of the machine that lead to ours."""
+    """Return the chains of the machine that jump to ours, with ours."""
     docker = ((DOCKER, THROUGH),) if DOCKER in chains else ()
     return (("INPUT", TO_HOST), *docker, ("FORWARD", THROUGH))
 
@@ -151,7 +151,7 @@ def _jump(ours: str) -> Rule:
 
 
 def _deletions(saved: str, chain: str, ours: str) -> list[str]:
-    """Return a line for each rule of a chain that leads to ours, whatever else the rule asks for."""
+    """Return a deletion for each rule of a chain that jumps to ours, whatever else it matches."""
     found = [line for line in saved.splitlines() if line.startswith(f"-A {chain} ")]
     return [f"-D {line[3:]}" for line in found if line.endswith((f" -j {ours}", f" -g {ours}"))]
 
@@ -161,7 +161,7 @@ def _names(saved: str) -> list[str]:
 
 
 def _parse(saved: str) -> dict[str, tuple[Rule, ...]]:
-    """Return the rules of the chains of the filter table; of those that do not matter here, the names alone."""
+    """Return the rules of the chains of the filter table; of irrelevant chains only the names."""
     found: dict[str, list[Rule]] = {}
     table = ""
     for line in saved.splitlines():
@@ -177,7 +177,7 @@ def _parse(saved: str) -> dict[str, tuple[Rule, ...]]:
 
 
 def _canonical(text: str) -> Rule:
-    """Return a rule as words. `iptables-save` names the match of a protocol, and orders states in its own way."""
+    """Return a rule as words. `iptables-save` adds the match of a protocol, and sorts states in its own way."""
     try:
         words = shlex.split(text) if '"' in text else text.split()
     except ValueError:

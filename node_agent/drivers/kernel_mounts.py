@@ -1,7 +1,7 @@
-"""Which mounts a container must have in the folders that are not its tenant's, and which it may have. Pure decisions.
+"""Required and permitted mounts in the protected folders of a container. Pure decisions.
 
-The engine hides files of the kernel by mounting something over them. A mount that a tenant directs elsewhere with a
-link, after the links were checked, can undo that. So the mount table of each container is compared with this list after
+The engine hides files of the kernel by mounting over them. A tenant can redirect a mount by a link that appears after
+the links were checked, and so undo this. Therefore the mount table of each container is compared with this list after
 its mounts were made and before its program starts (ADR 0042).
 """
 
@@ -28,9 +28,9 @@ MASKED: Final = (
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
 )
-"""What containers do not see of the kernel's files: what recent Docker engines hide, for engines of any version."""
+"""Kernel files hidden from containers: those that recent Docker engines hide, for engines of any version."""
 READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
-"""What containers cannot change, of the kernel's files that root could."""
+"""Kernel files that root could change, mounted read-only in containers."""
 _OWN_KINDS: Final = {
     "/proc": ("proc",),
     "/sys": ("sysfs",),
@@ -40,12 +40,12 @@ _OWN_KINDS: Final = {
     "/dev/console": ("devpts",),
     "/dev/mqueue": ("mqueue",),
 }
-"""The types of file systems that the engine mounts by itself."""
+"""The types of file systems that the engine mounts by itself, by path."""
 _CGROUPS: Final = "/sys/fs/cgroup"
 _NVIDIA: Final = "/proc/driver/nvidia"
 _NULL: Final = "/null"
 _DELETED: Final = "//deleted"
-"""After the path of a file that was replaced since it was mounted."""
+"""Suffix of the path of a file that was replaced after it was mounted."""
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
@@ -56,51 +56,51 @@ class MountEntry:
     number: int
     parent: int
     device: str
-    """The numbers of the file system's device, as in ``0:43``."""
+    """Device numbers of the file system, such as ``0:43``."""
     root: str
-    """The path in the file system that is mounted."""
+    """The mounted path within the file system."""
     at: str
     read_only: bool
     kind: str
-    """The type of the file system."""
+    """Type of the file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMounts:
-    """What a container is to have."""
+    """The mounts that a container is to have."""
 
     masked: tuple[str, ...] = MASKED
-    """The paths that the engine was told to hide."""
+    """Paths that the engine is configured to hide."""
     read_only: tuple[str, ...] = READ_ONLY
-    """The paths that the engine was told to make read-only."""
+    """Paths that the engine is configured to make read-only."""
     own: tuple[tuple[str, str], ...] = ()
-    """What the agent mounts read-only in protected folders, as (path, end of the path on the machine)."""
+    """Read-only mounts of the agent in protected folders, as (path, end of the path on the machine)."""
     nvidia: bool = False
     """Whether NVIDIA's runtime may mount its folder in /proc."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountDeviations:
-    """Where an engine's own mounts differ from the list, seen in a container on which no tenant has an influence."""
+    """Differences between an engine's own mounts and the list, found in a container without tenant content."""
 
     missing: frozenset[str] = frozenset()
-    """Paths that the engine neither hides nor makes read-only, although it was told to."""
+    """Paths that the engine neither hides nor makes read-only, although configured to."""
     others: frozenset[tuple[str, str]] = frozenset()
-    """Mounts that the list does not have, as (path, type of the file system)."""
+    """Mounts that are not in the list, as (path, type of the file system)."""
 
 
 NO_DEVIATIONS: Final = MountDeviations()
 
 
 def parse_mounts(text: str) -> tuple[MountEntry, ...]:
-    """Return the mounts that a text in the form of /proc/PID/mountinfo lists. Raises ValueError if it has another."""
+    """Parse the format of /proc/PID/mountinfo. Raises ValueError."""
     return tuple(_parse(line) for line in text.splitlines())
 
 
 def deviations_of(
     mounts: Iterable[MountEntry], wanted: ExpectedMounts, exists: Callable[[str], bool]
 ) -> MountDeviations:
-    """Return where the mounts of a container that no tenant can influence differ from the list."""
+    """Return the deviations of a container without tenant content from the list."""
     table = _MountTable(mounts)
     missing = (path for path in _of_kernel(wanted, exists) if not table.at(path))
     others = ((one.at, one.kind) for one in table.protected() if not _is_expected(one, wanted, table))
@@ -113,7 +113,7 @@ def why_unsafe(
     exists: Callable[[str], bool],
     deviations: MountDeviations = NO_DEVIATIONS,
 ) -> str | None:
-    """Return what is wrong with a container's mounts, fit for users; None if nothing is.
+    """Return what is wrong with a container's mounts, as a text for users; None if nothing is.
 
     `exists`: whether the kernel has a file at a path that is to be hidden or read-only. `deviations`: of the engine.
     """
@@ -145,7 +145,7 @@ class _MountTable:
         return self._at.get(path, ())
 
     def protected(self) -> list[MountEntry]:
-        """All mounts in protected folders, those at the folders themselves before what lies below."""
+        """Return all mounts in protected folders, parents before children."""
         found = [mount for path in sorted(self._at) if protected_folder(path) for mount in self._at[path]]
         return [*found, *self.at(SHARED_MEMORY)]
 
@@ -153,7 +153,7 @@ class _MountTable:
         return any(root.number == mount.parent for root in self.at("/"))
 
     def null(self) -> MountEntry | None:
-        """Where /dev/null is: a mount of its own if the engine has user namespaces, else in /dev."""
+        """Return the mount of /dev/null: its own if the engine has user namespaces, else that of /dev."""
         return next(iter((*self.at("/dev/null"), *self.at("/dev"))), None)
 
 
@@ -169,7 +169,7 @@ def _is_expected(mount: MountEntry, wanted: ExpectedMounts, table: _MountTable) 
         source = mount.root.removesuffix(_DELETED)
         expected = mount.read_only and any(path == at and source.endswith(end) for at, end in wanted.own)
     elif path in _OWN_KINDS:
-        # A part of a file system of the engine, such as another folder of /proc, is none that it mounts.
+        # The engine mounts whole file systems only, not parts such as another folder of /proc.
         is_whole = mount.root == "/" or path in (_CGROUPS, "/dev/console")
         expected = is_whole and mount.kind in _OWN_KINDS[path] and (mount.read_only or path != "/sys")
     elif path.startswith(f"{_CGROUPS}/"):
@@ -177,14 +177,14 @@ def _is_expected(mount: MountEntry, wanted: ExpectedMounts, table: _MountTable) 
     elif path == _NVIDIA or path.startswith(f"{_NVIDIA}/"):
         expected = wanted.nvidia and (is_kernels or mount.kind == "tmpfs")
     else:
-        # The machine's own device file of that name. No volume of a tenant is on such a file system.
+        # The machine's device file of the same name. No volume of a tenant is on a devtmpfs.
         is_device = mount.kind == "devtmpfs" and f"/dev{mount.root}" == path
         expected = is_device or path == SHARED_MEMORY
     return expected
 
 
 def _is_mask(mount: MountEntry, null: MountEntry | None) -> bool:
-    """Whether a mount hides what is below it: an empty folder in memory, or the container's own /dev/null."""
+    """Return whether a mount hides what is below it: an empty folder in memory, or the container's own /dev/null."""
     if mount.kind == "tmpfs" and mount.root == "/":
         return mount.read_only
     return null is not None and mount.root == _NULL and (mount.device, mount.kind) == (null.device, null.kind)

@@ -1,10 +1,10 @@
-"""File systems of a fixed size, one for each lease's data: the kernel itself holds a tenant to its disk (ADR 0039).
+"""File systems of a fixed size, one for each lease's data: the kernel enforces the disk limit of a lease (ADR 0039).
 
-Each is an ext4 file system in a sparse file, mounted through a loop device. What a lease writes, in whatever way, is in
-its file system, so that no counting is needed: a write beyond the limit fails with ENOSPC. The file system is a little
-larger than the limit, because its own tables need room; a file in it that belongs to nobody, `reserve`, takes what is
-left over. The reserve also stands for what counts against the lease and is kept elsewhere (snapshots). It takes no
-space of the machine's disk.
+Each is an ext4 file system in a sparse file, mounted through a loop device. All writes of a lease go to its file
+system, so nothing has to be measured: a write beyond the limit fails with ENOSPC. The file system is slightly larger
+than the limit, because its own tables need space; a file that belongs to nobody, `reserve`, occupies the rest. The
+reserve also covers data that counts against the lease and is stored elsewhere (snapshots). It takes no space on the
+machine's disk.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from node_agent.drivers import mounts
 
 MIB: Final = 1 << 20
 SLACK_MIB: Final = 56
-"""The file is larger than the limit by this; the most by which a lease can exceed its limit on the machine's disk."""
+"""Size of the file minus the limit: the most by which a lease can exceed its limit on the machine's disk."""
 SPARE_MIB: Final = 4
-"""Of the reserve, so much is lent while a container of a full disk starts: the engine makes folders for it."""
+"""Part of the reserve that is released while a container starts on a full disk: the engine creates folders."""
 BYTES_PER_INODE: Final = 16 << 10
 LEAST_INODES: Final = 10_000
 _BLOCK: Final = 4096
 _JOURNALS_MIB: Final = ((4 << 10, 4), (64 << 10, 16))
 _LARGEST_JOURNAL_MIB: Final = 32
 _OPTIONS: Final = "loop,nodev,nosuid,noatime,noinit_itable,discard,errors=remount-ro"
-"""`noinit_itable`: the kernel would write the inode tables in the background, and so take space that nobody uses."""
+"""`noinit_itable` keeps the kernel from writing the inode tables in the background, which would take unused space."""
 _PATIENCE_S: Final = 120
 _RELEASE_S: Final = 10
-"""The longest wait until no other mount namespace has a file system mounted. A container that is being made has a copy
-of every mount of the machine for some milliseconds."""
+"""Longest wait until no other mount namespace has a file system mounted. A container in creation has a copy of every
+mount of the machine for some milliseconds."""
 _RELEASE_STEP_S: Final = 0.02
 _MOST_SAID: Final = 64 << 10
 _MENDED: Final = 1
-"""The exit status of e2fsck where it has corrected something."""
+"""Exit status of e2fsck after it corrected something."""
 
 
 class DiskError(Exception):
@@ -50,7 +50,7 @@ class DiskError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The sizes of the file system for a limit. `size_mib`: of the file; `inodes`: files and folders it can hold."""
+    """Sizes of the file system for a limit. `size_mib`: of the file; `inodes`: capacity for files and folders."""
 
     size_mib: int
     inodes: int
@@ -58,22 +58,22 @@ class Geometry:
 
 
 def geometry(limit_mib: int) -> Geometry:
-    """The geometry for a limit in MiB, which is above zero."""
+    """Return the geometry for a limit in MiB, which is above zero."""
     inodes = max(LEAST_INODES, limit_mib * MIB // BYTES_PER_INODE)
     journal_mib = next((size for most, size in _JOURNALS_MIB if limit_mib <= most), _LARGEST_JOURNAL_MIB)
     return Geometry(limit_mib + SLACK_MIB, inodes, journal_mib)
 
 
 def reserve_bytes(room_bytes: int, limit_mib: int, kept_mib: int) -> int:
-    """How large the reserve has to be, bytes; never less than what may be lent.
+    """Return the size of the reserve in bytes, at least :data:`SPARE_MIB`.
 
-    `room_bytes`: what an empty file system gives to files; `kept_mib`: what the lease has elsewhere.
+    `room_bytes`: capacity of an empty file system for files; `kept_mib`: data of the lease stored elsewhere.
     """
     return max(SPARE_MIB * MIB, room_bytes - max(0, limit_mib - kept_mib) * MIB) // _BLOCK * _BLOCK
 
 
 class LeaseDisks:
-    """The file systems of one host. `images`: the folder of their files; `points`: the folder where they are mounted.
+    """The file systems of one host. `images`: folder of their files; `points`: folder of their mount points.
 
     All methods block, raise :class:`DiskError`, and may be called from several threads.
     """
@@ -85,7 +85,7 @@ class LeaseDisks:
         self._locks: dict[str, threading.Lock] = {}
 
     def try_out(self) -> str:
-        """Why file systems cannot be made here; empty where one was made, mounted and removed."""
+        """Make, mount and remove a file system; return why that fails here, or an empty text."""
         if os.geteuid() != 0:
             return "the agent is not root, and only root may mount"
         name = f"probe-{os.getpid()}"
@@ -101,9 +101,9 @@ class LeaseDisks:
         return ""
 
     def ensure(self, number: int, limit_mib: int, kept_mib: int = 0) -> Path:
-        """Mount the file system of this number, made where it is not there, with this limit; gives where it is.
+        """Mount the file system of this number with this limit, made if missing; return its mount point.
 
-        A larger limit than before makes it grow; with a smaller one, what is written stays and no more can be.
+        A larger limit makes it grow; with a smaller one, existing files stay and no more can be written.
         """
         name = str(number)
         with self._turn(name):
@@ -117,7 +117,7 @@ class LeaseDisks:
             return point
 
     def set_kept(self, number: int, kept_mib: int) -> bool:
-        """Count what the lease has elsewhere against its limit; False where its files leave no room for all of it."""
+        """Count data stored elsewhere against the limit; return False if there is no space for all of it."""
         name = str(number)
         with self._turn(name):
             if not self._image(name).exists():
@@ -129,19 +129,19 @@ class LeaseDisks:
             self._write_bounds(point, bounds[0], kept_mib)
             return self._set_reserve(point)
 
-    def lend(self, number: int) -> None:
-        """Where a mounted file system is full, leave a little room to a container that starts, until :meth:`settle`."""
+    def release_spare(self, number: int) -> None:
+        """If a mounted file system is full, release part of the reserve until :meth:`restore_reserve`."""
         if self.is_full(number):
             with self._turn(str(number)):
-                self._set_reserve(self._points / str(number), lent_mib=SPARE_MIB)
+                self._set_reserve(self._points / str(number), spare_mib=SPARE_MIB)
 
-    def settle(self, number: int) -> None:
-        """Take back what was lent, as far as nothing was written there."""
+    def restore_reserve(self, number: int) -> None:
+        """Restore the full reserve, as far as the released part is not in use."""
         with self._turn(str(number)):
             self._set_reserve(self._points / str(number))
 
     def open(self, number: int) -> Path | None:
-        """Mount the file system of this number where it is there, and give where it is."""
+        """Mount the file system of this number if it exists, and return its mount point."""
         name = str(number)
         if not self._image(name).exists():
             return None
@@ -149,13 +149,13 @@ class LeaseDisks:
             return self._mount(name) if self._image(name).exists() else None
 
     def point(self, number: int) -> Path:
-        """Where the file system of this number is mounted when it is."""
+        """Return the mount point of the file system of this number."""
         return self._points / str(number)
 
     def used_bytes(self, number: int) -> int | None:
-        """What the files in a mounted file system take, its reserve left out; None where it is not mounted.
+        """Return the space that files in a mounted file system use, without the reserve; None if not mounted.
 
-        What is written to room that was lent does not count.
+        Data written to the released part of the reserve does not count.
         """
         point = self._points / str(number)
         if not mounts.is_mount_point(point):
@@ -170,7 +170,7 @@ class LeaseDisks:
         return used if bounds is None else min(used, bounds[0] * MIB)
 
     def is_full(self, number: int) -> bool:
-        """Whether nothing more can be written to a mounted file system."""
+        """Return whether nothing more can be written to a mounted file system."""
         try:
             found = os.statvfs(self._points / str(number))
         except OSError:
@@ -178,12 +178,12 @@ class LeaseDisks:
         return found.f_bavail * found.f_frsize < MIB or found.f_favail == 0
 
     def limit_mib(self, number: int) -> int | None:
-        """The limit of a mounted file system; None where it is not mounted."""
+        """Return the limit of a mounted file system; None if not mounted."""
         bounds = _bounds(self._points / str(number))
         return None if bounds is None else bounds[0]
 
     def numbers(self) -> frozenset[int]:
-        """All that are there, mounted or not."""
+        """Return the numbers of all file systems, mounted or not."""
         try:
             names = [path.stem for path in self._images.iterdir() if path.suffix == ".img"]
         except OSError:
@@ -191,11 +191,9 @@ class LeaseDisks:
         return frozenset(int(name) for name in names if name.isdecimal())
 
     def remove(self, number: int) -> None:
-        """Remove a file system with all that is in it. Nothing where it is not there."""
+        """Remove a file system with its content, if it exists."""
         with self._turn(str(number)):
             self._remove(str(number))
-
-    # --- one file system ----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _turn(self, name: str) -> Iterator[None]:
@@ -234,10 +232,10 @@ class LeaseDisks:
         return point
 
     def _grow(self, name: str, limit_mib: int) -> None:
-        """Make a file system larger while no container uses it: to do so while it is mounted takes CAP_SYS_RESOURCE.
+        """Enlarge an unmounted file system: growing a mounted one requires CAP_SYS_RESOURCE.
 
-        Nothing is changed while a mount in another mount namespace holds the file system: the kernel would go on with
-        the old size, and write over what was changed.
+        Nothing is changed while a mount in another mount namespace holds the file system: the kernel would continue
+        with the old size and overwrite the changes.
         """
         image, point = self._image(name), self._points / name
         if mounts.is_mount_point(point):
@@ -249,21 +247,21 @@ class LeaseDisks:
 
     def _write_bounds(self, point: Path, limit_mib: int, kept_mib: int) -> None:
         if _bounds(point) != (limit_mib, kept_mib):
-            # Written over in place: a full file system may have no other block to give.
+            # Overwritten in place: a full file system may have no free block.
             descriptor = os.open(point / "bounds", os.O_WRONLY | os.O_CREAT, 0o600)
             try:
                 os.pwrite(descriptor, f"{limit_mib:>12} {kept_mib:>12}".encode(), 0)
             finally:
                 os.close(descriptor)
 
-    def _set_reserve(self, point: Path, lent_mib: int = 0) -> bool:
-        """Whether the reserve is as large as the bounds of the file system want it."""
+    def _set_reserve(self, point: Path, spare_mib: int = 0) -> bool:
+        """Adjust the reserve to the bounds; return whether it has the required size."""
         bounds = _bounds(point)
         if bounds is None:
             return False
         found = os.statvfs(point)
         room = (found.f_blocks - (found.f_bfree - found.f_bavail)) * found.f_frsize
-        wanted = reserve_bytes(room, *bounds) - lent_mib * MIB
+        wanted = reserve_bytes(room, *bounds) - spare_mib * MIB
         descriptor = os.open(point / "reserve", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             have = os.fstat(descriptor).st_size
@@ -275,7 +273,7 @@ class LeaseDisks:
             if more > 0:
                 try:
                     os.posix_fallocate(descriptor, have, more)
-                except OSError:  # a program in the pod was faster
+                except OSError:  # a program in the pod took the space meanwhile
                     return False
             return more == wanted - have
         finally:
@@ -288,25 +286,25 @@ class LeaseDisks:
         with contextlib.suppress(FileNotFoundError):
             point.rmdir()
         with contextlib.suppress(FileNotFoundError):
-            # Whatever still holds the file system, in another mount namespace for example, does not hold the space.
+            # Frees the space even if another mount namespace still holds the file system.
             os.truncate(image, 0)
             image.unlink()
         (self._images / f"{name}.part").unlink(missing_ok=True)
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder with all that is in it, however deep. Nothing where it is missing."""
+    """Remove a folder tree of any depth, if it exists."""
     if folder.exists():
         _run("rm", "-rf", "--one-file-system", "--", str(folder))
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy what is in a folder into another with owners, modes and extended attributes."""
+    """Copy the content of a folder into another with owners, modes and extended attributes."""
     _run("cp", "-a", "--", f"{source}/.", str(target))
 
 
 def _bounds(point: Path) -> tuple[int, int] | None:
-    """The limit of a mounted file system and what counts against it elsewhere, MiB; None before they are written."""
+    """Return the limit of a mounted file system and what counts against it elsewhere, MiB; None before they are set."""
     try:
         limit_mib, kept_mib = map(int, (point / "bounds").read_text(encoding="ascii").split())
     except (OSError, ValueError):

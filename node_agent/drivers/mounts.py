@@ -1,4 +1,4 @@
-"""Mount and unmount by system call, without starting a program. Only root may."""
+"""Mount and unmount by system call, without starting a program. Requires root."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _MNT_DETACH: Final = 2
 
 
 def bind(source: Path, target: Path) -> None:
-    """Make `source` appear at `target`, a file at a file, a folder at a folder. Raises OSError.
+    """Bind-mount `source` at `target`, a file at a file or a folder at a folder. Raises OSError.
 
-    What is mounted below one of the two later does not appear below the other.
+    The mount is private: mounts made below one of the two later do not appear below the other.
     """
     _mount(source, target, _MS_BIND)
     _mount(None, target, _MS_PRIVATE)
 
 
 def detach(target: Path) -> None:
-    """Unmount what is mounted at `target`, also where it is in use. Raises OSError; EINVAL where nothing is mounted."""
+    """Unmount `target` lazily, even if it is in use. Raises OSError; EINVAL if nothing is mounted."""
     if _libc().umount2(os.fsencode(target), _MNT_DETACH) != 0:
         raise _error(target)
 
 
 def unmount(target: Path) -> None:
-    """Unmount what is mounted at `target`. Raises OSError; EBUSY where it is in use."""
+    """Unmount `target`. Raises OSError; EBUSY if it is in use."""
     if _libc().umount2(os.fsencode(target), 0) != 0:
         raise _error(target)
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to the same file or folder of the same file system. False where one is missing."""
+    """Return whether two paths are the same file or folder of the same file system. False if one is missing."""
     try:
         return os.path.samestat(one.lstat(), other.lstat())
     except OSError:
@@ -42,7 +42,7 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def is_mount_point(path: Path) -> bool:
-    """Whether a folder is on another file system than its parent. False where it is missing."""
+    """Return whether a folder is on another file system than its parent. False if it is missing."""
     try:
         return path.lstat().st_dev != path.parent.lstat().st_dev
     except OSError:

@@ -1,7 +1,7 @@
-"""Connects to a port inside a pod, on the pod's own loopback address.
+"""TCP connections to ports on a pod's loopback address.
 
-A thread enters the network namespace, makes the socket there and ends; the socket stays what it is. Where the agent may
-not enter (it is not root, or does not see the engine's processes), the pod's address on its bridge is tried.
+A thread enters the network namespace, connects a socket there and ends; the socket keeps its namespace. If the agent
+may not enter (it is not root, or does not see the engine's processes), it connects to the pod's address on its bridge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLONE_NEWNET: Final = 0x4000_0000
 
 
 async def connect_inside(pid: int, container: str, addresses: list[str], port: int) -> socket.socket:
-    """A connected, non-blocking TCP socket. `pid`: the container's first process. Raises OSError."""
+    """Return a connected, non-blocking TCP socket. `pid`: the container's first process. Raises OSError."""
     namespace = _open_namespace(pid, container)
     if namespace is not None:
         return await _in_namespace(namespace, port)
@@ -28,12 +28,12 @@ async def connect_inside(pid: int, container: str, addresses: list[str], port: i
 
 
 def _open_namespace(pid: int, container: str) -> int | None:
-    """A descriptor of the pod's network namespace; None where it cannot be entered."""
+    """Return a descriptor of the pod's network namespace; None if it cannot be entered."""
     if os.geteuid() != 0:
         return None
     with contextlib.suppress(OSError):
         with Path(f"/proc/{pid}/cgroup").open(encoding="utf-8") as file:
-            # The engine may live on another machine, or in another process namespace: then this is someone else's.
+            # The engine may run on another machine or in another PID namespace: then the PID is another process.
             known = container in file.read(1 << 16)
         if known:
             handle = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -55,7 +55,7 @@ async def _in_namespace(namespace: int, port: int) -> socket.socket:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(_hand_over, made, result)
 
-    # A thread of its own: it is in the pod's namespace for the rest of its life.
+    # A thread of its own, which stays in the pod's namespace until it ends.
     threading.Thread(target=work, name="pod-connect", daemon=True).start()
     return await made
 

@@ -1,4 +1,4 @@
-"""What the agent needs from whatever runs pods, and how that can fail."""
+"""The port through which the agent runs pods, and its errors."""
 
 # ruff: noqa: N818  (errors are named for the fact, as on the chain)
 
@@ -16,11 +16,11 @@ from offchain.schema.protocol.snapshots import Snapshot
 MAX_RESULT_BYTES = 16 << 20
 MAX_LOG_BYTES = 32 << 20
 MAX_LOG_LINES = 250_000
-"""Of a container's log, so much is kept when it is gone: the end of it."""
+"""The end of a container's log that is kept after the container is removed: at most this many bytes and lines."""
 
 
 class DriverError(Exception):
-    """A driver could not do what was asked. `transient`: the same may work later. The text is fit for users."""
+    """A driver operation failed. `transient`: a later attempt may succeed. The text is fit for users."""
 
     reason = HostFailure.DRIVER_ERROR
     transient = False
@@ -33,47 +33,47 @@ class EngineUnreachable(DriverError):
 
 
 class EngineBusy(DriverError):
-    """The engine answered with a fault of its own."""
+    """The engine answered with an internal error."""
 
     transient = True
 
 
 class ImageUnavailable(DriverError):
-    """The image is neither here nor can it be pulled."""
+    """The image is not on the host and cannot be pulled."""
 
     reason = HostFailure.IMAGE_UNAVAILABLE
 
 
 class ImageInvalid(DriverError):
-    """The image is here, but what the manifest says cannot be run in it."""
+    """The image is on the host, but the manifest cannot be run with it."""
 
     reason = HostFailure.IMAGE_INVALID
 
 
 class ImageCannotRun(DriverError):
-    """The image is here and sound, but no program of it can be started as the manifest or the image says."""
+    """The image is valid, but the program that the manifest or the image names cannot be started."""
 
     reason = HostFailure.IMAGE_CANNOT_RUN
 
 
 class ImageTooSlow(DriverError):
-    """The image is not here yet, and how long it takes is neither the tenant's nor this host's doing alone."""
+    """The image is not on the host yet. Neither the tenant nor the host alone causes the delay."""
 
     reason = HostFailure.IMAGE_TOO_SLOW
 
 
 class ResourcesUnavailable(DriverError):
-    """The machine does not have what the lease is for."""
+    """The machine lacks resources that the lease is for."""
 
     reason = HostFailure.RESOURCES_UNAVAILABLE
 
 
 class PodGone(DriverError):
-    """There is no such pod any more."""
+    """The pod or the container does not exist."""
 
 
 class SnapshotRefused(DriverError):
-    """A snapshot cannot be taken, or is needed, or is not there. The text is fit for users."""
+    """A snapshot cannot be taken or removed, or does not exist. The text is fit for users."""
 
 
 class FolderMissing(DriverError):
@@ -86,7 +86,7 @@ class FolderRefused(DriverError):
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What a new container has before its program starts: the folder `path`, out of a checked archive of it."""
+    """Initial content of a new container: the folder `path`, unpacked from a checked archive before its start."""
 
     path: str
     archive: Path
@@ -94,17 +94,17 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """How far the pull of an image is. Sizes are of its compressed layers, as far as the engine knows them yet."""
+    """Progress of an image pull. Sizes are of the compressed layers that the engine knows so far."""
 
     reference: str
     done_bytes: int
     total_bytes: int
     idle_ms: int | None
-    """For how long nothing of it has come or was unpacked; None: nothing has come yet."""
+    """Time since data was last received or unpacked; None before the first data."""
     tries: int
-    """How often it was begun; 0: it waits for its turn."""
+    """Number of attempts; 0 while the pull waits in the queue."""
     trouble: str = ""
-    """Why the last try failed."""
+    """The error of the last attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +115,18 @@ class Fingerprint:
     version: str
     cgroup_version: int
     cdi: bool
-    """GPUs can be asked for by CDI name."""
+    """GPUs can be requested by CDI name."""
     isolated: bool = True
-    """Pods can be kept away from this machine and from each other, and so may have a network."""
+    """Pods can be isolated from this machine and from each other, and so may have a network."""
     isolation: str = "the machine's kernel"
-    """What is between a container and the machine."""
+    """What separates a container from the machine."""
     sandboxed: bool = False
-    """Containers have a kernel of their own, as a trial showed."""
+    """Containers have a kernel of their own, as a trial container proved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A container now. `ending` None exactly while it runs; `healthy` None where no check has come to an end."""
+    """State of a container. `ending` is None exactly while it runs, `healthy` before the first health check."""
 
     running: bool
     ending: Ending | None
@@ -135,9 +135,9 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class CollectedResult:
-    """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host.
+    """A pod's result. `note` explains an empty result that the program caused; it is not the host's fault.
 
-    `too_large`: it left more than a result may have.
+    `too_large`: the result exceeds the size limit.
     """
 
     data: bytes
@@ -147,7 +147,7 @@ class CollectedResult:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume with a lease's data. `size_bytes` None where the driver cannot tell; `created` as the driver says it."""
+    """A volume with a lease's data. `size_bytes` is None if unknown; `created` is the driver's own text."""
 
     name: str
     created: str
@@ -155,27 +155,27 @@ class Volume:
 
 
 class PodFiles(Protocol):
-    """Where files that tenants delivered lie on this machine."""
+    """Delivered files of tenants on this machine."""
 
     def path(self, lease: int, name: str) -> Path:
-        """The file. It is there before a pod that needs it is prepared."""
+        """Return the path of a delivered file. The file exists before a pod that needs it is prepared."""
         ...
 
-    def own(self, lease: int, name: str, user: int | None) -> None:
-        """Let this user of a container read it; None: whoever runs in the container."""
+    def allow_reading(self, lease: int, name: str, user: int | None) -> None:
+        """Make a file readable for one user of a container; None: for all users of the container."""
         ...
 
-    def notices(self, lease: int) -> Path:
-        """The folder in which the notice for the pod's containers is, when there is one. Made where it is missing."""
+    def notice_folder(self, lease: int) -> Path:
+        """Return the folder that holds the notice for the pod's containers, created if missing."""
         ...
 
-    def tell(self, lease: int, notice: bytes | None) -> None:
-        """Put the notice there; None: take it away."""
+    def set_notice(self, lease: int, notice: bytes | None) -> None:
+        """Write the notice; None removes it."""
         ...
 
 
 class Driver(Protocol):
-    """Runs pods. One object serves one host key; pods of other hosts on the same engine do not exist for it.
+    """Runs the pods of one host key. Pods of other hosts on the same engine are invisible to it.
 
     Every method may be called again after a crash at any instruction. Raises :class:`DriverError`.
     """
@@ -186,145 +186,148 @@ class Driver(Protocol):
         ...
 
     async def fingerprint(self) -> Fingerprint:
-        """Whether and what the driver can run here."""
+        """Detect whether and how the driver can run pods on this machine."""
         ...
 
     def prefetch(self, spec: PodSpec) -> None:
-        """Begin to get the pod's images. Returns at once and never fails: preparing says what is wrong with them."""
+        """Start to pull the pod's images. Returns at once and never raises; :meth:`prepare` reports errors."""
         ...
 
     async def prepare(self, spec: PodSpec) -> None:
-        """Have ready what the pod's containers need: images, network, volumes (those of `data_from` are taken over)."""
+        """Provide images, network and volumes of the pod. Takes over the volumes of `data_from`."""
         ...
 
-    def why_late(self, spec: PodSpec) -> DriverError:
-        """What a pod that is still being prepared waits for. Returns at once.
+    def explain_delay(self, spec: PodSpec) -> DriverError:
+        """Return why a pod is not prepared yet, without blocking.
 
-        :class:`ImageUnavailable` where an image's pull stands still, :class:`ImageTooSlow` where it goes on or has not
-        begun, and another error where the pod waits for something else.
+        :class:`ImageUnavailable` if the pull of an image has stalled, :class:`ImageTooSlow` if it progresses or is
+        queued, and another error if the pod waits for something else.
         """
         ...
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
-        """How far the pulls of the pod's images are; none of images that are here."""
+        """Return the progress of the pod's image pulls, without images that are on the host."""
         ...
 
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
     ) -> Handle:
-        """Run the container of a service of a prepared pod.
+        """Start the container of one service of a prepared pod.
 
-        With `follows`, the mark of an ended run, the same container goes on after that run. Without, a container of
-        this or a later start is adopted, one of an earlier start is replaced. When it returns, the container was
-        started; it may have ended already. One that is made anew has the `seed` before its program runs; raises
-        :class:`FolderRefused` where it cannot have it, and then there is no container.
+        With `follows`, the mark of an ended run, the same container is started again after that run. Without it, a
+        container of this or a later start is adopted and one of an earlier start is replaced. When the method returns,
+        the container was started, and may have ended. A new container gets the `seed` before its program starts; raises
+        :class:`FolderRefused`, and leaves no container, if that fails.
         """
         ...
 
     def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
-        """A folder of a container that runs, as a tar stream whose names begin with the last part of the path.
+        """Return a folder of a running container as a tar stream whose names begin with the last part of the path.
 
-        The program runs on meanwhile. Raises :class:`PodGone`, :class:`FolderMissing`.
+        The program keeps running. Raises :class:`PodGone`, :class:`FolderMissing`.
         """
         ...
 
     def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
-        """The container as it is, and after each change of health; the last one has its ending. Meters it meanwhile.
+        """Yield the state of a container now and after each change of health, and last with its ending. Meters it.
 
-        Raises :class:`PodGone` where it was removed.
+        Raises :class:`PodGone` if it was removed.
         """
         ...
 
     async def stop(self, lease: int) -> None:
-        """Ask all its containers to end, kill each after its own grace time. Nothing where there is none."""
+        """Stop all containers of the lease; each is killed after its own grace time. Does nothing if there are none."""
         ...
 
-    async def tell(self, lease: int, notice: bytes | None) -> None:
-        """Have its containers, also those that come, find this in the file that GANTRY_NOTICE names; None: no file.
+    async def set_notice(self, lease: int, notice: bytes | None) -> None:
+        """Put the notice into the file that GANTRY_NOTICE names, for present and later containers; None removes it.
 
-        They cannot change it. Nothing where the pod's spec says that it is never told.
+        Containers cannot change the file. Does nothing if the pod's spec excludes notices.
         """
         ...
 
     async def signal(self, lease: int, name: str) -> None:
-        """Send all its containers that run a signal, by name: SIGUSR1. It ends programs that do not listen for it."""
+        """Send a signal by name, such as SIGUSR1, to all running containers. Programs without a handler end."""
         ...
 
     async def stop_container(self, handle: Handle) -> None:
-        """Ask one container to end, kill it after its grace time. Nothing where it is gone."""
+        """Stop one container; it is killed after its grace time. Does nothing if it does not exist."""
         ...
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
-        """Remove everything of it; its volumes only where they are not to be kept. Nothing where there is nothing."""
+        """Remove everything of the lease; its volumes only unless `keep_data`. Does nothing if there is nothing."""
         ...
 
     async def inspect(self, handle: Handle) -> Inspection:
-        """Raises :class:`PodGone`."""
+        """Return the state of a container. Raises :class:`PodGone`."""
         ...
 
     async def stats(self, handle: Handle) -> Usage:
-        """What it used so far."""
+        """Return the container's usage so far."""
         ...
 
     def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Both outputs with time stamps, in pieces; with `follow` until the end. Raises :class:`PodGone`.
+        """Yield both outputs with time stamps; with `follow` until the containers end. Raises :class:`PodGone`.
 
-        Without `service`, of all containers; where these are several, each line names its service. `tail`: of each
-        container only so many of the lines that are there already, the last.
+        Without `service`, of all containers; if there are several, each line names its service. `tail`: only this many
+        of the last existing lines of each container.
         """
         ...
 
     async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
-        """The result of an ended container. Raises :class:`PodGone`."""
+        """Return the result of an ended container. Raises :class:`PodGone`."""
         ...
 
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
-        """The volumes with the lease's data, by name; none that another lease has taken over."""
+        """Return the volumes with the lease's data by name, without those that another lease has taken over."""
         ...
 
     async def purge(self, lease: int) -> None:
-        """Delete the lease's data, snapshots too. Nothing where another lease has taken it over, or there is none."""
+        """Delete the lease's data and snapshots, unless another lease has taken them over."""
         ...
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
-        """Keep the main container's own file system under a name, as part of the lease's data.
+        """Save the main container's own file system under a name, as part of the lease's data.
 
-        Mounted volumes, delivered files and what is in memory are not in it. A pod whose spec has the name as `base`
-        is made of it. `most_mib`: what the lease's containers, volumes and snapshots may take together. Raises
-        :class:`SnapshotRefused` where they would take more, and where the name is taken; :class:`PodGone`.
+        Mounted volumes, delivered files and memory are not included. A pod whose spec names the snapshot as `base` is
+        created from it. `most_mib`: the limit of all containers, volumes and snapshots of the lease together. Raises
+        :class:`SnapshotRefused` if the limit would be exceeded or the name is taken; :class:`PodGone`.
         """
         ...
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
-        """What is kept of the lease's snapshots, the oldest first; none that another lease has taken over."""
+        """Return the lease's snapshots, oldest first, without those that another lease has taken over."""
         ...
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
-        """Nothing where there is none. Raises :class:`SnapshotRefused` where a container is made of it."""
+        """Remove a snapshot if it exists. Raises :class:`SnapshotRefused` if a container uses it."""
         ...
 
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """A snapshot with all it stands on, as engines load it; the same bytes each time. SnapshotRefused: none."""
+        """Yield a snapshot with its base layers as an archive that engines load; the bytes are the same each time.
+
+        Raises :class:`SnapshotRefused` if there is no such snapshot.
+        """
         ...
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
-        """Every container of this host's pods that the engine has, or of one of them. `start`: as when it was made."""
+        """Return every container of this host's pods, or of one lease, that the engine has. `start`: as created."""
         ...
 
     async def leases(self) -> frozenset[int]:
-        """Every lease of which the engine has anything: a container, a network, a volume."""
+        """Return every lease of which the engine has a container, a network or a volume."""
         ...
 
     async def upkeep(self) -> Mapping[int, int]:
-        """Look after what runs: mend the isolation of pods, and give the disk that each uses, MiB by lease."""
+        """Repair the isolation of pods, and return the disk usage of each lease in MiB."""
         ...
 
     async def tidy(self) -> None:
-        """Now and then: remove what no pod has needed for long."""
+        """Remove what no pod has needed for a long time."""
         ...
 
     async def close(self) -> None:
-        """Let go of the engine; pods run on."""
+        """Close the connection to the engine; pods keep running."""
         ...

@@ -1,21 +1,19 @@
-"""A Docker engine's images."""
+"""The images of a Docker engine."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import shutil
-import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import docker
-import requests.exceptions
 import urllib3.exceptions
-from docker.utils import kwargs_from_env
 
+from node_agent.drivers.docker.engine import SDK_ERRORS, connect, unreachable
 from node_agent.drivers.port import EngineBusy, EngineUnreachable
 from node_agent.images.logins import NOBODY, ImageAccess
 from node_agent.images.policy import Disk, Platform, PulledImage, PullFault, engine_platform
@@ -29,21 +27,21 @@ from offchain.schema.manifest.types import ImageRef
 
 CALL_TIMEOUT_S = 60
 SILENCE_S = 300
-"""A pull that says nothing for so long is given up."""
+"""Time without progress after which a pull is abandoned."""
 LOOK_S = 0.5
-"""How often a pull looks at the disk."""
+"""Interval at which a pull checks the disk."""
 THREADS = MAX_PULLS + 4
 _MOVES = frozenset({"Downloading", "Download complete", "Extracting", "Pull complete"})
-"""What the engine says of a layer of which something came or was unpacked."""
+"""The engine's states of a layer of which data was received or unpacked."""
 
 T = TypeVar("T")
 
 
 class DockerImages:
-    """The images of the engine at `url` (None: where DOCKER_HOST or the usual socket says).
+    """The images of the engine at `url` (None: at DOCKER_HOST or the default socket).
 
-    The engine pulls from a registry of the agent on loopback, which fetches images by the rules of `client` in
-    `thread` (None: one of its own); :meth:`close` ends both.
+    The engine pulls from a registry of the agent on loopback, which fetches images by the rules of `client` in `thread`
+    (None: one of its own); :meth:`close` ends both.
     """
 
     def __init__(
@@ -58,35 +56,34 @@ class DockerImages:
         self._closing = False
 
     async def platform(self) -> Platform:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         info = await self._call(self._about)
         return engine_platform(str(info.get("OSType", "")), str(info.get("Architecture", "")))
 
     async def find(self, image: ImageRef) -> LocalImage | None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(lambda: self._find(image))
 
     async def pull(
         self,
         reference: str,
-        go_on: MayContinue,
-        came: OnProgress,
+        may_continue: MayContinue,
+        on_progress: OnProgress,
         access: ImageAccess = NOBODY,
-        held: tuple[PulledImage, ...] = (),
+        pulled: tuple[PulledImage, ...] = (),
     ) -> PullResult:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         if self._closing:
             raise PullRefused("the agent is stopping", PullFault.PASSING)
         if self._thread is None:
-            # A loop of its own: the bytes of images pass through it, and must not delay the heartbeat.
+            # A loop of its own: the transfer of images must not delay the heartbeat.
             self._thread = LoopThread.start("registry")
         thread = self._thread
-        offer = await thread.run(self._through.offer(reference, lambda size_bytes: go_on(size_bytes, None), access))
+        offer = await thread.run(
+            self._through.offer(reference, lambda size_bytes: may_continue(size_bytes, None), access)
+        )
         try:
-            await self._call(lambda: self._pull(offer, reference, go_on, came))
+            await self._call(lambda: self._pull(offer, reference, may_continue, on_progress))
             try:
                 await self._call(lambda: self._check(offer))
-                await thread.run(self._through.prove(offer, reference, access, held))
+                await thread.run(self._through.prove(offer, reference, access, pulled))
             except PullRefused:
                 await self.remove(offer.name)
                 raise
@@ -95,20 +92,16 @@ class DockerImages:
         return PullResult(offer.name, offer.blobs)
 
     async def remove(self, reference: str) -> bool:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(lambda: self._remove(reference))
 
     async def in_use(self) -> frozenset[str]:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         containers = await self._call(lambda: self._client().containers(all=True))
         return frozenset(str(container["ImageID"]) for container in containers)
 
     async def disk(self) -> Disk | None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(self._disk)
 
     async def close(self) -> None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._closing = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._api is not None:
@@ -123,25 +116,13 @@ class DockerImages:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except docker.errors.APIError as error:
             raise EngineBusy(f"the Docker engine refused: {error.explanation or error}") from None
-        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-            where = self._url or "its usual socket"
-            raise EngineUnreachable(
-                f"no Docker engine answers at {where} ({error}). Start it, or give its address with --docker-host."
-            ) from None
+        except SDK_ERRORS as error:
+            raise unreachable(self._url, error) from None
 
     def _client(self) -> Any:
         if self._api is None:
-            self._api = self._connect(CALL_TIMEOUT_S)
+            self._api = connect(self._url, CALL_TIMEOUT_S)
         return self._api
-
-    def _connect(self, timeout_s: int) -> Any:
-        where: dict[str, Any] = dict(kwargs_from_env()) if self._url is None else {"base_url": self._url}
-        path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
-        if path.startswith("/"):
-            # The SDK leaks a socket where this fails, and its own message buries the reason.
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                probe.connect(path)
-        return docker.APIClient(version="auto", timeout=timeout_s, **where)
 
     def _about(self) -> dict[str, Any]:
         if not self._info:
@@ -160,7 +141,7 @@ class DockerImages:
         for name in (image.digest, image.reference):
             with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
                 inspection = self._client().inspect_image(name)
-                # A tenant's snapshot is its own: who knows its digest may not run it for that.
+                # A tenant's snapshot is private: to know its digest is no permission to run it.
                 return None if is_snapshot(inspection) else _local(inspection)
         for candidate in self._client().images(all=False):
             digests = candidate.get("RepoDigests") or []
@@ -169,9 +150,9 @@ class DockerImages:
                 return None if is_snapshot(inspection) else _local(inspection)
         return None
 
-    def _pull(self, offer: OfferedImage, reference: str, go_on: MayContinue, came: OnProgress) -> None:
+    def _pull(self, offer: OfferedImage, reference: str, may_continue: MayContinue, on_progress: OnProgress) -> None:
         try:
-            self._follow(offer, go_on, came)
+            self._follow(offer, may_continue, on_progress)
         except PullRefused as error:
             if offer.refused is not None:
                 raise offer.refused from None
@@ -184,14 +165,14 @@ class DockerImages:
             raise PullRefused(str(error).replace(offer.repository, reference.partition("@")[0]), error.fault) from None
 
     def _check(self, offer: OfferedImage) -> None:
-        """Raise PullRefused where the engine made the image of a manifest that it had, and did not ask for it."""
+        """Raise PullRefused if the engine built the image from a manifest that it had, without a request for it."""
         if not offer.gave(str(self._client().inspect_image(offer.name)["Id"])):
             raise PullRefused("the engine has another image than its registry gives", PullFault.CORRUPT)
 
-    def _follow(self, offer: OfferedImage, go_on: MayContinue, came: OnProgress) -> None:
-        """Have the engine pull what is offered."""
+    def _follow(self, offer: OfferedImage, may_continue: MayContinue, on_progress: OnProgress) -> None:
+        """Pull an offered image into the engine."""
         # A connection of its own: closing it is how a pull is stopped.
-        api = self._connect(SILENCE_S)
+        api = connect(self._url, SILENCE_S)
         layers = _LayerProgress()
         disk, seen_s = self._disk(), time.monotonic()
         try:
@@ -199,15 +180,15 @@ class DockerImages:
                 if self._closing:
                     raise PullRefused("the agent is stopping", PullFault.PASSING)
                 if offer.refused is not None:
-                    # The engine would try again for a while.
+                    # The engine would retry for some time.
                     raise offer.refused
                 if "error" in step:
                     raise PullRefused(str(step["error"]))
                 if layers.see(step):
-                    came(layers.done_bytes, layers.total_bytes)
+                    on_progress(layers.done_bytes, layers.total_bytes)
                 if time.monotonic() - seen_s >= LOOK_S:
                     disk, seen_s = self._disk(), time.monotonic()
-                if not go_on(layers.total_bytes, disk):
+                if not may_continue(layers.total_bytes, disk):
                     raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", PullFault.FULL)
         except docker.errors.APIError as error:
             raise PullRefused(str(error.explanation or error)) from None
@@ -224,33 +205,33 @@ class DockerImages:
         except docker.errors.APIError as error:
             if error.is_server_error():
                 raise
-            return False  # a container came to be of it
+            return False  # a container uses it now
         return True
 
 
 class _LayerProgress:
-    """How far the layers of an image are, by what the engine says of each."""
+    """Progress of an image's layers by the engine's messages."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, int] = {}
         self._here: dict[str, int] = {}
 
     def see(self, step: dict[str, Any]) -> bool:
-        """Note one message of the engine; return whether something came or was unpacked."""
+        """Process one message of the engine; return whether data was received or unpacked."""
         detail = step.get("progressDetail") or {}
         total, layer = detail.get("total"), str(step.get("id", ""))
         if isinstance(total, int) and layer:
             self._sizes[layer] = max(total, self._sizes.get(layer, 0))
         if not layer or step.get("status") not in _MOVES:
             return False
-        # What is unpacked has come; the engine counts what it unpacks anew.
+        # A layer that is unpacked was received; the engine counts unpacked bytes from zero.
         is_here = step["status"] != "Downloading"
         self._here[layer] = self._sizes.get(layer, 0) if is_here else int(detail.get("current") or 0)
         return True
 
     @property
     def done_bytes(self) -> int:
-        """Bytes that came."""
+        """Bytes that were received."""
         return sum(self._here.values())
 
     @property
@@ -260,7 +241,7 @@ class _LayerProgress:
 
 
 def is_snapshot(inspection: dict[str, Any]) -> bool:
-    """Whether it was made of a tenant's container."""
+    """Return whether an image was created from a tenant's container."""
     return str(inspection.get("Comment", "")).startswith(SNAPSHOT_MARK)
 
 

@@ -16,41 +16,39 @@ LINUX = Platform("linux", "amd64")
 
 @dataclass(frozen=True, slots=True)
 class FakeImage:
-    """What a registry has under a reference. `said`: it refuses with this text instead.
+    """An image in a registry. `refusal`: the registry refuses with this text.
 
-    `logins`: it gives the image for these alone, as user and password; None: without a login, too.
+    `logins`: only these logins (user and password) may pull the image; None: no login is needed.
     """
 
     image: LocalImage
-    said: str = ""
+    refusal: str = ""
     logins: frozenset[tuple[str, str]] | None = None
 
 
 @dataclass(slots=True)
 class FakeImages:
-    """An engine's images in memory. `registry` is what can be pulled, `local` what is here, each by reference."""
+    """An engine's images in memory. `registry`: images that can be pulled, `local`: images here, by reference."""
 
     registry: dict[str, FakeImage] = field(default_factory=dict)
     local: dict[str, LocalImage] = field(default_factory=dict)
     containers: list[str] = field(default_factory=list)
-    """Ids of images that containers are made of."""
+    """Ids of images that containers use."""
     runs_on: Platform = LINUX
     room: Disk | None = None
     reachable: bool = True
     pulls: list[str] = field(default_factory=list)
-    """Every pull that was begun."""
-    came: dict[str, OnProgress] = field(default_factory=dict)
-    """What is told of the last pull of each reference."""
+    """All pulls that were started."""
+    on_progress: dict[str, OnProgress] = field(default_factory=dict)
+    """Progress callbacks of the last pull of each reference."""
     gate: asyncio.Event | None = None
-    """Pulls wait for it."""
+    """Pulls wait for this event."""
 
     async def platform(self) -> Platform:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         return self.runs_on
 
     async def find(self, image: ImageRef) -> LocalImage | None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         for reference, found in self.local.items():
             if image.digest in (found.id, reference.rpartition("@")[2]):
@@ -60,35 +58,33 @@ class FakeImages:
     async def pull(
         self,
         reference: str,
-        go_on: MayContinue,
-        came: OnProgress,
+        may_continue: MayContinue,
+        on_progress: OnProgress,
         access: ImageAccess = NOBODY,
-        held: tuple[PulledImage, ...] = (),  # noqa: ARG002  (there are no layers)
+        pulled: tuple[PulledImage, ...] = (),  # noqa: ARG002  (there are no layers)
     ) -> PullResult:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
-        self.came[reference] = came
+        self.on_progress[reference] = on_progress
         if self.gate is not None:
             await self.gate.wait()
         found = self.registry.get(reference)
         if found is None:
             raise PullRefused(f"manifest for {reference} not found: manifest unknown")
-        if found.said:
-            raise PullRefused(found.said)
+        if found.refusal:
+            raise PullRefused(found.refusal)
         login = (access.login.user, access.login.password) if access.login is not None else ("", "")
         if found.logins is not None and login not in found.logins:
             raise PullRefused("the registry denies the manifest (401)", PullFault.DENIED)
-        if not go_on(found.image.size_bytes, self.room):
+        if not may_continue(found.image.size_bytes, self.room):
             raise PullRefused("stopped for want of room", PullFault.FULL)
-        came(found.image.size_bytes, found.image.size_bytes)
+        on_progress(found.image.size_bytes, found.image.size_bytes)
         self.local[reference] = replace(found.image, by_agent=True)
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
         return PullResult(reference)
 
     async def remove(self, reference: str) -> bool:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         found = self.local.get(reference)
         if found is None:
@@ -101,16 +97,14 @@ class FakeImages:
         return True
 
     async def in_use(self) -> frozenset[str]:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         return frozenset(self.containers)
 
     async def disk(self) -> Disk | None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
         return self.room
 
     async def close(self) -> None:
-        """See :class:`node_agent.images.ports.ImageEngine`."""
+        """Do nothing."""
 
     def _answer(self) -> None:
         if not self.reachable:

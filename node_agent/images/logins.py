@@ -1,4 +1,4 @@
-"""Logins of tenants at registries: for which account an image is wanted, and with which login. No IO, no clock."""
+"""Logins of tenants at registries, and the right of accounts to use pulled blobs. No IO, no clock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from offchain.schema.manifest.types import ImageRef
 
 MAX_LOGIN_BYTES = 4096
 MAX_CLAIMS = 65_536
-"""Blobs that :class:`BlobClaims` remembers; the oldest are forgotten first."""
+"""Most blobs that :class:`BlobClaims` stores; the oldest are removed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A tenant's user and password at one registry, HOST or HOST:PORT. Its text form has neither of the two."""
+    """A tenant's user and password at one registry, HOST or HOST:PORT. Its repr contains neither of the two."""
 
     registry: str
     user: str = field(repr=False)
@@ -30,13 +30,13 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class ImageAccess:
-    """For whom an image is wanted. `account`: who pays for the pod; "" where that is not known."""
+    """The account that needs an image, and its login. `account`: the payer of the pod; "" if unknown."""
 
     account: str = ""
     login: Login | None = None
 
     def to(self, image: ImageRef) -> ImageAccess:
-        """The access to this image: without the login where the image is at another registry."""
+        """Return the access to this image: without the login if the image is at another registry."""
         if self.login is None or self.login.registry == image.registry:
             return self
         return ImageAccess(self.account)
@@ -47,9 +47,9 @@ NOBODY = ImageAccess()
 
 
 def parse_login(data: bytes, registry: str) -> Login:
-    """Return the login in the content of a secret: USER:PASSWORD in one line, perhaps with its end of line.
+    """Return the login in the content of a secret: USER:PASSWORD in one line, with or without a line end.
 
-    Raises ValueError with a sentence for the tenant, which has nothing of the content.
+    Raises ValueError with a sentence for the tenant that contains nothing of the secret.
     """
     refusal = f"it is not USER:PASSWORD in one line of at most {MAX_LOGIN_BYTES} bytes"
     if len(data) > MAX_LOGIN_BYTES:
@@ -65,36 +65,36 @@ def parse_login(data: bytes, registry: str) -> Login:
 
 
 class BlobClaims:
-    """Blobs that were offered to the engine in pulls with a login: by which accounts, and of which image names."""
+    """Accounts and image names that pulled each blob with a login."""
 
     def __init__(self) -> None:
         self._of: dict[str, set[tuple[str, str]]] = {}
 
     def add(self, digests: Iterable[str], account: str, name: str) -> None:
-        """Note the blobs of one pull with a login."""
+        """Record the blobs of one pull with a login."""
         for digest in digests:
             self._of.setdefault(digest, set()).add((account, name))
         while len(self._of) > MAX_CLAIMS:
             del self._of[next(iter(self._of))]
 
     def of_others(self, digest: str, account: str, name: str) -> bool:
-        """Whether the blob was pulled with logins only by other accounts, and only from other repositories."""
+        """Return whether the blob was pulled with logins only by other accounts, and only from other repositories."""
         claims = self._of.get(digest, set())
         return bool(claims) and not any((mine and mine == account) or from_ == name for mine, from_ in claims)
 
 
 def unproven(
-    digests: Iterable[str], held: Iterable[PulledImage], claims: BlobClaims, account: str, name: str
+    digests: Iterable[str], pulled: Iterable[PulledImage], claims: BlobClaims, account: str, name: str
 ) -> tuple[str, ...]:
-    """Return the blobs of an image that the engine may have of other accounts' logins only.
+    """Return the blobs of an image that the engine may have only from other accounts' logins.
 
-    The engine does not ask for a blob that it has. Whoever knows the digest of another account's layer could name it in
-    an image of its own, so its registry has to give these blobs. A repository (`name`) that gave a manifest has the
-    right to say who may read its blobs.
+    The engine does not request a blob that it has. A tenant who knows the digest of another account's layer could name
+    it in an image of its own, so its registry has to deliver these blobs. A repository (`name`) that delivered a
+    manifest decides who may read its blobs.
     """
     free: set[str] = set()
     closed: set[str] = set()
-    for image in held:
+    for image in pulled:
         is_mine = not image.accounts or (account and account in image.accounts)
         is_free = is_mine or image.reference.partition("@")[0] == name
         (free if is_free else closed).update(image.blobs)

@@ -1,4 +1,4 @@
-"""Manifests of images as registries give them: what they name, and what is refused. No IO, no clock."""
+"""Parsing of image manifests from registries. No IO, no clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 MAX_MANIFEST_BYTES = 4 << 20
 MAX_PARTS = 1024
-"""Layers of an image, or images of an index."""
+"""Most layers of an image, or images of an index."""
 MAX_CONFIG_BYTES = 16 << 20
 _DOCKER = "application/vnd.docker.distribution"
 _IMAGES = frozenset({f"{_DOCKER}.manifest.v2+json", "application/vnd.oci.image.manifest.v1+json"})
@@ -32,27 +32,27 @@ class ImageManifest:
 
     @property
     def layers(self) -> int:
-        """How many layers it has."""
+        """Number of layers."""
         return len(self.blobs) - 1 if self.blobs else 0
 
     @property
     def size_bytes(self) -> int:
-        """The sum of the sizes of its blobs, compressed."""
+        """The sum of the compressed sizes of its blobs."""
         return sum(size for _, size in self.blobs)
 
 
 def parse_manifest(body: bytes, header: str) -> ImageManifest:
-    """Return what these bytes say. `header`: the content type they came with.
+    """Parse a manifest. `header`: the content type of the response.
 
-    Raises ValueError with the reason for the tenant: not a manifest that can be run, or layers at other addresses
-    (`urls`), which an engine would fetch by itself from anywhere.
+    Raises ValueError with the reason for the tenant: not a manifest of an image, or layers at other addresses (`urls`),
+    which an engine would fetch by itself from anywhere.
     """
     try:
         document = json.loads(body, object_pairs_hook=_without_urls)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise ValueError("its manifest is not JSON") from None
     if not isinstance(document, dict):
-        raise ValueError("its manifest is not a JSON object")  # noqa: TRY004  (what somebody else sent)
+        raise ValueError("its manifest is not a JSON object")  # noqa: TRY004  (invalid data, not a programming error)
     kind = str(document.get("mediaType") or header.partition(";")[0].strip())
     if kind in _INDEXES:
         found = tuple(digest for digest, _ in _descriptors(document.get("manifests")))
@@ -69,7 +69,7 @@ def parse_manifest(body: bytes, header: str) -> ImageManifest:
 
 
 def _without_urls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Engines read keys whatever their case, and a key that is there twice: so each is looked at.
+    # Engines ignore the case of keys and accept duplicates, so each key is examined.
     if any(key.casefold() == "urls" and value for key, value in pairs):
         raise ValueError("its manifest names layers at addresses outside its registry (urls), which is not supported")
     return dict(pairs)

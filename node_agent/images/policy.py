@@ -1,6 +1,6 @@
-"""Decisions about images: where to ask for one, what a refusal means, which to remove. No IO, no clock.
+"""Image policy: where to pull from, meaning of refusals, eviction, and the cause of a delayed start. No IO, no clock.
 
-Images are known by digest, so nobody who hands one over has to be trusted: a mirror is a shorter way, not an authority.
+Images are identified by digest, so no source has to be trusted: a mirror is a shorter way, not an authority.
 """
 
 from __future__ import annotations
@@ -16,21 +16,25 @@ from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable,
 from offchain.schema.manifest.types import DOCKER_HUB, ImageRef
 
 PAUSES_S = (1.0, 3.0, 9.0, 20.0)
-"""After each round in which all that went wrong may pass."""
+"""Pauses after each round of attempts in which all failures may be temporary."""
 KEEP_MS = 10 * 60_000
-"""An image that was asked for so recently is not removed: its container may not be there yet."""
+"""An image that was requested this recently is not removed: its container may not exist yet."""
 FLOOR_SHARE, FLOOR_BYTES = 0.05, 2 << 30
-"""So much of the engine's disk is left free whatever a tenant asks for: the lesser of the two."""
+"""Free space that is always left on the engine's disk: the lesser of the two."""
 MAX_ACCOUNTS = 64
-"""So many accounts of an image that was pulled with logins are remembered; an earlier one has to log in again."""
-_GIB = 1 << 30
+"""Most accounts stored for an image that was pulled with logins; an earlier one has to log in again."""
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?", re.ASCII)
 _PREFIX = re.compile(r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*", re.ASCII)
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
+STALLED_MS: Final = 15_000
+"""A pull without data for this long has stalled."""
+_MIB: Final = 1 << 20
+_GIB: Final = 1 << 30
 
 
 class PullFault(StrEnum):
-    """What a failed pull means."""
+    """Meaning of a failed pull."""
 
     ABSENT = "not there"
     DENIED = "not for everybody"
@@ -61,9 +65,9 @@ _FAULTS: Sequence[tuple[PullFault, re.Pattern[str]]] = [
 
 
 def fault_of(message: str, reference: str) -> PullFault:
-    """What an engine's message about a failed pull means; what is not known may pass.
+    """Classify an engine's message about a failed pull; unknown messages count as temporary.
 
-    `reference`: what was pulled. Its name is not looked at: it may have any number or word in it.
+    `reference`: the pulled image. Its name is ignored in the message: it may contain any number or word.
     """
     name = reference.partition("@")[0]
     message = message.replace(reference, "").replace(name if "/" in name else reference, "")
@@ -74,7 +78,7 @@ def fault_of(message: str, reference: str) -> PullFault:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A registry that keeps copies: its host (with port), and a path before the names in it ("" or "/path").
+    """A registry with copies: its host (with port), and a path prefix before image names ("" or "/path").
 
     `plain`: without TLS.
     """
@@ -85,7 +89,7 @@ class Mirror:
 
 
 def parse_mirror(url: str) -> Mirror:
-    """The mirror at this address. Raises ValueError with a sentence for the operator."""
+    """Return the mirror at this address. Raises ValueError with a sentence for the operator."""
     refusal = f'"{url}" is not the address of a registry; write for example https://mirror.example:5000'
     try:
         parts = urlsplit(url)
@@ -104,7 +108,7 @@ def parse_mirror(url: str) -> Mirror:
 
 
 def pull_references(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
-    """The references to pull by, in this order: from the mirror, then from where the manifest says."""
+    """Return the references to pull by, in this order: the mirror's, then the manifest's."""
     path = image.name.removeprefix(f"{image.registry}/")
     if image.registry == DOCKER_HUB and "/" not in image.name:
         path = f"library/{image.name}"
@@ -114,18 +118,18 @@ def pull_references(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PullSearch:
-    """How far the search for one image has come: places still open, those tried in this round, and what they said."""
+    """Progress of the search for one image: open references, those tried in this round, and their refusals."""
 
     open: tuple[str, ...]
     tried: tuple[str, ...] = ()
     round: int = 0
-    said: tuple[tuple[str, PullFault, str], ...] = ()
-    """The last refusal of each place: reference, fault, message."""
+    refusals: tuple[tuple[str, PullFault, str], ...] = ()
+    """The last refusal of each reference: reference, fault, message."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullFrom:
-    """Ask this place."""
+    """Pull by this reference."""
 
     reference: str
 
@@ -139,39 +143,39 @@ class PullPause:
 
 @dataclass(frozen=True, slots=True)
 class PullFailed:
-    """The image cannot be had: the fault that says most, and what each place said."""
+    """The image cannot be pulled: the most informative fault, and the refusal of each reference."""
 
     fault: PullFault
-    said: tuple[tuple[str, PullFault, str], ...]
+    refusals: tuple[tuple[str, PullFault, str], ...]
 
 
 _OF_THE_IMAGE = frozenset({PullFault.FULL, PullFault.PLATFORM, PullFault.UNFIT})
-"""Faults that are the same wherever the image comes from, because its digest says what it is."""
+"""Faults that are the same at every source, because the digest determines the content."""
 
 
 def record_refusal(search: PullSearch, reference: str, fault: PullFault, message: str) -> PullSearch:
-    """A place did not give the image. Only what may pass is asked again."""
-    said = (*(entry for entry in search.said if entry[0] != reference), (reference, fault, message))
+    """Record a failed pull. Only temporary faults are retried."""
+    refusals = (*(entry for entry in search.refusals if entry[0] != reference), (reference, fault, message))
     still = search.open
     if fault in _OF_THE_IMAGE:
         still = ()
     elif fault is not PullFault.PASSING:
         still = tuple(place for place in search.open if place != reference)
-    return replace(search, open=still, tried=(*search.tried, reference), said=said)
+    return replace(search, open=still, tried=(*search.tried, reference), refusals=refusals)
 
 
 def next_step(search: PullSearch) -> PullFrom | PullPause | PullFailed:
-    """What to do now. After a Pause: :func:`next_round`."""
+    """Return the next action. After a pause: :func:`next_round`."""
     for reference in search.open:
         if reference not in search.tried:
             return PullFrom(reference)
     if search.open and search.round < len(PAUSES_S):
         return PullPause(PAUSES_S[search.round])
-    return PullFailed(_worst(search.said), search.said)
+    return PullFailed(_worst(search.refusals), search.refusals)
 
 
 def next_round(search: PullSearch) -> PullSearch:
-    """The places that are still open, once more."""
+    """Start another round over the open references."""
     return replace(search, tried=(), round=search.round + 1)
 
 
@@ -179,49 +183,46 @@ _WEIGHT = (
     PullFault.FULL, PullFault.PLATFORM, PullFault.UNFIT, PullFault.PASSING, PullFault.SLOW, PullFault.FORBIDDEN,
     PullFault.DENIED, PullFault.CORRUPT, PullFault.ABSENT,
 )  # fmt: skip
-"""What says most about the image comes first. A mirror's copy may be corrupt while the origin is only out of reach."""
+"""The most informative fault first. A mirror's copy may be corrupt while the origin is only out of reach."""
 
 
-def _worst(said: Iterable[tuple[str, PullFault, str]]) -> PullFault:
-    faults = {fault for _, fault, _ in said}
+def _worst(refusals: Iterable[tuple[str, PullFault, str]]) -> PullFault:
+    faults = {fault for _, fault, _ in refusals}
     return next((fault for fault in _WEIGHT if fault in faults), PullFault.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What an image runs on, in the words of OCI: linux, amd64."""
+    """Operating system and architecture in the terms of OCI: linux, amd64."""
 
     os: str
     architecture: str
 
     def runs(self, image: Platform) -> bool:
-        """Whether an engine of this platform runs an image of that; one that does not say is taken at its word."""
+        """Return whether an engine of this platform can run an image; unknown fields of the image match."""
         return image.os in ("", self.os) and image.architecture in ("", self.architecture)
 
 
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
-
-
 def engine_platform(os: str, architecture: str) -> Platform:
-    """The engine's own platform from what it says of its kernel."""
+    """Return the engine's platform from its system information."""
     return Platform(os.lower() or "linux", _ARCHITECTURES.get(architecture, architecture))
 
 
 @dataclass(frozen=True, slots=True)
 class PulledImage:
-    """An image that the agent pulled. Images that it found on the engine are not its own, and are never removed."""
+    """An image that the agent pulled. Other images on the engine are not the agent's, and are never removed."""
 
     reference: str
     id: str
     size_bytes: int
-    """Layers that images share are counted for each."""
+    """Shared layers count for each image."""
     last_used_ms: int
     local_name: str = ""
-    """What the engine calls it; empty: by its reference, as earlier releases pulled it."""
+    """The engine's name of it; empty: its reference, as earlier releases pulled it."""
     accounts: tuple[str, ...] = ()
-    """The accounts that pulled it with a login; empty: it was pulled without one, and every account may use it."""
+    """Accounts that pulled it with a login; empty: it was pulled without one, and every account may use it."""
     blobs: tuple[str, ...] = ()
-    """The digests of its configuration and its layers; empty where an earlier release pulled it."""
+    """Digests of its configuration and its layers; empty if an earlier release pulled it."""
 
     @property
     def removed_by(self) -> str:
@@ -229,20 +230,20 @@ class PulledImage:
         return self.local_name or self.reference
 
 
-def may_use(held: Iterable[PulledImage], image_id: str, account: str, *, by_agent: bool) -> bool:
-    """Whether a pod of this account may be made of an image that the engine has, without asking its registry.
+def may_use(pulled: Iterable[PulledImage], image_id: str, account: str, *, by_agent: bool) -> bool:
+    """Return whether a pod of this account may use an image on the engine without a request to its registry.
 
-    `by_agent`: all the names that the engine has for it are of agents' pulls. Such an image that is not in `held` was
+    `by_agent`: all names of the image on the engine are from agents' pulls. Such an image that is not in `pulled` was
     pulled by another agent, or its pull is not complete.
     """
-    found = [image for image in held if image.id == image_id]
+    found = [image for image in pulled if image.id == image_id]
     if not found:
         return not by_agent
     return any(not image.accounts or (account and account in image.accounts) for image in found)
 
 
 def accounts_after(before: PulledImage | None, image_id: str, account: str, *, with_login: bool) -> tuple[str, ...]:
-    """The accounts of an image after one more pull of its reference, the latest last."""
+    """Return the accounts of an image after another pull of its reference, the latest last."""
     if not with_login:
         return ()
     others = before.accounts if before is not None and before.id == image_id else ()
@@ -250,14 +251,14 @@ def accounts_after(before: PulledImage | None, image_id: str, account: str, *, w
 
 
 def images_to_evict(
-    held: Iterable[PulledImage], in_use: frozenset[str], now_ms: int, most_bytes: int, *, all_idle: bool = False
+    pulled: Iterable[PulledImage], in_use: frozenset[str], now_ms: int, most_bytes: int, *, all_idle: bool = False
 ) -> tuple[PulledImage, ...]:
-    """Which images to remove so that at most `most_bytes` are left, the longest unused first.
+    """Return the images to remove so that at most `most_bytes` are left, least recently used first.
 
-    Never one in use (`in_use`: ids of images with containers), nor one that was asked for just now. `all_idle`: every
-    other, because the disk is full.
+    Images in use (`in_use`: ids of images with containers) and recently requested ones are kept. `all_idle`: return all
+    others, because the disk is full.
     """
-    images = sorted(held, key=lambda image: (image.last_used_ms, image.reference))
+    images = sorted(pulled, key=lambda image: (image.last_used_ms, image.reference))
     over = sum(image.size_bytes for image in images) - most_bytes
     going: list[PulledImage] = []
     for image in images:
@@ -271,26 +272,21 @@ def images_to_evict(
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The file system that the engine keeps images on."""
+    """The file system on which the engine stores images."""
 
     total_bytes: int
     free_bytes: int
 
 
-def default_quota_bytes(disk: Disk | None) -> int:
-    """Room for images where the operator does not say: a quarter of the disk, at most 200 GiB; 50 if unknown."""
-    return 50 * _GIB if disk is None else min(disk.total_bytes // 4, 200 * _GIB)
-
-
 def has_room(pulled_bytes: int, most_bytes: int, disk: Disk | None) -> bool:
-    """Whether a pull may go on. `pulled_bytes`: what is known of the image's size, compressed."""
+    """Return whether a pull may continue. `pulled_bytes`: compressed size of the image as far as known."""
     if pulled_bytes > most_bytes:
         return False
     return disk is None or disk.free_bytes >= min(disk.total_bytes * FLOOR_SHARE, FLOOR_BYTES)
 
 
 def images_to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -> tuple[ImageRef, ...]:
-    """Which images to begin with before their containers are due: each once, none twice, at most so many at a time."""
+    """Return the images to pull in advance: each once, none that is being pulled, at most `most` at a time."""
     busy = set(pulling)
     found: dict[str, ImageRef] = {}
     for image in wanted:
@@ -299,13 +295,12 @@ def images_to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most:
     return tuple(found.values())[: max(0, most - len(busy))]
 
 
-STALLED_MS: Final = 15_000
-"""A pull of which nothing has come for so long stands still."""
-_MIB: Final = 1 << 20
-
-
 def delay_cause(pulls: Sequence[PullProgress]) -> DriverError:
-    """What a pod waits for: the pulls are those of its images that are not here yet."""
+    """Return why a pod is not prepared before its start timeout, from the pulls of its missing images.
+
+    A tenant chooses the registry, so a silent registry is the tenant's fault. The speed of a pull depends on the host,
+    the registry and the network between them: a slow pull is nobody's fault (docs/adr/0037-tenant-side-refusals.md).
+    """
     stalled = [pull for pull in pulls if _stands_still(pull)]
     if stalled:
         return ImageUnavailable(_stalled_text(stalled[0]))
@@ -315,7 +310,7 @@ def delay_cause(pulls: Sequence[PullProgress]) -> DriverError:
 
 
 def progress_text(pull: PullProgress) -> str:
-    """How far a pull is, for the tenant."""
+    """Describe the progress of a pull for the tenant."""
     if pull.tries == 0:
         return f"the image {pull.reference} waits until other images are pulled"
     so_far = f"{pull.tries} tries" if pull.tries > 1 else "no data yet"
@@ -326,7 +321,7 @@ def progress_text(pull: PullProgress) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """A size in GiB, or in MiB below one."""
+    """Format a size in GiB, or in MiB below one."""
     return f"{size_bytes / _GIB:.1f} GiB" if size_bytes >= _GIB else f"{size_bytes / _MIB:.1f} MiB"
 
 

@@ -1,4 +1,4 @@
-"""What the agent needs of images, and what its store needs of an engine."""
+"""Ports: the agent's images, and the image operations of an engine."""
 
 # ruff: noqa: N818  (errors are named for the fact, as on the chain)
 
@@ -14,11 +14,11 @@ from node_agent.images.policy import Disk, Platform, PulledImage, PullFault
 from offchain.schema.manifest.types import ImageRef
 
 SNAPSHOT_MARK = "gantry-snapshot "
-"""What the comment on an image begins with that is a snapshot of a tenant's container: no manifest names it."""
+"""Prefix of the comment of an image that is a snapshot of a tenant's container, which no manifest may name."""
 
 
 class PullRefused(Exception):
-    """An image could not be pulled. `fault`: what that means; None where only the engine's text tells."""
+    """An image could not be pulled. `fault`: the meaning; None if only the engine's text is known."""
 
     def __init__(self, message: str, fault: PullFault | None = None) -> None:
         self.fault = fault
@@ -27,69 +27,69 @@ class PullRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LocalImage:
-    """An image that the engine has."""
+    """An image on the engine."""
 
     id: str
     platform: Platform
     size_bytes: int
     by_agent: bool = False
-    """All the names that the engine has for it are of pulls of agents."""
+    """All names of the image on the engine are from pulls of agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """An image that was pulled: the name that the engine has for it, and the digests of its blobs."""
+    """A completed pull: the engine's name of the image, and the digests of its blobs."""
 
     name: str
     blobs: tuple[str, ...] = ()
 
 
 MayContinue = Callable[[int, Disk | None], bool]
-"""Asked during a pull with the image's size as far as it is known, and the disk as it is then."""
+"""Called during a pull with the image's size as far as known and the current disk; False aborts it."""
 OnProgress = Callable[[int, int], None]
-"""Told during a pull when something came or was unpacked: bytes that are here, and bytes in all as far as known."""
+"""Called during a pull when data was received or unpacked, with received and total bytes as far as known."""
 
 
 class ImageEngine(Protocol):
     """An engine's images. Raises :class:`node_agent.drivers.port.EngineUnreachable` and `EngineBusy`."""
 
     async def platform(self) -> Platform:
-        """What it can run."""
+        """Return the platform of the engine."""
         ...
 
     async def find(self, image: ImageRef) -> LocalImage | None:
-        """The image with this digest, whatever it is called."""
+        """Return the image with this digest under any name."""
         ...
 
     async def pull(
         self,
         reference: str,
-        go_on: MayContinue,
-        came: OnProgress,
+        may_continue: MayContinue,
+        on_progress: OnProgress,
         access: ImageAccess = NOBODY,
-        held: tuple[PulledImage, ...] = (),
+        pulled: tuple[PulledImage, ...] = (),
     ) -> PullResult:
-        """Fetch an image as long as `go_on` says so; :meth:`remove` takes the name that is returned.
+        """Pull an image while `may_continue` permits; :meth:`remove` takes the returned name.
 
-        `held`: what was pulled before. Blobs that the engine has of other accounts' logins have to come from this
-        image's registry, too. Raises :class:`PullRefused`. `go_on` and `came` may be called by another thread.
+        `pulled`: earlier pulls. Blobs that the engine has from other accounts' logins must be delivered by this image's
+        registry, too. Raises :class:`PullRefused`. `may_continue` and `on_progress` may be called by another thread.
         """
         ...
 
     async def remove(self, reference: str) -> bool:
-        """Let go of it by this name; it is gone with its last name. False where it is in use and stays."""
+        """Remove a name of an image, and the image with its last name. False if it is in use and stays."""
         ...
 
     async def in_use(self) -> frozenset[str]:
-        """Ids of the images that containers are made of, running or not."""
+        """Return the ids of the images that containers use, running or not."""
         ...
 
     async def disk(self) -> Disk | None:
-        """Where it keeps them; None where that cannot be seen from here."""
+        """Return the file system of the images; None if it is not visible from here."""
         ...
 
     async def close(self) -> None:
-        """Let go of the engine; pulls under way are stopped."""
+        """Close the connection and stop pulls in progress."""
         ...
 
 
@@ -97,26 +97,26 @@ class Images(Protocol):
     """Images on this host."""
 
     async def ensure(self, image: ImageRef, access: ImageAccess = NOBODY) -> str:
-        """Have the image here, and give what the engine calls it (its id).
+        """Pull the image if missing, and return the engine's id of it.
 
-        An image that was pulled with a login is used for the accounts that did so; for another, its registry is asked.
-        Asking again is cheap. Raises `ImageUnavailable`, `ImageInvalid` (wrong platform or
-        digest), `ResourcesUnavailable` (no room) and `EngineUnreachable`; the texts are fit for users.
+        An image that was pulled with a login is available to the accounts that did so; for another account, its
+        registry is asked. Repeated calls are cheap. Raises `ImageUnavailable`, `ImageInvalid` (wrong platform or
+        digest), `ResourcesUnavailable` (no space) and `EngineUnreachable`; the texts are fit for users.
         """
         ...
 
     def prefetch(self, images: Iterable[ImageRef], access: ImageAccess = NOBODY) -> None:
-        """Begin with these; returns at once, and never fails: `ensure` says what is wrong with them."""
+        """Start to pull these images; returns at once and never raises: `ensure` reports errors."""
         ...
 
     def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
-        """How far its pull is, or that it waits for its turn; None where none is under way."""
+        """Return the progress of the image's pull, running or queued; None if there is none."""
         ...
 
     async def tidy(self) -> None:
-        """Remove what is above the quota and not in use, the longest unused first."""
+        """Remove unused images beyond the quota, least recently used first."""
         ...
 
     async def close(self) -> None:
-        """Stop what is under way."""
+        """Stop pulls in progress."""
         ...

@@ -1,7 +1,7 @@
-"""A registry on loopback through which the engine pulls: it gives out what the agent fetches and checks, and no more.
+"""A registry on loopback through which the engine pulls: it serves only what the agent fetches and checks.
 
-The engine is told a name at this registry instead of the tenant's, so it connects to nothing that a tenant chose.
-See docs/adr/0041-images-through-the-agent.md.
+The engine gets a name at this registry instead of the tenant's, so it connects to no address of a tenant's choice. See
+docs/adr/0041-images-through-the-agent.md.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from node_agent.images.ports import PullRefused
 from node_agent.images.registry_client import ImageSource, RegistryClient
 
 MAX_MANIFESTS = 16
-"""So many manifests are fetched for one pull: those of an index that an engine looks at."""
+"""Most manifests that are fetched for one pull: those of an index that an engine examines."""
 _TOKEN_BYTES = 16
 _NAME = re.compile(rf"127\.0\.0\.1:\d+/gantry/[0-9a-f]{{{2 * _TOKEN_BYTES}}}@sha256:[0-9a-f]{{64}}", re.ASCII)
 
 
 def is_pull_through_name(name: str) -> bool:
-    """Whether an engine has this name of an image from a pull through an agent."""
+    """Return whether this is an engine's name of an image from a pull through an agent."""
     return _NAME.fullmatch(name) is not None
 
 
 class OfferedImage:
     """One image at the registry on loopback, until it is withdrawn.
 
-    `fits`: asked with the size of an image in bytes, before the first layer of it is fetched. `lists`: told the digests
-    of an image's blobs before the engine is.
+    `fits`: called with the size of an image in bytes, before its first layer is fetched. `lists`: called with the
+    digests of an image's blobs before the engine gets them.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class OfferedImage:
         self.token = secrets.token_hex(_TOKEN_BYTES)
         self.repository = f"{address}/gantry/{self.token}"
         self.name = f"{self.repository}@{digest}"
-        """What the engine pulls."""
+        """The name that the engine pulls."""
         self.requests = 0
-        """How often the engine asked for a part of it."""
+        """Number of requests of the engine."""
         self.refused: PullRefused | None = None
-        """Why the image cannot be had, as soon as that is known."""
+        """The reason of a refusal, once known."""
         self.fetched: set[str] = set()
-        """The blobs that came from the image's registry and match their digests."""
+        """Blobs that were fetched from the image's registry and match their digests."""
         self._source = source
         self._fits = fits
         self._lists = lists
@@ -66,7 +66,7 @@ class OfferedImage:
         self._lock = asyncio.Lock()
 
     async def manifest(self, digest: str) -> ImageManifest:
-        """A manifest of the image. Raises PullRefused."""
+        """Return a manifest of the image. Raises PullRefused."""
         async with self._lock:
             found = self._manifests.get(digest)
             if found is not None:
@@ -86,11 +86,11 @@ class OfferedImage:
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """The blobs of the images whose manifests were given out."""
+        """Blobs of the images whose manifests were served."""
         return tuple(self._blobs)
 
     def gave(self, image_id: str) -> bool:
-        """Whether the image with this id on the engine is one whose manifest was given out.
+        """Return whether the image with this id on the engine is one whose manifest was served.
 
         The id is the digest of the configuration, or in engines with containerd's image store that of a manifest.
         """
@@ -98,14 +98,14 @@ class OfferedImage:
         return image_id in given and bool(self._blobs)
 
     def size_of(self, digest: str) -> int:
-        """The size of a blob in bytes. Raises PullRefused where no manifest that was given out lists it."""
+        """Return the size of a blob in bytes. Raises PullRefused if no served manifest lists it."""
         try:
             return self._blobs[digest]
         except KeyError:
             raise PullRefused("the engine asked for a blob that is not of this image", PullFault.UNFIT) from None
 
     async def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
-        """The pieces of a blob. Raises PullRefused."""
+        """Yield the pieces of a blob. Raises PullRefused."""
         async with contextlib.aclosing(self._source.blob(digest, self.size_of(digest))) as pieces:
             async for piece in pieces:
                 yield piece
@@ -113,7 +113,7 @@ class OfferedImage:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """For a request of the engine: counted, ended when the offer is, and the reason of a refusal kept."""
+        """Track a request of the engine: count it, cancel it at withdrawal, and record the reason of a refusal."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  (in a coroutine)
         self.requests += 1
@@ -129,7 +129,7 @@ class OfferedImage:
             self._tasks.discard(task)
 
     def withdraw(self) -> None:
-        """End what is under way."""
+        """Cancel requests in progress."""
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -146,7 +146,7 @@ class PullThrough:
         self._opening = asyncio.Lock()
 
     async def offer(self, reference: str, fits: Callable[[int], bool], access: ImageAccess = NOBODY) -> OfferedImage:
-        """Have the image `name@digest` to be pulled by the engine, until :meth:`withdraw`.
+        """Offer the image `name@digest` to the engine, until :meth:`withdraw`.
 
         Its manifest is fetched at once. Raises PullRefused.
         """
@@ -164,20 +164,20 @@ class PullThrough:
         return offer
 
     async def prove(
-        self, offer: OfferedImage, reference: str, access: ImageAccess, held: tuple[PulledImage, ...]
+        self, offer: OfferedImage, reference: str, access: ImageAccess, pulled: tuple[PulledImage, ...]
     ) -> None:
-        """Fetch the blobs that the engine had of other accounts' logins, when it has pulled the image.
+        """After the engine's pull, fetch the blobs that it had from other accounts' logins.
 
-        `held`: the images of earlier pulls. Raises PullRefused where the image's registry does not give one of them.
+        `pulled`: the images of earlier pulls. Raises PullRefused if the image's registry does not deliver one of them.
         """
         name = reference.partition("@")[0]
-        for digest in unproven(offer.blobs, held, self._claims, access.account, name):
+        for digest in unproven(offer.blobs, pulled, self._claims, access.account, name):
             if digest not in offer.fetched:
                 async for _ in offer.blob(digest):
                     pass
 
     def withdraw(self, offer: OfferedImage) -> None:
-        """Give out nothing more of it."""
+        """Stop serving an image."""
         self._offers.pop(offer.token, None)
         offer.withdraw()
 
@@ -241,7 +241,7 @@ class PullThrough:
         except PullRefused as error:
             if not response.prepared:
                 return _error(403, "DENIED", str(error))
-            # The engine takes a short body for a broken download; its next request is answered with the reason.
+            # The engine treats a short body as a broken download; its next request gets the reason.
             if request.transport is not None:
                 request.transport.abort()
         return response

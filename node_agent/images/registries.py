@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from offchain.schema.manifest.types import DOCKER_HUB, ImageRef
 
 MAX_URL = 8192
-"""Characters of an address that a registry names."""
+"""Most characters of an address that a registry names."""
 _DOCKER_HUB = frozenset({DOCKER_HUB, "index.docker.io"})
 _DOCKER_HUB_REGISTRY = "registry-1.docker.io"
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?\.?", re.ASCII)
@@ -43,12 +43,12 @@ _REFUSED_6 = tuple(
 
 
 class RegistryRefusedError(Exception):
-    """The rules do not allow a connection to this place; the text is fit for tenants and names no resolved address."""
+    """The rules forbid a connection to this address; the text is fit for tenants and names no resolved address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks HTTP: `host` in lower case and without brackets. `plain`: without TLS."""
+    """An HTTP server: `host` in lower case and without brackets. `plain`: without TLS."""
 
     host: str
     port: int
@@ -56,7 +56,7 @@ class Endpoint:
 
     @property
     def netloc(self) -> str:
-        """Host and port as in a URL; the port only where it is not that of the scheme."""
+        """Host and port as in a URL; the port only if it is not the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (80 if self.plain else 443) else f"{host}:{self.port}"
 
@@ -68,29 +68,29 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """One address at a server. `target`: path and query, beginning with a slash."""
+    """An address at a server. `target`: path and query, beginning with a slash."""
 
     endpoint: Endpoint
     target: str
 
     @property
     def url(self) -> str:
-        """The whole address, made of the checked parts, so that no other reading of the text counts."""
+        """The address, built from the checked parts, so that no other interpretation of the text applies."""
         return f"{self.endpoint.url}{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where one image is asked for: a registry and the image's path in it."""
+    """The source of an image: a registry and the image's path in it."""
 
     registry: Endpoint
     path: str
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address is one of the public internet: global unicast, and of no special purpose.
+    """Return whether an address belongs to the public internet: global unicast, without special purpose.
 
-    Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused whatever they embed.
+    Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused in any case.
     """
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in _REFUSED_4)
@@ -99,7 +99,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
-    """The rules of one host. `allowed`: registries that the operator named, with the mirror among them."""
+    """The rules of one host. `allowed`: registries that the operator named, including the mirror."""
 
     allowed: frozenset[Endpoint] = field(default_factory=frozenset)
 
@@ -108,7 +108,7 @@ class RegistryRules:
         return endpoint in self.allowed
 
     def check(self, endpoint: Endpoint) -> None:
-        """Raise RegistryRefusedError where the endpoint itself, before its name is resolved, is not allowed."""
+        """Raise RegistryRefusedError if the endpoint itself, before its name is resolved, is not allowed."""
         if self.allows(endpoint):
             return
         literal = _literal(endpoint.host)
@@ -118,24 +118,24 @@ class RegistryRules:
             raise RegistryRefusedError(f"{endpoint.netloc} is asked for without TLS, which is not allowed")
 
     def led_by(self, registry: Endpoint) -> RegistryRules:
-        """The rules for what this registry leads to by redirects and realms.
+        """Return the rules for redirects and realms of this registry.
 
-        Only a registry that the operator allowed leads to others that the operator allowed: a stranger's could have the
-        agent fetch a token of the operator's registry and send it back.
+        Only a registry that the operator allowed may lead to others that the operator allowed: a foreign one could make
+        the agent fetch a token of the operator's registry and return it.
         """
         return self if self.allows(registry) else RegistryRules()
 
     def endpoint(self, host: str) -> Endpoint:
-        """The registry with this host, perhaps with a port, as an image's name has it.
+        """Return the registry with this host, with or without a port, as in an image's name.
 
-        Without TLS where the operator allowed it so.
+        Without TLS if the operator allowed it so.
         """
         encrypted = _endpoint(host, plain=False)
         plain = _endpoint(host, plain=True)
         return plain if plain in self.allowed and encrypted not in self.allowed else encrypted
 
     def follow(self, url: str) -> RegistryAddress:
-        """The server and the path of an address that a registry named (a redirect or a realm).
+        """Return the checked address that a registry named (a redirect or a realm).
 
         Raises RegistryRefusedError.
         """
@@ -156,7 +156,7 @@ class RegistryRules:
 
 
 def parse_allowed(text: str) -> Endpoint:
-    """The registry that an operator allows: HOST[:PORT], or http://HOST[:PORT] for one without TLS.
+    """Parse a registry that an operator allows: HOST[:PORT], or http://HOST[:PORT] for one without TLS.
 
     Raises ValueError with a sentence for the operator.
     """
@@ -171,7 +171,7 @@ def parse_allowed(text: str) -> Endpoint:
 
 
 def repository(reference: str, rules: RegistryRules) -> Repository:
-    """Where the image `name@digest` is asked for. Raises RegistryRefusedError where that is not allowed."""
+    """Return the source of the image `name@digest`. Raises RegistryRefusedError if it is not allowed."""
     name = reference.partition("@")[0]
     first, path = split_name(name)
     host = _DOCKER_HUB_REGISTRY if first in _DOCKER_HUB else first
@@ -181,14 +181,14 @@ def repository(reference: str, rules: RegistryRules) -> Repository:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """An image's name as its registry ("docker.io" where it names none) and its path there."""
+    """Split an image's name into its registry ("docker.io" if it names none) and its path there."""
     registry = ImageRef(name, "").registry
     path = name.removeprefix(f"{registry}/")
     return registry, f"library/{path}" if registry in _DOCKER_HUB and "/" not in path else path
 
 
 def check_login(endpoint: Endpoint) -> None:
-    """Raise RegistryRefusedError where a login would leave this machine without TLS."""
+    """Raise RegistryRefusedError if a login would leave this machine without TLS."""
     literal = _literal(endpoint.host)
     if endpoint.plain and (literal is None or not literal.is_loopback):
         raise RegistryRefusedError(f"{endpoint.netloc} has no TLS, so no login is sent to it")
@@ -206,7 +206,7 @@ def _endpoint(text: str, *, plain: bool) -> Endpoint:
 
 
 def _host(text: str) -> str:
-    """A host name or address in the one form that is compared. Raises ValueError."""
+    """Return a host name or address in canonical form. Raises ValueError."""
     literal = _literal(text)
     if literal is not None:
         return str(literal)

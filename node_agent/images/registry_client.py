@@ -1,4 +1,4 @@
-"""Requests to registries: the address of each connection is checked when it is made, and each answer has limits."""
+"""HTTP client for registries: checks the address of each connection when it is made, and limits each response."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from node_agent.images.registries import (
 MAX_REDIRECTS = 5
 MAX_TOKEN_BYTES = 64 << 10
 MAX_RESUMES = 3
-"""How often the download of one blob is continued after its connection broke."""
+"""Most continuations of one blob's download after broken connections."""
 CHUNK_BYTES = 128 << 10
 _CHALLENGE = re.compile(r'\b(realm|service)="([^"\\]{0,2048})"', re.ASCII | re.IGNORECASE)
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}", re.ASCII)
@@ -48,11 +48,11 @@ _NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
 
 @dataclass(frozen=True, slots=True)
 class RegistryLimits:
-    """Limits of time in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
+    """Time limits in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
 
     connect_s: float = 10.0
     answer_s: float = 30.0
-    """For the resolution of the registry's name, the connection and the headers together."""
+    """For name resolution, connection and headers together."""
     stall_s: float = 30.0
     slowest: int = 32 << 10
     total_s: float = 7200.0
@@ -64,7 +64,10 @@ class _NotPublicError(OSError):
 
 
 class PublicResolver(AbstractResolver):
-    """Gives only the public addresses of a name. aiohttp connects to exactly these, so a later answer has no effect."""
+    """Resolves names to their public addresses only.
+
+    aiohttp connects to exactly these, so a later DNS answer has no effect.
+    """
 
     def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver
@@ -72,7 +75,7 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """See aiohttp. Raises OSError where the name has no public address.
+        """Implement aiohttp's resolver. Raises OSError if the name has no public address.
 
         A name that does not exist gives the same error: otherwise tenants could list the names of the host's network.
         """
@@ -89,7 +92,6 @@ class PublicResolver(AbstractResolver):
         return public
 
     async def close(self) -> None:
-        """See aiohttp."""
         await self._resolver.close()
 
 
@@ -101,12 +103,12 @@ def _may_connect(address: str) -> bool:
 
 
 def _own_addresses() -> frozenset[str]:
-    """The addresses of this machine: behind a public one may be a service that only the machine itself reaches."""
+    """Return the addresses of this machine: a public one may serve what only the machine itself can reach."""
     return frozenset(entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
 
 
 def _public_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket for a connection to a public address. The last check, whoever resolved the name."""
+    """Return a socket for a connection to a public address: the last check, independent of the resolver."""
     family, kind, protocol, _, where = address
     if not _may_connect(str(where[0])):
         raise _NotPublicError("not a public address")
@@ -115,14 +117,14 @@ def _public_socket(address: tuple[Any, ...]) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class RegistryResponse:
-    """A response. `is_first`: no redirect led away from the server that was asked."""
+    """A response. `is_first`: it is from the first server, without a redirect to another."""
 
     response: aiohttp.ClientResponse
     is_first: bool
 
 
 class RegistryClient:
-    """Fetches manifests and blobs. Used in one event loop. `resolver`: makes what resolves names."""
+    """Fetches manifests and blobs. Used in one event loop. `resolver`: creates the name resolver."""
 
     def __init__(
         self,
@@ -137,12 +139,12 @@ class RegistryClient:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for session in self._sessions.values():
             await session.close()
 
     def source(self, reference: str, login: Login | None = None) -> ImageSource:
-        """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry.
+        """Return the source of this image. Raises PullRefused if the rules do not allow its registry.
 
         A login for another registry is not used.
         """
@@ -181,7 +183,7 @@ class RegistryClient:
     async def get(self, rules: RegistryRules, url: str, headers: dict[str, str]) -> AsyncIterator[RegistryResponse]:
         """Send a GET request and follow redirects by these rules.
 
-        `Authorization` goes to the first server only, and a login only with the first request.
+        `Authorization` is sent to the first server only, and a login only with the first request.
         """
         first, is_first = rules.follow(url).endpoint, True
         for left in range(MAX_REDIRECTS, -1, -1):
@@ -207,9 +209,9 @@ class RegistryClient:
 
 
 class ImageSource:
-    """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made.
+    """One image at one registry, for one pull, whose time limit begins with this object.
 
-    `rules`: for what the registry leads to. `login`: sent to this registry and the token server that it names.
+    `rules`: for redirects and realms. `login`: sent to this registry and the token server that it names.
     """
 
     def __init__(self, client: RegistryClient, where: Repository, rules: RegistryRules, login: Login | None) -> None:
@@ -221,7 +223,7 @@ class ImageSource:
         self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
 
     async def manifest(self, digest: str) -> ImageManifest:
-        """The manifest with this digest. Raises PullRefused."""
+        """Return the manifest with this digest. Raises PullRefused."""
         with _explained():
             async with self._get(f"manifests/{digest}", {"Accept": ACCEPTED}) as response:
                 if response.status != 200:
@@ -236,29 +238,29 @@ class ImageSource:
             raise PullRefused(str(error), PullFault.UNFIT) from None
 
     async def blob(self, digest: str, size: int) -> AsyncGenerator[bytes, None]:
-        """The bytes of a blob, in pieces. The last piece comes only when all of them match the digest.
+        """Yield the bytes of a blob in pieces. The last piece follows only after all of them match the digest.
 
-        A broken connection is made again and the rest asked for. Raises PullRefused.
+        After a broken connection the download is continued. Raises PullRefused.
         """
-        seen, held, count, tries = hashlib.sha256(), b"", 0, 0
+        seen, pending, count, tries = hashlib.sha256(), b"", 0, 0
         while count < size:
             before, tries = count, tries + 1
             try:
                 async with contextlib.aclosing(self._from(digest, count, size)) as pieces:
                     async for piece in pieces:
-                        if held:
-                            yield held
+                        if pending:
+                            yield pending
                         seen.update(piece)
-                        held, count = piece, count + len(piece)
+                        pending, count = piece, count + len(piece)
                 if count < size:
                     raise PullRefused(f"a blob ended after {count} of {size} bytes", PullFault.PASSING)  # noqa: TRY301
             except PullRefused as error:
-                # What may pass is asked again as long as each try brings something.
+                # Temporary faults are retried as long as each attempt makes progress.
                 if error.fault is not PullFault.PASSING or tries > MAX_RESUMES or count == before:
                     raise
         if not _matches(seen, digest):
             raise PullRefused("a blob did not match its digest", PullFault.CORRUPT)
-        yield held
+        yield pending
 
     async def _from(self, digest: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
         headers = {"Range": f"bytes={start}-"} if start else {}
@@ -277,7 +279,7 @@ class ImageSource:
                     yield piece
 
     async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        """The body, as long as it comes at the least speed. Time that the reader takes is not counted."""
+        """Yield the body while it arrives at the minimum rate. Time that the reader takes is not counted."""
         limits, loop = self._client.limits, asyncio.get_running_loop()
         waited, came = 0.0, 0
         while True:
@@ -322,7 +324,7 @@ class ImageSource:
         return headers if self._authorization is None else {**headers, "Authorization": self._authorization}
 
     async def _authorize(self, challenges: list[str]) -> str:
-        """What the registry wants as Authorization: a token of the server that it names, or the login itself."""
+        """Return the Authorization header for the registry: a token of the server that it names, or the login."""
         kinds = set()
         for challenge in challenges:
             kind, _, rest = challenge.strip().partition(" ")
@@ -337,7 +339,7 @@ class ImageSource:
         return self._login.header
 
     async def _token(self, values: dict[str, str]) -> str:
-        """A token of the server that the registry names, for reading this image and nothing else."""
+        """Return a token of the server that the registry names, for reading this image only."""
         query = {"scope": f"repository:{self._where.path}:pull"}
         if "service" in values:
             query["service"] = values["service"]
@@ -370,13 +372,13 @@ def _matches(seen: Any, digest: str) -> bool:
 
 
 def forbidden(error: RegistryRefusedError) -> PullRefused:
-    """The refusal of a place that the rules do not allow, in words for the tenant."""
+    """Translate a refusal by the rules for the tenant."""
     return PullRefused(str(error), PullFault.FORBIDDEN)
 
 
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
-    """Turn what goes wrong with a request into PullRefused. Its text names no address that a name resolved to."""
+    """Translate errors of a request to PullRefused. Its text names no resolved address."""
     try:
         yield
     except RegistryRefusedError as error:
@@ -391,7 +393,7 @@ def _explained() -> Iterator[None]:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether the rules are behind an error of aiohttp, which wraps what its resolver and its sockets raise."""
+    """Return whether the rules caused an error of aiohttp, which wraps errors of its resolver and its sockets."""
     for _ in range(8):
         if error is None:
             return False
@@ -402,7 +404,7 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """The kind of an error without addresses, because a tenant reads it."""
+    """Return the kind of an error without addresses, because a tenant reads it."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate is not valid"
     cause = getattr(error, "os_error", None) or error

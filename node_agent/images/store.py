@@ -1,4 +1,4 @@
-"""Images on one host: pulled by digest, checked, shared between pods, and removed when there are too many."""
+"""Images on one host: pulled by digest, checked, shared between pods, and removed beyond a quota."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ from offchain.schema.manifest.types import ImageRef
 
 MAX_PULLS = 3
 MAX_PULLS_OF_ACCOUNT = 2
-"""So many of them may be one account's, so that the slow registry of one tenant leaves room for others."""
+"""Most concurrent pulls of one account, so that one tenant's slow registry leaves capacity for others."""
 GIB = 1 << 30
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _ActivePull:
-    """A pull that is under way, or waits for its turn."""
+    """A pull in progress, or in the queue."""
 
     progress: PullProgress
     task: asyncio.Task[LocalImage] | None = None
     moved_at_ms: int | None = None
-    """When something of it came last."""
+    """Time of its last progress."""
 
 
 class ImageStore:
-    """The agent's images. `quota_bytes`: for the images it pulled; those that it found are the machine's own.
+    """The agent's images. `quota_bytes`: for images that the agent pulled; others on the engine are the machine's.
 
-    `now_ms`: Unix time; `pause`: waits for so many seconds.
+    `now_ms`: Unix time; `pause`: waits for a number of seconds.
     """
 
     def __init__(
         self,
         engine: ImageEngine,
-        book: ImageInventory,
+        inventory: ImageInventory,
         *,
         mirror: Mirror | None,
         quota_bytes: int,
@@ -72,37 +72,34 @@ class ImageStore:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._engine = engine
-        self._book = book
+        self._inventory = inventory
         self._mirror = mirror
         self._quota_bytes = quota_bytes
         self._now_ms = now_ms
         self._pause = pause
         self._slots = asyncio.Semaphore(MAX_PULLS)
         self._slots_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        """The places for pulls of each account, as long as it has any."""
+        """The semaphore for pulls of each account that has any."""
         self._asked: dict[tuple[str, ImageAccess], asyncio.Task[LocalImage]] = {}
-        """What was asked for, by reference and access."""
+        """Requests in progress by reference and access."""
         self._waiting: set[tuple[str, ImageAccess]] = set()
-        """Those of `_asked` that need a pull."""
+        """Requests that need a pull."""
         self._pulls: dict[tuple[str, ImageAccess], _ActivePull] = {}
         """Pulls by reference and access: NOBODY without a login, because accounts share such a pull."""
         self._tidying = asyncio.Lock()
 
     async def ensure(self, image: ImageRef, access: ImageAccess = NOBODY) -> str:
-        """See :class:`node_agent.images.ports.Images`."""
-        # Whoever asks first does the work; that one of them no longer waits does not stop it for the others.
+        # The first caller starts the work; a cancelled caller does not stop it for the others.
         found = await asyncio.shield(self._start(image, access.to(image)))
-        self._book.touch(found.id, self._now_ms())
+        self._inventory.touch(found.id, self._now_ms())
         return found.id
 
     def prefetch(self, images: Iterable[ImageRef], access: ImageAccess = NOBODY) -> None:
-        """See :class:`node_agent.images.ports.Images`."""
         busy = [reference for reference, other in self._asked if other.account == access.account]
         for image in images_to_prefetch(images, busy, MAX_PULLS):
             self._start(image, access.to(image))
 
     def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
-        """See :class:`node_agent.images.ports.Images`."""
         mine = {account, NOBODY.account}
         pulls = [
             pull
@@ -119,11 +116,9 @@ class ImageStore:
         return None
 
     async def tidy(self) -> None:
-        """See :class:`node_agent.images.ports.Images`."""
         await self._evict(all_idle=False)
 
     async def close(self) -> None:
-        """See :class:`node_agent.images.ports.Images`."""
         pulls = (pull.task for pull in self._pulls.values() if pull.task is not None)
         tasks = (*self._asked.values(), *pulls)
         for task in tasks:
@@ -142,8 +137,8 @@ class ImageStore:
     def _ended(self, key: tuple[str, ImageAccess], task: asyncio.Task[LocalImage]) -> None:
         self._asked.pop(key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Read here, because of a prefetched image nobody may ask for the error.
-            log.info("%s is not to be had: %s", key[0], error)
+            # Retrieved here, because nobody may await a prefetched image.
+            log.info("%s cannot be pulled: %s", key[0], error)
 
     async def _obtain(self, image: ImageRef, access: ImageAccess) -> LocalImage:
         platform = await self._engine.platform()
@@ -159,9 +154,9 @@ class ImageStore:
         return found
 
     async def _obtain_by_pull(self, image: ImageRef, access: ImageAccess) -> LocalImage:
-        """Pull it in one of the account's places.
+        """Pull an image within the account's limit.
 
-        Pulls wait for a place of their account before accounts share them, so that no pod waits for another account's.
+        Pulls wait for their account's limit before they share a pull, so that no pod waits for another account.
         """
         key = (image.reference, access)
         self._waiting.add(key)
@@ -177,15 +172,15 @@ class ImageStore:
             self._waiting.discard(key)
 
     async def _usable(self, image: ImageRef, access: ImageAccess) -> LocalImage | None:
-        """The image where the engine has it and the account may use it; None where its registry has to be asked."""
+        """Return the image if the engine has it and the account may use it; None if its registry has to be asked."""
         found = await self._engine.find(image)
         if found is None:
             return None
-        may = may_use(self._book.held, found.id, access.account, by_agent=found.by_agent)
+        may = may_use(self._inventory.images, found.id, access.account, by_agent=found.by_agent)
         return found if may else None
 
     def _shared(self, image: ImageRef, access: ImageAccess) -> asyncio.Task[LocalImage]:
-        """The pull of this image: one for all accounts where there is no login."""
+        """Return the pull of this image: one for all accounts without a login."""
         key = (image.reference, NOBODY if access.login is None else access)
         pull = self._pulls.get(key)
         if pull is None or pull.task is None:
@@ -197,14 +192,14 @@ class ImageStore:
     def _pulled(self, key: tuple[str, ImageAccess], task: asyncio.Task[LocalImage]) -> None:
         self._pulls.pop(key, None)
         if not task.cancelled():
-            task.exception()  # that it was seen: those who waited for it may be gone
+            task.exception()  # marks it as retrieved: its callers may have been cancelled
 
     async def _in_turn(self, image: ImageRef, access: ImageAccess, pull: _ActivePull) -> LocalImage:
         async with self._slots:
             return await self._search(image, access, pull)
 
     async def _search(self, image: ImageRef, access: ImageAccess, pull: _ActivePull) -> LocalImage:
-        """Ask one place after the other, again where that may help."""
+        """Try one reference after the other, repeatedly if that may help."""
         search = PullSearch(pull_references(image, None if access.login is not None else self._mirror))
         made_room = False
         while True:
@@ -228,21 +223,21 @@ class ImageStore:
     async def _pull(
         self, image: ImageRef, reference: str, access: ImageAccess, pull: _ActivePull
     ) -> LocalImage | PullRefused:
-        def go_on(pulled_bytes: int, disk: Disk | None) -> bool:
+        def may_continue(pulled_bytes: int, disk: Disk | None) -> bool:
             return has_room(pulled_bytes, self._quota_bytes, disk)
 
-        def came(done_bytes: int, total_bytes: int) -> None:
+        def on_progress(done_bytes: int, total_bytes: int) -> None:
             pull.moved_at_ms = self._now_ms()
             pull.progress = replace(pull.progress, done_bytes=done_bytes, total_bytes=total_bytes)
 
         pull.progress = replace(pull.progress, tries=pull.progress.tries + 1)
         try:
-            if not go_on(0, await self._engine.disk()):
+            if not may_continue(0, await self._engine.disk()):
                 raise PullRefused("not enough space on the host's disk", PullFault.FULL)  # noqa: TRY301
-            pulled = await self._engine.pull(reference, go_on, came, access, self._book.held)
+            pulled = await self._engine.pull(reference, may_continue, on_progress, access, self._inventory.images)
             found = await self._engine.find(image)
             if found is None:
-                raise PullRefused("what came did not match the digest", PullFault.CORRUPT)  # noqa: TRY301
+                raise PullRefused("what on_progress did not match the digest", PullFault.CORRUPT)  # noqa: TRY301
         except PullRefused as error:
             pull.progress = replace(pull.progress, trouble=str(error))
             return error
@@ -252,10 +247,10 @@ class ImageStore:
         return found
 
     async def _note(self, reference: str, found: LocalImage, pulled: PullResult, access: ImageAccess) -> None:
-        """Enter a pull in the book; the engine loses the name that an earlier pull of the reference gave it."""
-        before = self._book.get(reference)
+        """Record a pull; remove the engine's name from an earlier pull of the reference."""
+        before = self._inventory.get(reference)
         accounts = accounts_after(before, found.id, access.account, with_login=access.login is not None)
-        self._book.add(
+        self._inventory.add(
             PulledImage(reference, found.id, found.size_bytes, self._now_ms(), pulled.name, accounts, pulled.blobs)
         )
         if before is not None and before.removed_by != pulled.name:
@@ -265,45 +260,49 @@ class ImageStore:
                 log.warning("an earlier name of %s could not be removed: %s", reference, error)
 
     async def _let_go(self, image: ImageRef) -> None:
-        """Remove what was pulled of it, and only that."""
+        """Remove the images that were pulled for this one."""
         for reference in pull_references(image, self._mirror):
-            ours = next((held for held in self._book.held if held.reference == reference), None)
+            ours = next((image for image in self._inventory.images if image.reference == reference), None)
             if ours is not None and await self._engine.remove(ours.removed_by):
-                self._book.drop(reference)
+                self._inventory.drop(reference)
 
     async def _evict(self, *, all_idle: bool) -> int:
-        """Remove images; how many."""
+        """Remove images; return their number."""
         async with self._tidying:
             try:
                 used = await self._engine.in_use()
-                going = images_to_evict(self._book.held, used, self._now_ms(), self._quota_bytes, all_idle=all_idle)
-                gone = [held for held in going if await self._engine.remove(held.removed_by)]
+                going = images_to_evict(
+                    self._inventory.images, used, self._now_ms(), self._quota_bytes, all_idle=all_idle
+                )
+                gone = [image for image in going if await self._engine.remove(image.removed_by)]
             except DriverError as error:
                 log.warning("images could not be removed: %s", error)
                 return 0
-            for held in gone:
-                self._book.drop(held.reference)
-                log.info("removed %s (%d MiB)", held.reference, held.size_bytes >> 20)
+            for image in gone:
+                self._inventory.drop(image.reference)
+                log.info("removed %s (%d MiB)", image.reference, image.size_bytes >> 20)
             return len(gone)
 
 
 def _failure(image: ImageRef, end: PullFailed, quota_bytes: int, *, with_login: bool) -> DriverError:
-    """The error for whoever wanted the image."""
-    said = "; ".join(f"{reference.partition('@')[0]}: {message}" for reference, _, message in end.said)
+    """Return the error for the pods that need the image."""
+    refusals = "; ".join(f"{reference.partition('@')[0]}: {message}" for reference, _, message in end.refusals)
     match end.fault:
         case PullFault.FULL:
             return ResourcesUnavailable(
                 f"the image {image.reference} does not fit into the {quota_bytes / GIB:g} GiB that this host has for "
-                f"images, or its disk is full ({said})"
+                f"images, or its disk is full ({refusals})"
             )
         case PullFault.PLATFORM | PullFault.UNFIT:
-            return ImageInvalid(f"the image {image.reference} cannot run on this host ({said})")
+            return ImageInvalid(f"the image {image.reference} cannot run on this host ({refusals})")
         case PullFault.CORRUPT:
-            return ImageInvalid(f"what its registry gives for {image.reference} is not what its digest says ({said})")
+            return ImageInvalid(
+                f"what its registry gives for {image.reference} is not what its digest says ({refusals})"
+            )
     sentence = _UNAVAILABLE.get(end.fault, _UNAVAILABLE[PullFault.PASSING])
     if with_login and end.fault is PullFault.DENIED:
         sentence = _LOGIN_DENIED
-    return ImageUnavailable(f"{sentence.format(image=image.reference)} ({said})")
+    return ImageUnavailable(f"{sentence.format(image=image.reference)} ({refusals})")
 
 
 _UNAVAILABLE = {
@@ -327,44 +326,44 @@ log = logging.getLogger(__name__)
 
 
 class ImageInventory:
-    """Images by reference, kept in a file that only its owner can read.
+    """Images that the agent pulled, with their last use, in a file that only its owner can read.
 
-    Where the file is lost or spoilt, the images in it stay, and their registries are asked again before they are used.
+    If the file is lost or invalid, the images in it stay, and their registries are asked before they are used.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._held = _read(path)
+        self._images = _read(path)
 
     @property
-    def held(self) -> tuple[PulledImage, ...]:
-        """All of them."""
-        return tuple(self._held.values())
+    def images(self) -> tuple[PulledImage, ...]:
+        """All images."""
+        return tuple(self._images.values())
 
     def get(self, reference: str) -> PulledImage | None:
-        """The image that was pulled by this reference."""
-        return self._held.get(reference)
+        """Return the image that was pulled by this reference."""
+        return self._images.get(reference)
 
     def add(self, image: PulledImage) -> None:
-        """It was pulled."""
-        self._held[image.reference] = image
+        """Record a pulled image."""
+        self._images[image.reference] = image
         self._write()
 
     def touch(self, image_id: str, now_ms: int) -> None:
-        """It was asked for. One of the machine's own is not noted."""
-        found = [image for image in self._held.values() if image.id == image_id]
+        """Record the use of an image. The machine's own images are not recorded."""
+        found = [image for image in self._images.values() if image.id == image_id]
         for image in found:
-            self._held[image.reference] = replace(image, last_used_ms=max(now_ms, image.last_used_ms))
+            self._images[image.reference] = replace(image, last_used_ms=max(now_ms, image.last_used_ms))
         if found:
             self._write()
 
     def drop(self, reference: str) -> None:
-        """It is gone."""
-        if self._held.pop(reference, None) is not None:
+        """Forget an image."""
+        if self._images.pop(reference, None) is not None:
             self._write()
 
     def _write(self) -> None:
-        text = json.dumps([asdict(image) for image in self._held.values()])
+        text = json.dumps([asdict(image) for image in self._images.values()])
         beside = self._path.with_suffix(".new")
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -372,7 +371,7 @@ class ImageInventory:
                 file.write(text)
             beside.replace(self._path)
         except OSError as error:
-            # What is not noted now is noted with the next image, or stays for good: neither stops a pod.
+            # An image that is not recorded stays for ever at worst, which stops no pod.
             log.warning("%s cannot be written (%s); images may stay longer than the quota says", self._path, error)
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)

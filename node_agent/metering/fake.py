@@ -1,4 +1,4 @@
-"""The gauge of a :class:`node_agent.drivers.fake.driver.FakeEngine`. Each reading adds the same to every counter."""
+"""Usage of containers of a :class:`node_agent.drivers.fake.driver.FakeEngine`: each reading adds a constant amount."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ class FakeUsageSource:
         self._read: Counter[str] = Counter()
 
     async def read(self, leases: Collection[int]) -> Mapping[int, tuple[ContainerRun, ...]]:
-        """See :class:`node_agent.metering.ports.UsageSource`."""
         return {lease: runs for lease in leases if (runs := self._runs(lease))}
 
     async def close(self) -> None:
-        """See :class:`node_agent.metering.ports.UsageSource`."""
+        """Do nothing."""
 
     def _runs(self, lease: int) -> tuple[ContainerRun, ...]:
         runs = []

@@ -1,4 +1,4 @@
-"""What GPUs do now: NVIDIA's by NVML, AMD's by the kernel's files, both side by side."""
+"""Utilisation of GPUs: NVIDIA's by NVML, AMD's by the kernel's files."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from typing import Any
 
 from node_agent.metering.usage import GpuReading
 from node_agent.telemetry.amd import PREFIX, AmdSysfs
-from node_agent.telemetry.nvml import bindings
+from node_agent.telemetry.nvml import NVIDIA_PREFIXES, bindings
 
 PERCENT_PPM = 10_000
 
 
 class MachineGpuSource:
-    """The devices of all vendors."""
+    """The GPUs of all vendors on this machine."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._nvml: Any = None
         self._amd = AmdSysfs(root)
 
     def read(self, uuids: Collection[str]) -> Mapping[str, GpuReading]:
-        """See :class:`node_agent.metering.ports.GpuUsageSource`."""
-        nvidia = [uuid for uuid in uuids if uuid.startswith(("GPU-", "MIG-"))]
+        nvidia = [uuid for uuid in uuids if uuid.startswith(NVIDIA_PREFIXES)]
         amd = [uuid for uuid in uuids if uuid.startswith(PREFIX)]
         found = self._nvidia(nvidia) if nvidia else {}
         return found | (_amd(self._amd, amd) if amd else {})
 
     def close(self) -> None:
-        """See :class:`node_agent.metering.ports.GpuUsageSource`."""
         if self._nvml is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlShutdown()
@@ -44,7 +42,7 @@ class MachineGpuSource:
             return {}
         found = {uuid: gpu for uuid in uuids if (gpu := _of_nvml(self._nvml, uuid)) is not None}
         if len(found) < len(uuids):
-            # The library lists what there was when it was opened: a GPU that is put back is seen by a new opening only.
+            # The library lists the GPUs present when it was opened: a returned GPU needs a new opening.
             self.close()
         return found
 

@@ -1,4 +1,4 @@
-"""The meter: samples the agent's pods, and writes, signs and keeps the receipts of their leases."""
+"""The meter: samples the agent's pods, and creates, signs and stores the receipts of their leases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
 from node_agent.core.states import AgentState, Phase, Pod
@@ -16,6 +15,7 @@ from node_agent.drivers.port import DriverError
 from node_agent.metering.ports import GpuUsageSource, SteadyTime, UsageSource
 from node_agent.metering.receipts import MeteredLease, ReceiptStore, is_bill_final, make_receipt
 from node_agent.metering.usage import ContainerRun, GpuReading, PodSample, fold
+from node_agent.telemetry.hardware import current_boot_id
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.store import Store
@@ -27,35 +27,34 @@ log = logging.getLogger(__name__)
 
 SAMPLE_S = 5.0
 LOOK_S = 1.0
-"""So often it looks for pods that are new, or over."""
+"""Interval of the check for new and ended pods."""
 CLOSE_S = 15.0
 TIDY_S = 3_600.0
 FRESH_S = 4.0
-"""A receipt this old is still given out; asking more often makes no more of them."""
+"""A receipt up to this age is returned again, so frequent requests create no further receipts."""
 REMEMBERED = 16
-"""So many of a lease's receipts can be countersigned; after a restart of the agent only the newest."""
+"""Receipts of a lease that can be countersigned; after a restart of the agent only the newest."""
 MIB = 1 << 20
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NOTHING_YET = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING})
 _REPORTED = frozenset({Phase.EXITED, Phase.REPORTING, Phase.DONE})
 
 
 class MeteredAgent(Protocol):
-    """What the meter needs of the agent."""
+    """The agent's state that the meter reads."""
 
     @property
     def state(self) -> AgentState:
-        """What the agent holds now."""
+        """The agent's state."""
         ...
 
     @property
     def disk_mib(self) -> Mapping[int, int]:
-        """The disk that each lease's pod takes, MiB, as last looked at."""
+        """Disk usage of each lease's pod in MiB, as last measured."""
         ...
 
 
 class UsageMeter:
-    """One host's meter. `moment` gives the time by the machine's steady clock."""
+    """The meter of one host. `moment` returns the time of the machine's steady clock."""
 
     def __init__(
         self,
@@ -63,17 +62,17 @@ class UsageMeter:
         store: Store,
         key: Ed25519Signer,
         genesis_hash: bytes,
-        gauge: UsageSource,
+        usage_source: UsageSource,
         gpus: GpuUsageSource,
         *,
         now_ms: Callable[[], int],
         moment: Callable[[], SteadyTime],
     ) -> None:
         self._chain = chain
-        self._book = ReceiptStore(store)
+        self._receipts = ReceiptStore(store)
         self._key = key
         self._genesis_hash = genesis_hash
-        self._gauge = gauge
+        self._usage_source = usage_source
         self._gpus = gpus
         self._now_ms = now_ms
         self._moment = moment
@@ -98,23 +97,21 @@ class UsageMeter:
                     await self.follow()
                 if now_s - tidied_s >= TIDY_S:
                     tidied_s = now_s
-                    self._book.forget_old(self._now_ms())
+                    self._receipts.forget_old(self._now_ms())
             except (ChainUnreachable, BadReply) as error:
                 log.debug("receipts wait for the chain: %s", error)
             except StoreStuck as error:
-                # Counters are caught up with once there is room again.
+                # The counters catch up once the store can be written again.
                 log.warning("what pods use cannot be kept now: %s", error)
             await asyncio.sleep(LOOK_S)
 
-    # --- sums -----------------------------------------------------------------------------------------------------
-
     async def sample(self, agent: MeteredAgent) -> None:
-        """Take one sample of every pod. What cannot be read now is caught up with the next one, but for its time."""
+        """Take one sample of every pod. After a failed reading, the next one catches up with all but the time."""
         pods = _metered(agent.state)
         if not pods:
             return
         try:
-            runs = await self._gauge.read(pods)
+            runs = await self._usage_source.read(pods)
         except DriverError as error:
             log.debug("the pods could not be metered: %s", error)
             return
@@ -130,7 +127,7 @@ class UsageMeter:
                 after = replace(before, metered=fold(before.metered, sample), reported=reported)
                 if after != before:
                     changed.append(after)
-            self._book.put(changed)
+            self._receipts.put(changed)
 
     def _sample(
         self, agent: MeteredAgent, number: int, runs: tuple[ContainerRun, ...], gpus: tuple[GpuReading, ...]
@@ -141,7 +138,7 @@ class UsageMeter:
         return PodSample(boot=now.boot, steady_ms=now.steady_ms, runs=runs, gpus=gpus, disk_bytes=disk_bytes)
 
     async def _read_gpus(self, pods: Mapping[int, Pod]) -> dict[int, tuple[GpuReading, ...]]:
-        """What each pod's GPUs do. One that pods may share says nothing about any of them."""
+        """Return the utilisation of each pod's GPUs, without GPUs that pods may share."""
         given = {number: _uuids(pod) for number, pod in pods.items()}
         owners = Counter(uuid for uuids in given.values() for uuid in uuids)
         if not owners:
@@ -154,25 +151,23 @@ class UsageMeter:
         }
 
     def _entry(self, lease: int, created_at_ms: int) -> MeteredLease:
-        return self._book.get(lease, created_at_ms) or MeteredLease(lease=lease, created_at_ms=created_at_ms)
-
-    # --- receipts -------------------------------------------------------------------------------------------------
+        return self._receipts.get(lease, created_at_ms) or MeteredLease(lease=lease, created_at_ms=created_at_ms)
 
     async def newest(self, number: int) -> SignedReceipt | None:
-        """The lease's receipt as of now, written where there is none that is fresh. None where nothing is known of it.
+        """Return the lease's receipt, created if there is no fresh one. None if nothing is known of the lease.
 
-        Raises ChainUnreachable where one has to be written and the chain does not say what is owed.
+        Raises ChainUnreachable if a receipt has to be created and the bill cannot be read.
         """
         async with self._turn:
-            kept = self._book.newest_of(number)
+            kept = self._receipts.newest_of(number)
             if kept is not None and kept.newest is not None and self._is_fresh(kept):
                 return kept.newest
             return await self._issue(number, kept)
 
     async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """Keep a tenant's signature, which the caller has checked. False where there is no such receipt any more."""
+        """Store a tenant's signature, which the caller has verified. False if the receipt is not kept any more."""
         async with self._turn:
-            entry = self._book.newest_of(number)
+            entry = self._receipts.newest_of(number)
             signed = None if entry is None else self._find(entry, digest)
             if entry is None or signed is None:
                 return False
@@ -182,20 +177,20 @@ class UsageMeter:
             older = entry.countersigned
             if older is None or older.receipt.seq <= signed.receipt.seq:
                 entry = replace(entry, countersigned=signed)
-            self._book.put([entry])
+            self._receipts.put([entry])
             return True
 
     async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
-        """One of the lease's receipts that can be countersigned."""
-        entry = self._book.newest_of(number)
+        """Return a receipt of the lease that can be countersigned."""
+        entry = self._receipts.newest_of(number)
         return None if entry is None else self._find(entry, digest)
 
     async def follow(self) -> None:
-        """Take in what final blocks say of the leases that are not over, and write the last receipts of those that are.
+        """Update open leases from the final block, and create the last receipts of those that ended.
 
-        Leases of a block that was reverted have none: nothing was ever owed for them.
+        Leases of a reverted block get none: nothing was ever owed for them.
         """
-        entries = self._book.open_entries()
+        entries = self._receipts.open_entries()
         if not entries:
             return
         at = (await self._chain.port.finalized_head()).hash
@@ -208,20 +203,20 @@ class UsageMeter:
                 lease = found.get(entry.lease)
                 ours = lease if lease is not None and lease.record.created_at == entry.created_at_ms else None
                 if ours is None and now_ms <= entry.created_at_ms:
-                    continue  # seen in a block that is not final yet
+                    continue  # its block is not final yet
                 self._take(entry, ours, host, now_ms)
 
     def _take(self, entry: MeteredLease, lease: LeaseOfTask | None, host: HostRecord | None, now_ms: int) -> None:
         if lease is None:
-            # The chain gave it up: its last receipt is the one there is.
+            # The chain has purged it: its newest receipt is the last.
             self._close(replace(entry, closed_at_ms=self._now_ms()))
         elif is_bill_final(lease.record):
             self._close(self._written(entry, lease, host, now_ms, final=True))
         elif lease.record.escrow.since is not None and lease.record.escrow != entry.escrow:
-            self._book.put([replace(entry, escrow=lease.record.escrow)])
+            self._receipts.put([replace(entry, escrow=lease.record.escrow)])
 
     def _close(self, entry: MeteredLease) -> None:
-        self._book.put([entry])
+        self._receipts.put([entry])
         self._issued_s.pop(entry.key, None)
         self._recent.pop(entry.key, None)
 
@@ -239,14 +234,14 @@ class UsageMeter:
         if over:
             self._close(entry)
         else:
-            self._book.put([entry])
+            self._receipts.put([entry])
             self._issued_s[entry.key] = asyncio.get_running_loop().time()
         return entry.newest
 
     def _written(
         self, entry: MeteredLease, lease: LeaseOfTask, host: HostRecord | None, now_ms: int, *, final: bool
     ) -> MeteredLease:
-        """The lease with one receipt more. It is kept before anybody gets it, so no number is given twice."""
+        """Return the lease with one more receipt. It is stored before anybody gets it, so no number is used twice."""
         if not final and lease.record.escrow.since is not None:
             entry = replace(entry, escrow=lease.record.escrow)
         receipt = make_receipt(entry, lease, host, genesis_hash=self._genesis_hash, now_ms=now_ms, final=final)
@@ -267,17 +262,12 @@ class UsageMeter:
 
 
 def steady_time() -> SteadyTime:
-    """Now, by the kernel's clock since the machine's start, sleep included."""
-    steady_ms = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-    try:
-        boot = BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        boot = ""
-    return SteadyTime(boot, steady_ms)
+    """Return the time of the kernel's clock since the machine's start, sleep included."""
+    return SteadyTime(current_boot_id(), time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000)
 
 
 def _metered(state: AgentState) -> dict[int, Pod]:
-    """The pods that use something."""
+    """Return the pods that use resources."""
     return {number: pod for number, pod in state.pods.items() if pod.spec is not None and pod.phase not in _NOTHING_YET}
 
 

@@ -1,4 +1,4 @@
-"""What the meter reads, and how it tells the time."""
+"""Ports of the meter: usage of containers and GPUs, and its clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from node_agent.metering.usage import ContainerRun, GpuReading
 
 @dataclass(frozen=True, slots=True)
 class SteadyTime:
-    """A moment by a clock that nobody sets: ms since the machine's start, which `boot` names."""
+    """Time of a clock that nobody sets: ms since the machine's start, which `boot` identifies."""
 
     boot: str
     steady_ms: int
@@ -21,21 +21,21 @@ class UsageSource(Protocol):
     """Reads the counters of pods' containers. Raises :class:`node_agent.drivers.port.DriverError`."""
 
     async def read(self, leases: Collection[int]) -> Mapping[int, tuple[ContainerRun, ...]]:
-        """The runs of these leases' containers that go on now. A lease without any may be left out."""
+        """Return the present runs of these leases' containers. A lease without any may be left out."""
         ...
 
     async def close(self) -> None:
-        """Let go of what it reads from."""
+        """Close the connection."""
         ...
 
 
 class GpuUsageSource(Protocol):
-    """Reads GPUs. Blocks for as long as the driver takes; call it from a thread."""
+    """Reads the utilisation of GPUs. Blocks while the driver does; call it from a thread."""
 
     def read(self, uuids: Collection[str]) -> Mapping[str, GpuReading]:
-        """What these devices do now. Those that cannot be read are left out; never raises for a device."""
+        """Return the utilisation of these devices, without those that cannot be read; never raises for a device."""
         ...
 
     def close(self) -> None:
-        """Let go of the driver. Never raises."""
+        """Close the driver. Never raises."""
         ...

@@ -1,4 +1,4 @@
-"""What the meter keeps in the agent's database: the sums of each lease, and its receipts with both signatures."""
+"""Receipts of leases: creation from metered usage and the chain's records, and storage in the agent's database."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from offchain.schema.protocol.receipt import Receipt, SignedReceipt, Totals
 from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
 
 KEEP_MS = 30 * 24 * 3_600_000
-"""Sums and receipts of leases that are over are kept this long."""
+"""Retention of usage and receipts of ended leases."""
 MOST_KEPT = 20_000
-"""So many leases that are over are kept; the oldest are dropped first."""
+"""Most ended leases that are kept; the oldest are removed first."""
 
 _TABLES = [
     """
@@ -43,10 +43,10 @@ _TABLES = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredLease:
-    """One lease. Its number may come twice when a block is reverted; its time of opening does not.
+    """Usage and receipts of one lease. Its number may be reused after a reverted block; its creation time is not.
 
-    `escrow`: as the chain had it when it was last seen being billed. `reported`: the usage that goes to the chain with
-    the pod's result. `countersigned`: the newest receipt that its tenant signed. `closed_at_ms`: it is over, and its
+    `escrow`: as last seen on the chain while it was billed. `reported`: the usage sent to the chain with the pod's
+    result. `countersigned`: the newest receipt that its tenant signed. `closed_at_ms`: the lease has ended, and its
     newest receipt is the last.
     """
 
@@ -62,7 +62,7 @@ class MeteredLease:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells leases apart."""
+        """Unique key of the lease."""
         return self.lease, self.created_at_ms
 
 
@@ -74,7 +74,7 @@ class ReceiptStore:
         self._store = store
 
     def put(self, entries: Iterable[MeteredLease]) -> None:
-        """Keep these, all or none. On disk when this returns."""
+        """Store these leases in one transaction, which is on disk when this returns."""
         with self._store.transaction():
             for one in entries:
                 self._store.run(
@@ -91,21 +91,21 @@ class ReceiptStore:
                 )
 
     def get(self, lease: int, created_at_ms: int) -> MeteredLease | None:
-        """One lease; None where nothing is kept of it."""
+        """Return a lease; None if nothing is stored of it."""
         found = self._entries("WHERE lease = ? AND created_at = ?", lease, created_at_ms)
         return found[0] if found else None
 
     def newest_of(self, lease: int) -> MeteredLease | None:
-        """The lease of this number that was opened last."""
+        """Return the lease with this number that was created last."""
         found = self._entries("WHERE lease = ? ORDER BY created_at DESC LIMIT 1", lease)
         return found[0] if found else None
 
     def open_entries(self) -> list[MeteredLease]:
-        """All leases that are not over."""
+        """Return all leases that have not ended."""
         return self._entries("WHERE closed_at IS NULL ORDER BY lease")
 
     def forget_old(self, now_ms: int) -> int:
-        """Drop what need not be kept any longer; how many."""
+        """Remove what exceeds the retention; return the number of leases."""
         return self._store.run("DELETE FROM metered WHERE closed_at < ?", now_ms - KEEP_MS) + self._store.run(
             "DELETE FROM metered WHERE rowid IN (SELECT rowid FROM metered WHERE closed_at IS NOT NULL "
             "ORDER BY closed_at DESC LIMIT -1 OFFSET ?)",
@@ -152,7 +152,7 @@ def make_receipt(
     now_ms: int,
     final: bool,
 ) -> Receipt:
-    """The next receipt of a lease. `now_ms`: the chain's time of the block whose records these are."""
+    """Return the next receipt of a lease. `now_ms`: the chain's time of the block of these records."""
     record = lease.record
     downtime_ms = _downtime_ms(host, now_ms)
     reported = record.result.usage if record.result is not None else entry.reported
@@ -177,7 +177,7 @@ def make_receipt(
 
 
 def at_least(totals: Totals, reported: gen.Usage | None) -> Totals:
-    """The sums, and no less than what the host reports: the ends of runs lie between two samples."""
+    """Return the sums, raised to the usage that the host reports: the ends of runs lie between two samples."""
     if reported is None:
         return totals
     return replace(
@@ -189,7 +189,7 @@ def at_least(totals: Totals, reported: gen.Usage | None) -> Totals:
 
 
 def is_bill_final(record: gen.Lease) -> bool:
-    """Whether what is owed for it is known. Where results are compared, that is when its own is revealed."""
+    """Return whether the final bill is known. With compared results, that is when its own is revealed."""
     if record.ended_at is None:
         return False
     completed = isinstance(record.state, gen.LeaseStateEnded) and record.state.value.tag == "Completed"

@@ -1,12 +1,12 @@
-"""What a pod has used: samples of its containers folded into sums that never fall. Pure.
+"""Usage of a pod: samples of its containers folded into sums that never fall. Pure.
 
-Every counter belongs to one *run* of a container, from its start to its end, so a container that is started again
-begins at zero under another name and its sums add up. Within a run a counter only grows: a reading that falls is a
-fault of whoever reads it and adds nothing. What is seen once is never counted twice, whatever comes in which order.
+Every counter belongs to one *run* of a container, from its start to its end, so a restarted container begins at zero
+under another name and its sums add up. Within a run a counter only grows: a reading that falls is an error of its
+source and adds nothing. Nothing is counted twice, in whatever order samples come.
 
 Time between two samples is taken from a clock that nobody sets (`steady_ms`, counted from the machine's start, which
-`boot` names). What has no counter (memory, disk, GPUs) is summed as the newest reading times that time; where no sample
-came for :data:`LONGEST_GAP_MS` these sums get nothing for it, and the time is told as unmetered.
+`boot` identifies). What has no counter (memory, disk, GPUs) is summed as the newest reading times that time; after a
+gap of more than :data:`LONGEST_GAP_MS` nothing is added for the gap, and its time is reported as unmetered.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from offchain.schema.protocol.receipt import MIB, Totals
 
 LONGEST_GAP_MS: Final = 60_000
 FIRST_MS: Final = 10_000
-"""The most that a run counts for before it is seen first: a little more than the time between two samples."""
+"""Most time that a run counts for before its first sample: slightly more than the sampling interval."""
 MOST_RUNS: Final = 64
-"""So many runs of one pod are remembered; those that are over for longest are forgotten first."""
+"""Most runs of one pod that are stored; those that ended first are removed first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerRun:
-    """One run of a container at one moment. `name` is used for no other run, ever.
+    """One run of a container at one moment. `name` is never reused for another run.
 
-    `age_ms`: since its start. `cpu_us`, `received_bytes` and `sent_bytes` count from its start, `memory_bytes` is now.
-    `own` False: not the tenant's (what only holds a pod's network), so that it is no sign of the pod running.
+    `age_ms`: since its start. `cpu_us`, `received_bytes` and `sent_bytes` count from its start, `memory_bytes` is
+    current. `own` False: a pod sandbox, not the tenant's container, so that it does not show that the pod runs.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ContainerRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:
-    """A device that one pod has to itself, now. `busy_ppm`: the share of time it worked; None: nobody can tell."""
+    """A device of one pod at one moment. `busy_ppm`: the share of time it worked; None: unknown."""
 
     busy_ppm: int | None
     memory_bytes: int | None
@@ -50,7 +50,7 @@ class GpuReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSample:
-    """A pod at one moment. `gpus`: empty where it has none, or nobody reads them; `disk_bytes` None: not known."""
+    """A pod at one moment. `gpus`: empty without readable GPUs; `disk_bytes` None: unknown."""
 
     boot: str
     steady_ms: int
@@ -61,7 +61,7 @@ class PodSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
-    """How far a run was counted. `seen`: whether the newest sample had it."""
+    """Counters of a run that are included in the sums. `seen`: whether the newest sample had the run."""
 
     name: str
     cpu_us: int
@@ -72,12 +72,12 @@ class CountedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredUsage:
-    """All that was folded for one pod. Survives the agent; sums are exact, and none of them ever falls."""
+    """The usage of one pod. Stored across restarts; sums are exact and never fall."""
 
     boot: str = ""
     steady_ms: int | None = None
     runs: tuple[CountedRun, ...] = ()
-    """The longest unseen first."""
+    """The runs that ended first come first."""
     wall_ms: int = 0
     unmetered_ms: int = 0
     cpu_us: int = 0
@@ -93,7 +93,7 @@ class MeteredUsage:
 
     @property
     def totals(self) -> Totals:
-        """In the units of receipts, each rounded down but for peaks, which are rounded up."""
+        """The sums in the units of receipts, rounded down; peaks are rounded up."""
         return Totals(
             wall_ms=self.wall_ms,
             unmetered_ms=self.unmetered_ms,
@@ -111,10 +111,10 @@ class MeteredUsage:
 
 
 def fold(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
-    """The sums with one sample more."""
+    """Return the sums with one more sample."""
     same_boot = metered.boot == sample.boot and metered.steady_ms is not None
     if same_boot and metered.steady_ms is not None and sample.steady_ms < metered.steady_ms:
-        return _counters(metered, sample)[0]  # It comes late: its counters hold, its moment is past.
+        return _counters(metered, sample)[0]  # A late sample: only its counters are used.
     between_ms = sample.steady_ms - metered.steady_ms if same_boot and metered.steady_ms is not None else None
     went_on = {one.name for one in metered.runs if one.seen}
     after, fresh = _counters(metered, sample)
@@ -122,19 +122,19 @@ def fold(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
     if between_ms is not None and any(run.name in went_on for run in own):
         passed_ms = between_ms
     else:
-        # It was not running at the last sample, or there was none.
+        # The pod was not running at the last sample, or there was none.
         ages = [max(0, run.age_ms) for run in own if run.name in fresh]
         passed_ms = min(max(ages, default=0), FIRST_MS if between_ms is None else min(between_ms, FIRST_MS))
     after = replace(after, boot=sample.boot, steady_ms=sample.steady_ms, wall_ms=after.wall_ms + passed_ms)
     after = _peaks(after, sample)
     if passed_ms > LONGEST_GAP_MS:
-        # Nothing is summed over the gap, but a GPU that is read from now on counts from nought.
+        # Nothing is summed over the gap, but GPU sums start at zero from the first reading on.
         after, passed_ms = replace(after, unmetered_ms=after.unmetered_ms + passed_ms), 0
     return _areas(after, sample, passed_ms, between_ms)
 
 
 def _counters(metered: MeteredUsage, sample: PodSample) -> tuple[MeteredUsage, frozenset[str]]:
-    """The counters of all runs taken in; and the names of the runs that were not known."""
+    """Return the sums with the counters of all runs, and the names of the new runs."""
     known = {one.name: one for one in metered.runs}
     cpu_us, received_bytes, sent_bytes = metered.cpu_us, metered.received_bytes, metered.sent_bytes
     now: list[CountedRun] = []
@@ -174,7 +174,7 @@ def _peaks(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
 
 
 def _areas(metered: MeteredUsage, sample: PodSample, passed_ms: int, between_ms: int | None) -> MeteredUsage:
-    """What is summed over time. The disk is taken also while nothing runs."""
+    """Return the sums over time. The disk counts also while nothing runs."""
     busy = [gpu.busy_ppm for gpu in sample.gpus if gpu.busy_ppm is not None]
     on_gpus = _gpu_memory(sample)
     work, held = metered.gpu_ppm_ms, metered.gpu_memory_byte_ms

@@ -77,7 +77,7 @@ class FileStore:
                 return found
         return self._inputs / str(lease) / _file_name(name)
 
-    def own(self, lease: int, name: str, user: int | None) -> None:
+    def allow_reading(self, lease: int, name: str, user: int | None) -> None:
         """See :class:`node_agent.drivers.port.PodFiles`."""
         target = self.path(lease, name)
         alone = user is not None and (user == os.getuid() or os.getuid() == 0)
@@ -88,7 +88,7 @@ class FileStore:
             assert user is not None  # noqa: S101  (said by `alone`)
             os.chown(target, user, -1)
 
-    def notices(self, lease: int) -> Path:
+    def notice_folder(self, lease: int) -> Path:
         """See :class:`node_agent.drivers.port.PodFiles`."""
         # No delivered file has this name: theirs are digests.
         folder = self._folder(lease, secret=False) / "notices"
@@ -96,10 +96,10 @@ class FileStore:
         folder.chmod(_FOLDER_IN_CONTAINER)
         return folder
 
-    def tell(self, lease: int, notice: bytes | None) -> None:
+    def set_notice(self, lease: int, notice: bytes | None) -> None:
         """See :class:`node_agent.drivers.port.PodFiles`."""
         with self._changing:
-            target = self.notices(lease) / NOTICE
+            target = self.notice_folder(lease) / NOTICE
             if notice is None:
                 target.unlink(missing_ok=True)
             else:

@@ -224,7 +224,7 @@ class CommandRunner:
 
     async def _explain(self, command: cmd.ExplainLateStart) -> None:
         number = command.number
-        why = self._driver.why_late(command.spec)
+        why = self._driver.explain_delay(command.spec)
         log.warning("lease %d: its pod has not started in time: %s", number, why)
         if self._driver.progress(command.spec) and (given_up := self._given_up.get(number)) is not None:
             # Nothing of the pod is made before its images are here. The pull itself goes on for whoever needs it next.
@@ -311,7 +311,7 @@ class CommandRunner:
 
     async def _tell(self, command: cmd.TellPod) -> None:
         try:
-            await self._driver.tell(command.number, None if command.ends_ms is None else notice(command.ends_ms))
+            await self._driver.set_notice(command.number, None if command.ends_ms is None else notice(command.ends_ms))
         except (DriverError, OSError) as error:  # what follows does not wait for it
             log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 

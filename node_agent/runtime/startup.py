@@ -40,10 +40,11 @@ from node_agent.runtime.service import Agent
 from node_agent.runtime.state_dir import HOST_KEY, StateDir
 from node_agent.runtime.status_file import Beacon
 from node_agent.telemetry import hardware as hw
+from node_agent.telemetry.hardware import current_boot_id
 from node_agent.telemetry.network_probe import NetworkProber
 from node_agent.telemetry.ports import FoundDevice
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
-from node_agent.telemetry.watch import FAULTS, DeviceMonitor, current_boot_id
+from node_agent.telemetry.watch import FAULTS, DeviceMonitor
 from offchain.adapters.chain.chain_pin import expected_genesis, pin_genesis
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
@@ -158,11 +159,11 @@ async def run_agent(settings: Settings) -> None:
             hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=current_boot_id()
         )
         journal = Journal(state.store)
-        gauge, gpus = DockerUsageSource(settings.docker_host, key.address, now_ms=unix_ms), MachineGpuSource()
-        stack.push_async_callback(gauge.close)
+        usage_source, gpus = DockerUsageSource(settings.docker_host, key.address, now_ms=unix_ms), MachineGpuSource()
+        stack.push_async_callback(usage_source.close)
         stack.callback(gpus.close)
         meter = UsageMeter(
-            GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=steady_time
+            GantryChain(chain), state.store, key, genesis, usage_source, gpus, now_ms=unix_ms, moment=steady_time
         )
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
@@ -230,7 +231,7 @@ def _facts(
 ) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
-        devices = {str(index): why for index, why in watch.troubles().items()}
+        devices = {str(index): why for index, why in watch.problems().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}

@@ -1,4 +1,4 @@
-"""AMD's GPUs through the kernel's own files (/sys/class/kfd, /sys/class/drm): nothing of ROCm has to be installed."""
+"""AMD's GPUs through the kernel's files (/sys/class/kfd, /sys/class/drm), without ROCm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VENDOR = "Amd"
 PREFIX = "AMD-"
 MIB = 1 << 20
 LEAST_VRAM_MIB = 2048
-"""Less is the part of a processor that draws its screen; nobody rents that."""
+"""GPUs with less are integrated graphics, which are not offered."""
 _MAX_FILE = 65_536
 _UNCORRECTED = re.compile(r"^ue:\s*(\d+)\s*$", re.MULTILINE)
 
@@ -32,13 +32,12 @@ class _Card:
 
 
 class AmdSysfs:
-    """The amdgpu driver. `root` is where the machine's file system begins."""
+    """The amdgpu driver. `root`: root of the machine's file system."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
     def devices(self) -> tuple[FoundDevice, ...]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         found = []
         for number, card in enumerate(self._cards()):
             vram_mib = int(_read(card.files / "mem_info_vram_total") or 0) // MIB
@@ -48,8 +47,7 @@ class AmdSysfs:
                 )
         return tuple(found)
 
-    def look(self, uuids: Sequence[str | None]) -> list[Observation]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
+    def observe(self, uuids: Sequence[str | None]) -> list[Observation]:
         wanted = {index: uuid for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(PREFIX)}
         if not wanted:
             return []
@@ -57,18 +55,18 @@ class AmdSysfs:
         return [_health(index, cards.get(uuid)) for index, uuid in wanted.items()]
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`. The kernel tells nothing unasked."""
+        """Wait. The kernel reports no events."""
         del uuids
-        time.sleep(timeout_s)  # a thread of its own waits here
+        time.sleep(timeout_s)  # called in a thread of its own
         return []
 
     def close(self) -> None:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
+        """Do nothing."""
 
     def files(self, uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The device files that a container needs for these GPUs, and the numbers of their groups.
+        """Return the device files that a container needs for these GPUs, and the numbers of their groups.
 
-        LookupError for a GPU, OSError for a file that is not here.
+        Raises LookupError for a missing GPU, OSError for a missing file.
         """
         cards = {PREFIX + card.unique_id: card for card in self._cards()}
         nodes = []
@@ -81,7 +79,7 @@ class AmdSysfs:
         return files, tuple(str(group) for group in sorted(groups))
 
     def card_files(self, uuid: str) -> Path | None:
-        """The folder of the kernel's files about a GPU; None where it is not here."""
+        """Return the folder of the kernel's files of a GPU; None if it is missing."""
         return next((card.files for card in self._cards() if PREFIX + card.unique_id == uuid), None)
 
     def _cards(self) -> Iterator[_Card]:
@@ -101,7 +99,7 @@ class AmdSysfs:
 
 
 def device_files(uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The device files of this machine that a container needs for these AMD GPUs, and the numbers of their groups."""
+    """Return this machine's device files for a container with these AMD GPUs, and the numbers of their groups."""
     return AmdSysfs().files(uuids)
 
 
@@ -123,14 +121,14 @@ def _counts(file: Path) -> list[str]:
 def _model(files: Path) -> str:
     name = _read(files / "product_name") or ""
     if not name:
-        # Cards for desktops have no name of their own in the driver.
+        # The driver has no names for desktop cards.
         name = f"AMD GPU {(_read(files / 'device') or 'unknown').removeprefix('0x')}"
     name = name if name.startswith("AMD") else f"AMD {name}"
     return name.encode()[:MAX_MODEL_BYTES].decode(errors="ignore")
 
 
 def _pci_place(facts: dict[str, str]) -> str:
-    """Where it is plugged in: what tells cards apart that have no number of their own."""
+    """Return the PCI location, which identifies cards without a number of their own."""
     return f"pci-{int(facts.get('domain', '0')):04x}-{int(facts.get('location_id', '0')):04x}"
 
 

@@ -1,4 +1,4 @@
-"""What this machine has: values, and how they are kept in a file."""
+"""Hardware of a host: values, simulated profiles, and the stored copy of what was registered."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16
 MAX_MODEL_BYTES = 64
@@ -21,7 +22,7 @@ DOCKER_ONLY = Capabilities(
 
 @dataclass(frozen=True, slots=True)
 class HostDevice:
-    """One GPU, or a slice of one. `uuid` is None exactly where it is simulated.
+    """One GPU, or a slice of one. `uuid` is None exactly if it is simulated.
 
     `mig`: it is a slice; `parent`: the UUID of the GPU that it is a slice of.
     """
@@ -35,13 +36,13 @@ class HostDevice:
 
     @property
     def simulated(self) -> bool:
-        """True for a device from a profile."""
+        """Whether the device is from a profile."""
         return self.uuid is None
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a host offers, what its owner keeps already taken off. The chain's `HardwareSpec`."""
+    """What a host offers, without what its owner reserves. The chain's `HardwareSpec`."""
 
     cpu_milli: int
     memory_mib: int
@@ -50,16 +51,16 @@ class Hardware:
     tier: Tier = Tier.CONSUMER
     capabilities: Capabilities = DOCKER_ONLY
     image_gib: int = 200
-    """What of the disk is for images; not part of `disk_gib`, and not on the chain."""
+    """Disk space for images; not part of `disk_gib`, and not on the chain."""
 
 
 def profile_names() -> list[str]:
-    """The profiles that come with the agent."""
+    """Return the names of the included profiles."""
     return sorted(path.stem for path in PROFILES.glob("*.json"))
 
 
 def load_profile(name_or_path: str) -> tuple[HostDevice, ...]:
-    """Simulated devices from a profile: one that comes with the agent by name, or a JSON file. Always simulated."""
+    """Load simulated devices from an included profile by name, or from a JSON file."""
     path = PROFILES / f"{name_or_path}.json"
     if "/" in name_or_path or name_or_path.endswith(".json") or not path.exists():
         path = Path(name_or_path)
@@ -97,7 +98,7 @@ def _simulated(entry: Any, index: int) -> HostDevice:
 
 
 def save(path: Path, hardware: Hardware) -> None:
-    """Keep what was registered: the order of the devices is the chain's numbering."""
+    """Store what was registered: the order of the devices is the chain's numbering."""
     document = {
         "cpu_milli": hardware.cpu_milli,
         "memory_mib": hardware.memory_mib,
@@ -113,7 +114,7 @@ def save(path: Path, hardware: Hardware) -> None:
 
 
 def load(path: Path) -> Hardware | None:
-    """What was kept; None where nothing was."""
+    """Load what was stored; None if nothing was."""
     try:
         document = json.loads(path.read_text())
         devices = tuple(
@@ -132,9 +133,9 @@ def load(path: Path) -> Hardware | None:
             document["memory_mib"],
             document["disk_gib"],
             devices,
-            # A folder of the first release has neither; its host is registered already.
+            # Files of the first release have neither.
             Tier(document.get("tier", Tier.CONSUMER)),
-            # Nor did earlier ones know of shares.
+            # Files of earlier releases lack `shares`.
             Capabilities.decode(DOCKER_ONLY.encode() | document.get("capabilities", {})),
             int(document.get("image_gib", 200)),
         )
@@ -142,3 +143,11 @@ def load(path: Path) -> Hardware | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OurError(f"{path} cannot be read: {error}.", "Register this host again, or restore the file.") from None
+
+
+def current_boot_id() -> str:
+    """Return an id of the time since the machine's start; empty if the kernel has none."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

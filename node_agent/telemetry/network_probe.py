@@ -1,4 +1,4 @@
-"""Visits its gateways and other hosts now and then, measures the way to them, and has the chain know how good it is."""
+"""Measures latency and bandwidth to gateways and other hosts, and reports the estimate to the chain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from node_agent.core import network_probe as core
 from node_agent.runtime.heap_trim import give_back
-from offchain.adapters.chain.typed import GantryChain
+from node_agent.telemetry.ports import ReportingAgent
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.gateway_registration import places
 from offchain.adapters.transport.port import LinkError
@@ -25,7 +25,6 @@ from offchain.schema.chain_types._generated_chain import (
     calls,
     storage,
 )
-from offchain.schema.chain_types.values import Call
 from offchain.schema.protocol.gateway import GatewayAddress, is_gateway
 
 log = logging.getLogger(__name__)
@@ -33,62 +32,44 @@ log = logging.getLogger(__name__)
 ROUND_TRIPS = 5
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 4 << 20
-VISIT_S = 60.0
+MEASURE_S = 60.0
 FIRST_S = 5.0
-SAY_EVERY_S = 20.0
-"""So often is looked whether the chain may be told: it takes news once in a heartbeat's period."""
+REPORT_EVERY_S = 20.0
+"""Interval of the check whether to report: the chain accepts one report in a heartbeat period."""
 
 
 class ProbeConnection(Protocol):
     """A connection to one host or gateway."""
 
     async def ping(self) -> None:
-        """One round trip. Raises :class:`LinkError`."""
+        """Perform one round trip. Raises :class:`LinkError`."""
         ...
 
     async def probe(self, size: int) -> float:
-        """Seconds that so many bytes took to come. Raises :class:`LinkError`."""
+        """Return the seconds that the reception of `size` bytes took. Raises :class:`LinkError`."""
         ...
 
     async def probe_up(self, size: int) -> float:
-        """Seconds that so many bytes took to get there. Raises :class:`LinkError`."""
+        """Return the seconds that the transmission of `size` bytes took. Raises :class:`LinkError`."""
         ...
 
 
 OpenProbe = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[ProbeConnection]]
-"""Opens a visit to the host or gateway with this key at addresses of its own."""
-
-
-class ReportingAgent(Protocol):
-    """What the prober needs of the agent."""
-
-    @property
-    def chain(self) -> GantryChain:
-        """The chain's state."""
-        ...
-
-    @property
-    def host(self) -> str:
-        """The host's address."""
-        ...
-
-    async def send(self, key: str, call: Call) -> bool:
-        """Have a call of the host included; whether it took effect."""
-        ...
+"""Opens a connection to the host or gateway with this key at these addresses."""
 
 
 class NetworkProber:
-    """The measurements of one host, in memory: a host that starts anew measures anew."""
+    """The measurements of one host, in memory: a restarted agent measures again."""
 
     def __init__(
-        self, open_visit: OpenProbe, gateways: Sequence[GatewayAddress] = (), *, now_ms: Callable[[], int]
+        self, open_probe: OpenProbe, gateways: Sequence[GatewayAddress] = (), *, now_ms: Callable[[], int]
     ) -> None:
-        self._open = open_visit
+        self._open = open_probe
         self._gateways = tuple(gateways)
         self._now_ms = now_ms
         self._book = core.Book()
-        self._said: core.Told | None = None
-        """What the chain has, or did not take, since the last round."""
+        self._reported: core.Told | None = None
+        """The values that the chain has, or did not accept, since the last round."""
 
     @property
     def book(self) -> core.Book:
@@ -96,7 +77,7 @@ class NetworkProber:
         return self._book
 
     def facts(self) -> dict[str, Any]:
-        """The estimate, for `gantry agent status`; empty while there is none."""
+        """Return the estimate for `gantry agent status`; empty if there is none."""
         found = core.estimate(self._book)
         if found.latency_ms is None:
             return {}
@@ -119,8 +100,8 @@ class NetworkProber:
         }
 
     async def run(self, agent: ReportingAgent) -> None:
-        """Measure and tell until cancelled."""
-        await asyncio.sleep(FIRST_S)  # what matters comes first after a start
+        """Measure and report until cancelled."""
+        await asyncio.sleep(FIRST_S)  # other duties have priority after a start
         clock = asyncio.get_running_loop()
         due_s = clock.time()
         while True:
@@ -128,30 +109,30 @@ class NetworkProber:
                 if clock.time() >= due_s:
                     due_s = clock.time() + core.ROUND_MS / 1000
                     await self.round(agent)
-                    give_back()  # megabytes came and went
-                await self.say(agent)
+                    give_back()  # megabytes were allocated and freed
+                await self.report(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the network's measurement waits for the chain: %s", error)
-            await asyncio.sleep(SAY_EVERY_S)
+            await asyncio.sleep(REPORT_EVERY_S)
 
     async def round(self, agent: ReportingAgent) -> None:
-        """Visit the gateways, tell, and visit the peers whose turn it is."""
-        self._said = None
+        """Measure the gateways, report, and measure the peers of this round."""
+        self._reported = None
         for gateway in self._gateways:
             with contextlib.suppress(LinkError):
-                self._note(gateway.text, await self.visit(ss58.decode(gateway.account), await places(gateway)))
-        await self.say(agent)
+                self._note(gateway.text, await self.measure(ss58.decode(gateway.account), await places(gateway)))
+        await self.report(agent)
         hosts = await agent.chain.hosts()
         online = {name: record.endpoint for name, record in hosts.items() if record.status.tag == "Online"}
         for peer in core.choose_peers(agent.host, online, self._now_ms() // core.ROUND_MS):
             with contextlib.suppress(LinkError):
                 own = [address for address in addresses_of(online[peer]) if not is_gateway(address)]
-                self._note(peer, await self.visit(ss58.decode(peer), own))
+                self._note(peer, await self.measure(ss58.decode(peer), own))
 
-    async def say(self, agent: ReportingAgent) -> None:
-        """Have the chain know what is known, where it is news, and the chain would take it now."""
+    async def report(self, agent: ReportingAgent) -> None:
+        """Report the estimate to the chain if it differs enough and the chain accepts a report now."""
         found = core.estimate(self._book).told
-        if not any(found) or found == self._said:
+        if not any(found) or found == self._reported:
             return
         record = await agent.chain.host(agent.host)
         if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
@@ -159,27 +140,27 @@ class NetworkProber:
         known = core.Told(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
         told = found.over(known)
         if not core.is_news(known, told):
-            self._said = found
-        elif await self._has_rested(agent, record):
+            self._reported = found
+        elif await self._accepts_report(agent, record):
             await agent.send("network", calls.hosts_set_network(**told._asdict()))
-            self._said = found
+            self._reported = found
 
-    async def visit(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
-        """One visit; None where nobody answers. What was measured before it broke off counts."""
+    async def measure(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
+        """Measure one host or gateway; None if it does not answer. Measurements before a failure count."""
         trips: list[float] = []
         down: list[core.Transfer] = []
         up: list[core.Transfer] = []
         try:
-            async with asyncio.timeout(VISIT_S), self._open(key, addresses) as way:
-                await way.ping()  # makes the connection
+            async with asyncio.timeout(MEASURE_S), self._open(key, addresses) as connection:
+                await connection.ping()  # establishes the connection
                 for _ in range(ROUND_TRIPS):
                     began_s = time.perf_counter()
-                    await way.ping()
+                    await connection.ping()
                     trips.append((time.perf_counter() - began_s) * 1000)
-                with contextlib.suppress(LinkError):  # a peer may refuse to be probed, and be a good peer
+                with contextlib.suppress(LinkError):  # a peer may refuse bandwidth probes
                     for size in (SMALL_BYTES, LARGE_BYTES):
-                        down.append(core.Transfer(size, await way.probe(size)))
-                        up.append(core.Transfer(size, await way.probe_up(size)))
+                        down.append(core.Transfer(size, await connection.probe(size)))
+                        up.append(core.Transfer(size, await connection.probe_up(size)))
         except (LinkError, TimeoutError) as error:
             log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
         return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
@@ -188,8 +169,8 @@ class NetworkProber:
         if sample is not None:
             self._book = core.add(self._book, name, sample)
 
-    async def _has_rested(self, agent: ReportingAgent, record: HostRecord) -> bool:
-        """Whether the chain takes it free of charge by now. A host that was never heard says first that it is there."""
+    async def _accepts_report(self, agent: ReportingAgent, record: HostRecord) -> bool:
+        """Return whether the chain accepts a report free of charge now. A host sends its first heartbeat before."""
         if not record.last_heartbeat:
             return False
         last_ms = await agent.chain.read(storage.hosts_network_measured_at, agent.host)

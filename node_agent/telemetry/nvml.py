@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs through NVML (nvidia-ml-py): whole ones and MIG slices, and what the driver says of their health."""
+"""NVIDIA's GPUs through NVML (nvidia-ml-py): whole GPUs and MIG slices, and their health."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from offchain.errors import OurError
 
 VENDOR = "Nvidia"
 SONAME = "libnvidia-ml.so.1"
+NVIDIA_PREFIXES = ("GPU-", "MIG-")
+"""Prefixes of the UUIDs of NVIDIA's GPUs and MIG slices."""
 MIB = 1 << 20
 _WHOLE_GPU = 0xFFFF_FFFF
-"""An event that belongs to no slice has this as its GPU instance."""
+"""The GPU instance of an event that belongs to no slice."""
 
 
 class Nvml:
-    """The driver's library, opened for as long as this lives."""
+    """The driver's library, open during the lifetime of this object."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
@@ -32,11 +34,11 @@ class Nvml:
 
     @property
     def there(self) -> bool:
-        """Whether library and driver are there."""
+        """Whether library and driver exist."""
         return self._nvml is not None
 
     def driver_version(self) -> str:
-        """As the driver writes it; empty where there is none."""
+        """Return the driver's version; empty without a driver."""
         if self._nvml is None:
             return ""
         with contextlib.suppress(self._nvml.NVMLError):
@@ -44,7 +46,7 @@ class Nvml:
         return ""
 
     def devices(self) -> tuple[FoundDevice, ...]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`. A GPU cut into slices is its slices."""
+        """Return the devices; a GPU with MIG enabled is replaced by its slices."""
         if self._nvml is None:
             return ()
         try:
@@ -52,8 +54,7 @@ class Nvml:
         except self._nvml.NVMLError as error:
             raise OurError(f"The NVIDIA driver does not answer: {error}.", "Check it with nvidia-smi.") from None
 
-    def look(self, uuids: Sequence[str | None]) -> list[Observation]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
+    def observe(self, uuids: Sequence[str | None]) -> list[Observation]:
         wanted = _ours(uuids)
         if not wanted:
             return []
@@ -61,22 +62,21 @@ class Nvml:
             self._open()
         seen = [self._health(index, uuid) for index, uuid in wanted.items()]
         if any(isinstance(one, Gone) for one in seen):
-            # The library lists what there was when it was opened: a GPU that is put back is seen by a new opening only.
+            # The library lists the GPUs present when it was opened: a returned GPU needs a new opening.
             self.close()
             self._open()
         return seen
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         if self._nvml is None or not self._listening():
-            time.sleep(timeout_s)  # a thread of its own waits here, and there is nothing to wait for
+            time.sleep(timeout_s)  # called in a thread of its own; there are no events
             return []
         try:
             event = self._nvml.nvmlEventSetWait_v2(self._events, int(timeout_s * 1000))
         except self._nvml.NVMLError_Timeout:
             return []
         except self._nvml.NVMLError:
-            self._forget_events()  # a GPU was lost: the next look says which
+            self._forget_events()  # a GPU was lost: the next observation shows which
             return []
         gpu = self._registered.get(_address(event.device))
         return [
@@ -86,7 +86,6 @@ class Nvml:
         ]
 
     def close(self) -> None:
-        """See :class:`node_agent.telemetry.ports.DeviceSource`."""
         if self._nvml is not None:
             self._forget_events()
             with contextlib.suppress(self._nvml.NVMLError):
@@ -114,7 +113,7 @@ class Nvml:
 
     def _gpus(self) -> Iterator[tuple[int, Any]]:
         for index in range(self._nvml.nvmlDeviceGetCount()):
-            # One that is lost stands in the way of no other.
+            # A lost GPU must not hide the others.
             with contextlib.suppress(self._nvml.NVMLError_GpuIsLost, self._nvml.NVMLError_NotFound):
                 yield index, self._nvml.nvmlDeviceGetHandleByIndex(index)
 
@@ -152,7 +151,7 @@ class Nvml:
     def _uncorrected(self, handle: Any) -> int | None:
         nvml = self._nvml
         try:
-            # Errors are counted for whole GPUs: those of a slice are those of its GPU.
+            # Errors are counted for whole GPUs: a slice has its GPU's.
             with contextlib.suppress(nvml.NVMLError_NotSupported, nvml.NVMLError_InvalidArgument):
                 handle = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
             kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
@@ -183,7 +182,7 @@ class Nvml:
         self._registered.clear()
 
     def _concerns(self, uuid: str, gpu: str | None, event: Any) -> bool:
-        """Whether an event is about this device: a GPU, or a slice of one. Without a known GPU it is about all."""
+        """Return whether an event is about this device, a GPU or a slice. Without a known GPU it is about all."""
         nvml = self._nvml
         if gpu is None or uuid == gpu:
             return True
@@ -194,11 +193,11 @@ class Nvml:
                 return False
             return event.gpuInstanceId in (_WHOLE_GPU, nvml.nvmlDeviceGetGpuInstanceId(handle))
         except nvml.NVMLError:
-            return False  # a whole GPU, and another one; or gone, which the next look says
+            return False  # another whole GPU, or a lost one, which the next observation shows
 
 
 def driver_version() -> str:
-    """The NVIDIA driver's version; empty where there is none."""
+    """Return the NVIDIA driver's version; empty without a driver."""
     nvml = Nvml()
     try:
         return nvml.driver_version()
@@ -207,7 +206,7 @@ def driver_version() -> str:
 
 
 def bindings() -> ModuleType | None:
-    """The bindings of NVIDIA's library, not opened yet; None where this machine does not have it."""
+    """Return the Python bindings of NVIDIA's library, not yet opened; None if the library is missing."""
     try:
         ctypes.CDLL(SONAME)
         import pynvml  # noqa: PLC0415  (2 MiB that are not needed on machines without a GPU)
@@ -217,7 +216,7 @@ def bindings() -> ModuleType | None:
 
 
 def _ours(uuids: Sequence[str | None]) -> dict[int, str]:
-    return {index: uuid for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(("GPU-", "MIG-"))}
+    return {index: uuid for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(NVIDIA_PREFIXES)}
 
 
 def _address(handle: Any) -> int:

@@ -1,4 +1,4 @@
-"""Looks at the machine: CPU, memory and disk through psutil, GPUs through their vendors' drivers."""
+"""Hardware detection: CPU, memory and disk through psutil, GPUs through their vendors' drivers, tier by GPU model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,18 @@ from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 MIB = 1 << 20
 GIB = 1 << 30
 MOST_IMAGE_GIB = 200
+_DATACENTER = frozenset((
+    "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
+    "P100", "T4", "V100", "MI100", "MI200", "MI210", "MI250", "MI250X", "MI300X", "MI325X", "MI355X",
+))  # fmt: skip
+_PROFESSIONAL = frozenset((
+    "Quadro", "A2000", "A4000", "A4500", "A5000", "A5500", "A6000", "Ada", "PRO", "W6800", "W7800", "W7900",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """What the owner keeps for the machine itself."""
+    """Resources that the owner keeps for the machine itself."""
 
     cpu_milli: int = 0
     memory_mib: int = 512
@@ -28,11 +35,11 @@ class Reserve:
 
 
 def probe(disk_path: Path, reserve: Reserve, devices: tuple[HostDevice, ...], image_gib: int | None = None) -> Hardware:
-    """What this machine can offer, with these devices. `disk_path` lies on the disk that pods use.
+    """Return what this machine can offer, with these devices. `disk_path`: on the disk that pods use.
 
-    `image_gib`: what of the disk is for images; None: a quarter, and at most 200.
+    `image_gib`: disk space for images; None: a quarter, at most 200.
     """
-    import psutil  # noqa: PLC0415  (once in a host's life, and an agent runs for weeks)
+    import psutil  # noqa: PLC0415  (used once, by an agent that runs for weeks)
 
     cpu_milli = (psutil.cpu_count() or 1) * 1000 - reserve.cpu_milli
     memory_mib = psutil.virtual_memory().total // MIB - reserve.memory_mib
@@ -46,12 +53,12 @@ def probe(disk_path: Path, reserve: Reserve, devices: tuple[HostDevice, ...], im
 
 
 def sources() -> tuple[DeviceSource, ...]:
-    """The drivers of the vendors whose GPUs can be offered. Close them after use."""
+    """Return the drivers of the supported vendors. Close them after use."""
     return (Nvml(), AmdSysfs())
 
 
 def found_devices() -> tuple[FoundDevice, ...]:
-    """The GPUs of this machine, vendor by vendor, numbered on from one vendor to the next. Raises OurError."""
+    """Return the GPUs of this machine by vendor, with consecutive numbers. Raises OurError."""
     found: list[FoundDevice] = []
     for source in sources():
         try:
@@ -64,14 +71,14 @@ def found_devices() -> tuple[FoundDevice, ...]:
 
 
 def simulated(devices: Iterable[HostDevice]) -> tuple[FoundDevice, ...]:
-    """Devices of a profile, numbered."""
+    """Return devices of a profile, numbered."""
     return tuple(FoundDevice(number, device) for number, device in enumerate(devices))
 
 
 def offered(found: Iterable[FoundDevice], keep: Collection[int]) -> tuple[HostDevice, ...]:
-    """The devices that are not kept by the owner. Raises OurError for a number to keep that no GPU has.
+    """Return the devices that the owner does not keep. Raises OurError for a number to keep that no GPU has.
 
-    The chain takes 16 devices of a host; what is beyond them is not offered.
+    The chain accepts 16 devices of a host; more are not offered.
     """
     found = tuple(found)
     unknown = sorted(set(keep) - {one.gpu for one in found})
@@ -82,17 +89,8 @@ def offered(found: Iterable[FoundDevice], keep: Collection[int]) -> tuple[HostDe
     return tuple(one.device for one in found if one.gpu not in keep)[:MAX_DEVICES]
 
 
-_DATACENTER = frozenset((
-    "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
-    "P100", "T4", "V100", "MI100", "MI200", "MI210", "MI250", "MI250X", "MI300X", "MI325X", "MI355X",
-))  # fmt: skip
-_PROFESSIONAL = frozenset((
-    "Quadro", "A2000", "A4000", "A4500", "A5000", "A5500", "A6000", "Ada", "PRO", "W6800", "W7800", "W7900",
-))  # fmt: skip
-
-
 def tier_of(devices: Iterable[HostDevice]) -> Tier:
-    """The class that the models of the GPUs belong to, by their names; the highest where they differ."""
+    """Return the tier of the GPUs' models, by their names; the highest if they differ."""
     words = {word for device in devices for word in device.model.replace("-", " ").replace("_", " ").split()}
     if words & _DATACENTER:
         return Tier.DATACENTER
@@ -100,10 +98,10 @@ def tier_of(devices: Iterable[HostDevice]) -> Tier:
 
 
 def capabilities_of(devices: Iterable[HostDevice]) -> Capabilities:
-    """Return what the agent can run here with the drivers that it has, which is the one for Docker.
+    """Return the capabilities of the available drivers, which is the one for Docker.
 
     A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. CDI and the
-    sandbox follow from what the engine shows, and shares of GPUs from what the owner says: see
+    sandbox depend on the engine, and shares of GPUs on the owner's choice: see
     :func:`node_agent.runtime.startup.probe_hardware`.
     """
     mig = any(device.mig for device in devices)

@@ -1,4 +1,4 @@
-"""Watches the host's GPUs while the agent runs: moves pods off one that is out of order, and tells the chain."""
+"""Health of the host's GPUs: moves pods off failed devices, and reports them to the chain."""
 
 from __future__ import annotations
 
@@ -8,52 +8,26 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from node_agent.core import devices as core
 from node_agent.runtime.config import write_private
 from node_agent.telemetry.hardware import HostDevice
-from node_agent.telemetry.ports import DeviceSource
-from offchain.adapters.chain.typed import GantryChain
+from node_agent.telemetry.ports import DeviceAgent, DeviceSource
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import calls, storage
-from offchain.schema.chain_types.values import Call
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 5.0
+OBSERVE_EVERY_S = 5.0
 LISTEN_S = 1.0
-TELL_EVERY_S = 3.0
+REPORT_EVERY_S = 3.0
 COMPARE_EVERY_S = 60.0
-"""The chain's own word is compared with ours now and then, even where nothing has changed here."""
+"""Interval of the comparison with the chain without local changes."""
 FAULTS = "faults.json"
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-class DeviceAgent(Protocol):
-    """What the watch needs of the agent."""
-
-    @property
-    def chain(self) -> GantryChain:
-        """The chain's state."""
-        ...
-
-    @property
-    def host(self) -> str:
-        """The host's address."""
-        ...
-
-    def devices_failed(self, devices: frozenset[int], message: str) -> None:
-        """Pods on these devices are to be given back. May be said again and again."""
-        ...
-
-    async def send(self, key: str, call: Call) -> bool:
-        """Have a call of the host included, once at a time for each key; whether it took effect."""
-        ...
 
 
 class DeviceMonitor:
-    """The health of one host's devices. `faults` is where faults are remembered until the machine is started anew."""
+    """The health of one host's devices. `faults`: file that stores faults until the machine is restarted."""
 
     def __init__(
         self,
@@ -63,7 +37,7 @@ class DeviceMonitor:
         *,
         now_ms: Callable[[], int],
         boot_id: str,
-        look_every_s: float = LOOK_EVERY_S,
+        observe_every_s: float = OBSERVE_EVERY_S,
         listen_s: float = LISTEN_S,
     ) -> None:
         self._devices = tuple(devices)
@@ -72,31 +46,31 @@ class DeviceMonitor:
         self._faults = faults
         self._now_ms = now_ms
         self._boot_id = boot_id
-        self._look_every_s = look_every_s
+        self._observe_every_s = observe_every_s
         self._listen_s = listen_s
         self._state = core.start(len(devices), load_faults(faults, self._uuids, boot_id))
         self._changed = asyncio.Event()
 
     @property
     def state(self) -> core.DevicesState:
-        """What is known of each device."""
+        """State of each device."""
         return self._state
 
-    def troubles(self) -> dict[int, str]:
-        """What is wrong with each device that is out of order, for people."""
+    def problems(self) -> dict[int, str]:
+        """Return the problem of each failed device, for people."""
         return {index: device.why for index, device in self._state.devices.items() if not device.healthy}
 
     async def run(self, agent: DeviceAgent) -> None:
-        """Watch until cancelled. A machine without real GPUs has nothing to watch, and nothing to tell."""
+        """Watch until cancelled. Returns at once on a machine without real GPUs."""
         if not any(uuid is not None for uuid in self._uuids):
             return
         async with asyncio.TaskGroup() as group:
             for source in self._sources:
                 group.create_task(self._watch(source, agent))
-            group.create_task(self._tell(agent))
+            group.create_task(self._report(agent))
 
     def take(self, seen: Sequence[core.Observation]) -> None:
-        """Take note of what was seen."""
+        """Process observations."""
         before, self._state = self._state, core.observe(self._state, seen, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)
@@ -109,36 +83,36 @@ class DeviceMonitor:
 
     async def _watch(self, source: DeviceSource, agent: DeviceAgent) -> None:
         clock = asyncio.get_running_loop()
-        looked_s = float("-inf")
+        observed_s = float("-inf")
         try:
             while True:
                 seen = await asyncio.to_thread(source.wait, self._uuids, self._listen_s)
-                if clock.time() - looked_s >= self._look_every_s:
-                    seen = [*seen, *await asyncio.to_thread(source.look, self._uuids)]
-                    looked_s = clock.time()
+                if clock.time() - observed_s >= self._observe_every_s:
+                    seen = [*seen, *await asyncio.to_thread(source.observe, self._uuids)]
+                    observed_s = clock.time()
                 self.take(seen)
                 self._move_pods(agent)
         finally:
             source.close()
 
     def _move_pods(self, agent: DeviceAgent) -> None:
-        # Said at every round: a lease that was assigned before the chain knew is given back, too.
-        for index, why in self.troubles().items():
+        # Repeated in every round, for leases that were assigned before the chain knew.
+        for index, why in self.problems().items():
             agent.devices_failed(frozenset({index}), f"GPU {index} ({self._name(index)}) is out of order: {why}.")
 
-    async def _tell(self, agent: DeviceAgent) -> None:
+    async def _report(self, agent: DeviceAgent) -> None:
         while True:
             self._changed.clear()
             try:
-                agrees = await self.tell_once(agent)
+                agrees = await self.report_once(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the health of the devices waits for the chain: %s", error)
                 agrees = False
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), COMPARE_EVERY_S if agrees else TELL_EVERY_S)
+                await asyncio.wait_for(self._changed.wait(), COMPARE_EVERY_S if agrees else REPORT_EVERY_S)
 
-    async def tell_once(self, agent: DeviceAgent) -> bool:
-        """Send the health of the devices where the chain has it otherwise, and the call is free. Whether both agree."""
+    async def report_once(self, agent: DeviceAgent) -> bool:
+        """Report the devices' health if the chain's differs and a report is free; return whether both agree."""
         record = await agent.chain.host(agent.host)
         if record is None or record.status.tag in ("Retiring", "Retired") or len(record.devices) != len(self._uuids):
             return False
@@ -164,12 +138,12 @@ class DeviceMonitor:
 
 
 def faults_of(state: core.DevicesState) -> dict[int, str]:
-    """The devices with a fault of their hardware."""
+    """Return the devices with a hardware fault."""
     return {index: device.fault for index, device in state.devices.items() if device.fault}
 
 
 def load_faults(path: Path, uuids: Sequence[str | None], boot_id: str) -> dict[int, str]:
-    """The faults remembered since this start of the machine, by the places of these devices."""
+    """Load the faults since this start of the machine, by the indices of these devices."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         kept = document["faults"] if document["boot_id"] == boot_id else {}
@@ -182,14 +156,6 @@ def load_faults(path: Path, uuids: Sequence[str | None], boot_id: str) -> dict[i
 
 
 def save_faults(path: Path, faults: Mapping[int, str], uuids: Sequence[str | None], boot_id: str) -> None:
-    """Remember the faults of devices until the machine is started anew."""
+    """Store the faults of devices until the machine is restarted."""
     kept = {str(uuids[index]): why for index, why in faults.items()}
     write_private(path, json.dumps({"boot_id": boot_id, "faults": kept}, indent=2) + "\n")
-
-
-def current_boot_id() -> str:
-    """A name for the time since the machine was started; empty where the kernel gives none."""
-    try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""

@@ -1,4 +1,4 @@
-"""What the suite of the way into pods runs: commands of a real shell, and the same as programs of the fake."""
+"""Programs for the contract suite of pod access: commands of a real shell, and equal programs of the fake."""
 
 import asyncio
 import io

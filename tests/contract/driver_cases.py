@@ -1,4 +1,4 @@
-"""What the driver contract runs, as commands of a real shell and as programs of the fake."""
+"""Programs for the driver contract: commands of a real shell, and equal programs of the fake."""
 
 import dataclasses
 import io

@@ -1,4 +1,4 @@
-"""What a hostile tenant tries from inside its container. Runs there by itself, on the standard library alone.
+"""Attacks of a hostile tenant from inside its container. Runs there alone, with the standard library only.
 
 Its argument, a JSON object, says what is to be looked for. It prints one: attack -> [whether it got through, what it
 saw]. Every attack runs in a process of its own; one that got through changes nothing that matters to the machine.

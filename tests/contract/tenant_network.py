@@ -1,4 +1,4 @@
-"""What a tenant's container reaches of the network. Runs there by itself, on the standard library alone.
+"""Network destinations that a tenant's container reaches. Runs there alone, with the standard library only.
 
 Its argument, a JSON object, lists what is tried, all at once: `tcp` and `udp` as [address, port], `ping` as addresses,
 `names` to be resolved. It prints a JSON list of what answered.

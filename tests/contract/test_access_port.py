@@ -1,4 +1,4 @@
-"""The way into pods: one suite for the fake and for containers of a real Docker engine."""
+"""Access to pods: one suite for the fake and for containers of a real Docker engine."""
 
 import asyncio
 import contextlib

@@ -163,7 +163,7 @@ async def test_a_tenant_who_has_filled_the_disk_is_no_fault_of_the_host(driver, 
     first = dataclasses.replace(first, keeps_data=True)
     mark = (await case.ended(driver, await case.up(driver, first))).mark
     fill(disks.point(first.lease) / "volumes" / "data")
-    assert await driver.data_is_full(first)
+    assert await driver._data.is_full(first)
     # The same container needs nothing new.
     assert (await case.ended(driver, await driver.start(first, "main", 2, mark))).exit_code == 7
     await driver.destroy(first.lease, keep_data=True)

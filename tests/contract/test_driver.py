@@ -209,15 +209,15 @@ async def test_a_signal_reaches_the_pods_containers_and_no_others(setup):
 async def test_who_has_to_leave_finds_until_when_and_who_need_not_finds_nothing(setup):
     first, second = (dataclasses.replace(setup.pod(case.TOLD), may_be_told=True) for _ in range(2))
     handles = [await case.up(setup.driver, spec) for spec in (first, second)]
-    await setup.driver.tell(first.lease, b"soon")
+    await setup.driver.set_notice(first.lease, b"soon")
     assert (await case.ended(setup.driver, handles[0])).exit_code == 0
     assert (await setup.driver.collect(handles[0], first.result)).data == b"soon"
     assert (await setup.driver.inspect(handles[1])).running
     # Also in a container that comes later, and no longer when it is taken back.
     again = await setup.driver.start(first, "main", 2)
     assert (await case.ended(setup.driver, again)).exit_code == 0
-    await setup.driver.tell(first.lease, None)
-    await setup.driver.tell(first.lease, None)
+    await setup.driver.set_notice(first.lease, None)
+    await setup.driver.set_notice(first.lease, None)
     again = await setup.driver.start(first, "main", 3)
     assert (await setup.driver.inspect(again)).running
 

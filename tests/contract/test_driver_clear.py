@@ -1,4 +1,4 @@
-"""What an engine holds for a host, taken away by somebody who knows the host's address alone."""
+"""Removal of everything that an engine holds for a host, with the host's address only."""
 
 import dataclasses
 import os

@@ -1,4 +1,4 @@
-"""What only a real engine can show: the limits a tenant's container runs under."""
+"""Limits of a tenant's container and other behaviour that only a real engine shows."""
 
 import dataclasses
 import fcntl
@@ -167,8 +167,8 @@ async def test_a_container_goes_on_in_place_where_its_network_was_lost_meanwhile
     spec = dataclasses.replace(spec, containers=(*spec.containers, *[helper] * helpers))
     handle = await case.up(driver, spec)
     ending = await case.ended(driver, handle)
-    for holder in docker_api.containers(filters={"label": [f"gantry.lease={spec.lease}", "gantry.role=holder"]}):
-        docker_api.stop(holder["Id"], timeout=0)
+    for sandbox in docker_api.containers(filters={"label": [f"gantry.lease={spec.lease}", "gantry.role=holder"]}):
+        docker_api.stop(sandbox["Id"], timeout=0)
     # As "docker network prune" does.
     docker_api.remove_network(f"gantry-{case.HOST[1:13]}-{spec.lease}")
     again = await driver.start(spec, "main", 2, ending.mark)
@@ -213,10 +213,10 @@ async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_
 async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):  # noqa: F811
     spec = case.pod(case.SLEEP, shell_image)
     await case.up(driver, spec)
-    stray = bridge_name(spec.host, spec.lease + 1)
-    make_bridge(stray)
+    orphan = bridge_name(spec.host, spec.lease + 1)
+    make_bridge(orphan)
     for _ in range(2):
-        assert stray in pod_network.interface_names(stray)
+        assert orphan in pod_network.interface_names(orphan)
         await driver.upkeep()
     assert pod_network.interface_names(bridge_prefix(spec.host)) == {bridge_name(spec.host, spec.lease)}
 
@@ -297,7 +297,7 @@ async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_ca
         for options in ({"user": "65534:65534", "read_only": True}, {"user": "0", "tmpfs": (run,)}):
             spec = dataclasses.replace(case.pod(("sh", "-c", script), shell_image, **options), may_be_told=True)
             handle = await case.up(driver, spec)
-            await driver.tell(spec.lease, b"soon\n")
+            await driver.set_notice(spec.lease, b"soon\n")
             await case.ended(driver, handle)
             refused, said = (await driver.collect(handle, spec.result)).data.split()
             assert refused != b"0"

@@ -1,4 +1,4 @@
-"""A folder of a container, saved while its program runs, is there in another container before its program starts."""
+"""A folder saved from a running container is in another container before its program starts."""
 
 import io
 import tarfile

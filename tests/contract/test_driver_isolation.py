@@ -1,4 +1,4 @@
-"""Attacks from inside a pod on a real engine: what a tenant's container must not reach, see or take."""
+"""Isolation on a real engine: what a tenant's container must not reach, see or take."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""An engine that was killed between a container's start and its note of it: nothing of a tenant's runs unseen."""
+"""An engine that was killed between a container's start and its record: no process of a tenant runs unseen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine does with archives that lead out, should one get past the checks of agent and client."""
+"""Engines and archives with paths outside their folder, in case one passes the checks of agent and client."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""The rules that isolate pods, in a network namespace: restored whatever was changed, removed with the last pod."""
+"""The rules that isolate pods, in a network namespace: restored after any change, removed with the last pod."""
 
 import asyncio
 import os
@@ -184,11 +184,11 @@ def test_the_rules_come_before_dockers_own(machine):
 
 SWITCH = """
 import asyncio, sys
-from node_agent.drivers.docker.pod_network import DockerGround
+from node_agent.drivers.docker.pod_network import PodNetworks
 from node_agent.drivers.firewall import DriverError
-ground = DockerGround(None, "5Host", None, network=True)
+networks = PodNetworks(None, "5Host", None, network=True)
 try:
-    asyncio.run(ground.guard())
+    asyncio.run(networks.guard())
 except DriverError:
     print("refused")
 """

@@ -1,4 +1,4 @@
-"""How the agent fetches images: what a hostile registry cannot make it do, and what the engine gets through it."""
+"""The registry client: hostile registries, and the images that the engine gets through the agent."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What an agent's images do, with the fake engine and with Docker and two registries on this machine."""
+"""The agent's images, with the fake engine and with Docker and two registries on this machine."""
 
 import asyncio
 import ctypes
@@ -58,7 +58,7 @@ class FakeWorld:
         image = self.publish(architecture=architectures[0])
         if "amd64" not in architectures:
             said = "no matching manifest for linux/amd64 in the manifest list entries"
-            self.engine.registry[image.reference] = replace(self.engine.registry[image.reference], said=said)
+            self.engine.registry[image.reference] = replace(self.engine.registry[image.reference], refusal=said)
         return image
 
     def _mirrored(self, image: ImageRef) -> str:
@@ -77,12 +77,12 @@ class FakeWorld:
     def spoil(self, image: ImageRef, *, mirror: bool = False) -> None:
         reference = self._mirrored(image) if mirror else image.reference
         said = "filesystem layer verification failed for digest sha256:00"
-        self.engine.registry[reference] = replace(self.engine.registry[reference], said=said)
+        self.engine.registry[reference] = replace(self.engine.registry[reference], refusal=said)
 
     def stop_origin(self) -> None:
         for reference, found in self.engine.registry.items():
             if reference.startswith("origin"):
-                self.engine.registry[reference] = replace(found, said="dial tcp: connect: connection refused")
+                self.engine.registry[reference] = replace(found, refusal="dial tcp: connect: connection refused")
 
     def preload(self) -> ImageRef:
         """An image that the machine has by itself."""

@@ -1,4 +1,4 @@
-"""Programs that tenants run go on as usual under the seccomp profile of their containers, on a real engine."""
+"""Ordinary programs of tenants work under the seccomp profile of their containers, on a real engine."""
 
 import json
 import shutil

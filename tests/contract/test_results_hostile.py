@@ -1,4 +1,4 @@
-"""Whatever a pod leaves at its result's path, the agent reads a bounded amount of it, and no file of this machine."""
+"""Hostile results: the agent reads a bounded amount of any result path, and no file of this machine."""
 
 import dataclasses
 import io

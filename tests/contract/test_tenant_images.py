@@ -1,4 +1,4 @@
-"""What a hostile image or a hostile file system of a pod cannot do: lead the agent elsewhere, or hide from it."""
+"""Hostile images and file systems of pods: they can neither redirect the agent nor hide from it."""
 
 import contextlib
 import dataclasses
@@ -135,13 +135,13 @@ async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_
         handle = await case.up(driver, spec)
         (found,) = await driver.recover(spec.lease)
         assert (found.handle, found.running) == (handle, True)
-        gauge = DockerUsageSource(
+        source = DockerUsageSource(
             os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: time.time_ns() // 1_000_000
         )
-        (run,) = (await gauge.read([spec.lease]))[spec.lease]
+        (run,) = (await source.read([spec.lease]))[spec.lease]
         assert run.own
         assert run.memory_bytes > 0
-        await gauge.close()
+        await source.close()
         await driver.stop(spec.lease)
         assert not (await driver.inspect(handle)).running
         await driver.destroy(spec.lease, keep_data=False)

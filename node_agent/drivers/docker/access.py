@@ -1,4 +1,4 @@
-"""The way into pods of a Docker engine."""
+"""Access to running pods of a Docker engine: programs, ports and copies."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ PIECE: Final = 1 << 17
 _HEAD: Final = struct.Struct(">B3xI")
 _LONGEST_PIECE: Final = 1 << 24
 MAX_DEPTH: Final = 64
-"""Folders above a path of a copy, each of which is asked for."""
+"""Most folders in the path of a copy; the engine is queried for each."""
+SESSION_MARK: Final = "GANTRY_EXEC"
+"""Environment variable of every program that a tenant starts, by which a later agent finds it."""
+HANG_UP_S: Final = 2.0
 
 
 class DockerExecSession:
-    """See :class:`node_agent.drivers.access_port.ExecSession`."""
+    """An exec session of a Docker engine."""
 
     def __init__(
         self, engine: DockerHttp, number: str, container_pid: int, stream: HijackedStream, *, tty: bool
@@ -47,7 +50,6 @@ class DockerExecSession:
         self._channel = 0
 
     async def read(self) -> Output | None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         reader = self._stream.reader
         try:
             if self._tty:
@@ -65,25 +67,21 @@ class DockerExecSession:
         return Output(self._channel, data) if data else None
 
     async def write(self, data: bytes) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         with contextlib.suppress(OSError):
             self._stream.writer.write(data)
             await self._stream.writer.drain()
 
     async def end_input(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         with contextlib.suppress(OSError, NotImplementedError):
             self._stream.writer.write_eof()
 
     async def resize(self, rows: int, columns: int) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         if self._tty:
-            # It may have ended, or not begun; the next size counts.
+            # The program may have ended, or not started yet; then the next size counts.
             with contextlib.suppress(DriverError):
                 await self._engine.json("POST", f"/exec/{self._number}/resize", {"h": str(rows), "w": str(columns)})
 
     async def exit_code(self) -> int:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         await self._stream.close()
         found = await self._engine.json("GET", f"/exec/{self._number}/json")
         if found.get("Running"):
@@ -91,7 +89,7 @@ class DockerExecSession:
         return int(found.get("ExitCode") or 0)
 
     async def kill(self) -> None:
-        """See `ExecSession`. As when a terminal is closed: SIGHUP, then SIGKILL."""
+        """End the program as a closing terminal does: SIGHUP, then SIGKILL."""
         await self._stream.close()
         with contextlib.suppress(DriverError):
             found = await self._engine.json("GET", f"/exec/{self._number}/json")
@@ -100,38 +98,34 @@ class DockerExecSession:
 
 
 class TcpStream:
-    """See :class:`node_agent.drivers.access_port.ByteStream`."""
+    """A TCP connection into a pod."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     async def read(self) -> bytes:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         try:
             return await self._reader.read(PIECE)
         except OSError:
             return b""
 
     async def write(self, data: bytes) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         self._writer.write(data)
         await self._writer.drain()
 
     async def end(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         with contextlib.suppress(OSError):
             self._writer.write_eof()
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
 
 class DockerAccess:
-    """Ways into the running pods of this host key on one Docker engine."""
+    """Access to the running pods of one host key on a Docker engine."""
 
     def __init__(self, url: str | None, host: str) -> None:
         self._engine = DockerHttp(url or os.environ.get("DOCKER_HOST"))
@@ -140,7 +134,6 @@ class DockerAccess:
     async def exec(
         self, lease: int, service: str | None, argv: tuple[str, ...], *, tty: bool, rows: int, columns: int
     ) -> ExecSession:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         container = await self._container(lease, service)
         wanted = {
             "AttachStdin": True,
@@ -172,7 +165,6 @@ class DockerAccess:
         return started
 
     async def dial(self, lease: int, port: int) -> ByteStream:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         container = await self._container(lease, None)
         state = await self._engine.json("GET", f"/containers/{container}/json")
         pid = int((state.get("State") or {}).get("Pid") or 0)
@@ -188,10 +180,9 @@ class DockerAccess:
         return TcpStream(reader, writer)
 
     async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         container = await self._container(lease, service)
         parent, name = posixpath.split(posixpath.normpath(path))
-        # A link at the end is copied as a link.
+        # A link as the last part of the path is copied as a link.
         hidden_below(posixpath.join(await self._real_path(container, parent), name), *await self._mounts(container))
         archive = self._engine.download(f"/containers/{container}/archive", {"path": path})
         try:
@@ -203,12 +194,10 @@ class DockerAccess:
             await archive.aclose()
 
     async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         container = await self._container(lease, service)
         return hidden_below(await self._real_path(container, folder), *await self._mounts(container))
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         container = await self._container(lease, service)
         try:
             await self._engine.upload(
@@ -217,22 +206,21 @@ class DockerAccess:
         except PodGone as error:
             raise _no_path(error, folder) from None
         except EngineBusy as error:
-            # The engine calls a read-only or full file system a fault of its own.
+            # The engine reports a read-only or full file system as an internal error.
             raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
         except DriverError as error:
             raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         await self._engine.close()
 
     async def _mounts(self, container: str) -> tuple[frozenset[str], frozenset[str]]:
         return mounts_of(await self._engine.json("GET", f"/containers/{container}/json"))
 
     async def _real_path(self, container: str, path: str) -> str:
-        """The absolute path with the links on it followed as the engine follows them, as far as it is there.
+        """Return the absolute path with its links resolved as the engine does, as far as the path exists.
 
-        The pod may change its links at any time: good for a message to the tenant, and for nothing else.
+        The pod may change its links at any time: the result is for messages to the tenant only.
         """
         real = "/"
         names = [name for name in posixpath.normpath(path).split("/") if name]
@@ -247,12 +235,12 @@ class DockerAccess:
         return real
 
     async def _container(self, lease: int, service: str | None) -> str:
-        """The container of a service; of the pod's first where none is named."""
+        """Return the id of a service's container; None: of the pod's first service."""
         found = await self._containers({LABEL_HOST: self._host, LABEL_LEASE: str(lease)})
         if not found:
             raise PodGone(f"the pod of lease {lease} is not running")
         if service is None:
-            # A container that only holds the network has no service.
+            # A pod sandbox has no service.
             named = [one for one in found if LABEL_SERVICE in one["Labels"]] or found
             return str(min(named, key=lambda one: int(one["Labels"].get(LABEL_INDEX, 0)))["Id"])
         for one in found:
@@ -291,13 +279,8 @@ def _no_path(error: PodGone, path: str) -> DriverError:
     return AccessRefused(f"there is no {path} in the pod")
 
 
-SESSION_MARK: Final = "GANTRY_EXEC"
-"""Set for every program that a tenant starts, so that one the agent lost sight of is found again."""
-HANG_UP_S: Final = 2.0
-
-
 async def end_orphan_programs(url: str | None, host: str) -> int:
-    """End them, in every pod of this host on the engine at `url`; how many there were. Raises DriverError."""
+    """End programs that an earlier agent started in this host's pods; return their number. Raises DriverError."""
     engine = Engine(url)
     try:
         await engine.info()
@@ -308,7 +291,6 @@ async def end_orphan_programs(url: str | None, host: str) -> int:
 
 
 async def _end_in(engine: Engine, container: str) -> int:
-    """The same in one container."""
     ended = 0
     with contextlib.suppress(DriverError):
         inspected: dict[str, Any] = await engine.call(lambda: engine.api.inspect_container(container))
@@ -322,9 +304,9 @@ async def _end_in(engine: Engine, container: str) -> int:
 
 
 async def end_process(pid: int, container_pid: int) -> bool:
-    """End a process of a container, as far as this machine shows it to us; whether it was there.
+    """End a process of a container as far as it is visible on this machine; return whether it existed.
 
-    Whether it is the container's is seen by its namespace, while a descriptor holds its number.
+    Its mount namespace shows whether it is the container's, while a descriptor keeps its number from reuse.
     """
     if pid <= 1 or container_pid <= 1:
         return False
@@ -360,7 +342,7 @@ async def _ended(handle: int, patience_s: float) -> bool:
 
 
 def _namespace(pid: int) -> Path:
-    """The mount namespace of a process. Raises OSError."""
+    """Return the mount namespace of a process. Raises OSError."""
     return Path(f"/proc/{pid}/ns/mnt").readlink()
 
 

@@ -1,7 +1,7 @@
-"""`python -m node_agent.drivers.docker.clear [STATE [ENGINE]]`: what a host that ends leaves on its machine goes.
+"""`python -m node_agent.drivers.docker.clear [STATE [ENGINE]]`: remove what a host leaves on its machine.
 
-With its folder: its tenants' secrets in memory. With the address of a Docker engine: everything that it holds for the
-host. And the rules that keep pods apart, where no pod of any agent is left.
+With its state folder: its tenants' secrets in memory. With the address of a Docker engine: everything that the engine
+holds for the host. And the firewall rules that isolate pods, if no pod of any agent is left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from offchain.adapters.keys.signer import load_host_key
 
 
 def clear_engine(url: str | None, host: str, *, data: bool) -> None:
-    """Remove a host's containers and networks from an engine, with `data` its volumes and leases' file systems, too.
+    """Remove a host's containers and networks from an engine, with `data` also its volumes and file systems.
 
     Raises docker's errors, and :class:`DiskError`.
     """
@@ -51,12 +51,12 @@ def clear_engine(url: str | None, host: str, *, data: bool) -> None:
 
 
 def forget_secrets(state: Path) -> None:
-    """Delete what tenants delivered for their pods; none of them may be left."""
+    """Delete files that tenants delivered; no pod may be left."""
     shutil.rmtree(secrets_folder(state), ignore_errors=True)
 
 
 def main(arguments: list[str]) -> int:
-    """Clear what can be cleared; the exit status says whether all of it was."""
+    """Remove all that can be removed; the exit status tells whether all of it was."""
     status = 0
     if arguments:
         forget_secrets(Path(arguments[0]))

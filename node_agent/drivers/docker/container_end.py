@@ -1,4 +1,4 @@
-"""How a container ended, from what the engine says about it."""
+"""How a container ended, derived from the engine's reports."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from node_agent.core.values import Ending, EndKind, Usage
 
 KILL_EXIT_CODES = (137, 143)
 KILL_WINDOW_S = 60
-"""A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
+"""A kill up to this long before the end counts as its cause; the grace time of `docker stop` is well within."""
 END_NOTICE_S = 0.05
 OOM_NOTICE_S = 1.0
-"""Notice of a broken memory limit may come that long after the end."""
+"""The engine may report an exceeded memory limit up to this long after the end."""
 REMEMBERED_EVENTS = 256
-"""So many of its last events an engine knows; one that was restarted knows none from before."""
+"""Number of past events that an engine keeps; a restarted engine has none from before."""
 _ENDS = frozenset({"kill", "die", "oom"})
 _ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
 FULL_BELOW_BYTES = 48 * _MIB
-"""ext4 keeps 16 MiB for itself and counts it as free; and a program that found no room has tidied up a little."""
+"""ext4 reserves 16 MiB and counts it as free, and a failing program may have removed some files."""
 _NEARLY_ALL = 0.98
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
@@ -37,33 +37,36 @@ class ResourceSample:
     memory_mib: int = 0
 
     def joined(self, other: ResourceSample) -> ResourceSample:
-        """Both counters only ever grow here: CPU is cumulative, memory is kept as the peak."""
+        """Return the maxima: CPU time is cumulative, memory is kept as the peak."""
         return ResourceSample(max(self.cpu_ms, other.cpu_ms), max(self.memory_mib, other.memory_mib))
 
 
 def parse_sample(stats: Mapping[str, Any]) -> ResourceSample:
-    """From the engine's stats. A container that is over has none, which reads as zero."""
+    """Parse the engine's stats. An ended container has none, which reads as zero."""
     cpu_ns = ((stats.get("cpu_stats") or {}).get("cpu_usage") or {}).get("total_usage") or 0
+    return ResourceSample(int(cpu_ns) // 1_000_000, -(-memory_bytes(stats) // _MIB))
+
+
+def memory_bytes(stats: Mapping[str, Any]) -> int:
+    """Return a container's memory from the engine's stats, without reclaimable file pages, as `docker stats` does."""
     memory = stats.get("memory_stats") or {}
     details = memory.get("stats") or {}
-    # File pages that can be dropped at any time are not the program's (the same rule as the engine's own command).
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
-    used = max(int(memory.get("usage") or 0) - int(cache), 0)
-    return ResourceSample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
+    return max(int(memory.get("usage") or 0) - int(cache), 0)
 
 
 def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
-    """From when to when, in Unix seconds, the engine's events may tell how a container ended; `state` as inspected.
+    """Return the interval, in Unix seconds, whose events may explain a container's end. `state`: as inspected.
 
-    `now_s`: the engine's own time. It may be before the end, where its clock was set back since.
-    The engine notes an end when it hears of it, which on a busy machine is well after the end itself, but before it
-    says that the container has exited: so all that it noted until now counts.
+    `now_s`: the engine's own time, which may be before the end if its clock was set back. The engine reports an end
+    when it learns of it, which on a busy machine is well after the end, but before it reports the container as exited:
+    so all events until now count.
     """
     finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
-    # What was done to an earlier run of the same container says nothing about this one.
-    # The start of a very short run may be noted after its end.
+    # Events before the start concern an earlier run.
+    # The engine may report the start of a very short run after its end.
     started_s = min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s)
-    # Where the time is not over yet, the engine waits until then with its answer.
+    # The engine delays its answer until the end of the interval.
     later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
     until_s = max(finished_s + later_s, now_s + _ROUNDING_S)
     return max(finished_s - KILL_WINDOW_S, started_s), min(until_s, now_s + _ROUNDING_S + later_s)
@@ -77,11 +80,11 @@ def events_of_run(
     *,
     outlives_engine: bool,
 ) -> tuple[Mapping[str, Any], ...]:
-    """What the engine has noted of a run's end, from all it remembers; nothing where it has not seen the run begin.
+    """Return the engine's events about a run's end; nothing if the engine did not see the run begin.
 
-    An engine that was started since stops what runs, unless containers are to outlive it. What ends in that moment ends
-    by itself in the engine's eyes, but what it said meanwhile may be lost. An engine that remembers so much that it may
-    have forgotten the beginning was there.
+    An engine stops running containers at its restart, unless containers are to outlive it. A container that ends at
+    that moment seems to have ended by itself, but its last output may be lost. An engine that may have forgotten the
+    beginning, because it has as many events as it keeps, was running.
     """
     all_there_is = tuple(events)
     own = [event for event in all_there_is if (event.get("Actor") or {}).get("ID") == container]
@@ -100,16 +103,16 @@ def _time_ms(event: Mapping[str, Any]) -> int:
 
 
 def parse_ending(inspection: Mapping[str, Any], sample: ResourceSample, events: Iterable[Mapping[str, Any]]) -> Ending:
-    """From an ended container's inspection, its metering, and the engine's last events for it."""
+    """Derive the ending from a container's inspection, its metering and the engine's last events for it."""
     state = inspection["State"]
     exit_code = int(state.get("ExitCode") or 0)
     limit_mib = int((inspection.get("HostConfig") or {}).get("Memory") or 0) // _MIB
     events = tuple(events)
-    # The engine's own flag is not set where the container ended before its notice of it came; the event still is.
-    told = bool(state.get("OOMKilled")) or any(event.get("Action") == "oom" for event in events)
+    # The engine does not set its flag if the container ended before the OOM notice came; the event exists still.
+    reported = bool(state.get("OOMKilled")) or any(event.get("Action") == "oom" for event in events)
     at_limit = limit_mib > 0 and sample.memory_mib >= limit_mib * _NEARLY_ALL
-    oom_killed = told or (exit_code == 137 and at_limit)
-    # The engine may note the start of a very short run after its end.
+    oom_killed = reported or (exit_code == 137 and at_limit)
+    # The engine may report the start of a very short run after its end.
     wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 1)
     peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
@@ -118,7 +121,7 @@ def parse_ending(inspection: Mapping[str, Any], sample: ResourceSample, events: 
 
 
 def is_full(folder: str) -> bool:
-    """Whether nothing more can be written to this folder's disk. False where it is not on this machine."""
+    """Return whether the disk of a folder is full. False if the folder is not on this machine."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -127,7 +130,7 @@ def is_full(folder: str) -> bool:
 
 
 def parse_health(state: Mapping[str, Any]) -> bool | None:
-    """What a running container's check says; None before it has said anything, and where there is none."""
+    """Return the result of a running container's health check; None before the first result or without a check."""
     return {"healthy": True, "unhealthy": False}.get(str((state.get("Health") or {}).get("Status", "")))
 
 
@@ -136,8 +139,8 @@ def _kind(exit_code: int, *, oom_killed: bool, events: tuple[Mapping[str, Any], 
         return EndKind.KILLED
     seen = any(event.get("Action") == "die" for event in events)
     if not seen and not oom_killed:
-        # An engine that remembers nothing of the end was away when it came: it has stopped the container, or lost what
-        # the container said meanwhile. Whatever the exit code, the output may lack its last part.
+        # An engine without a record of the end was not running then: it stopped the container, or lost what the
+        # container wrote meanwhile. With any exit code, the output may lack its last part.
         return EndKind.KILLED
     if exit_code in KILL_EXIT_CODES and not oom_killed:
         return EndKind.UNEXPLAINED
@@ -150,7 +153,7 @@ def _signal(event: Mapping[str, Any]) -> str:
 
 
 def parse_time_ms(text: str | None) -> int:
-    """The engine's time stamps (RFC 3339 with nanoseconds) in Unix milliseconds; 0 for its "never"."""
+    """Convert the engine's time stamps (RFC 3339 with nanoseconds) to Unix milliseconds; 0 for its "never"."""
     match = _TIME.fullmatch(text or "")
     if match is None or match[1].startswith("0001"):
         return 0

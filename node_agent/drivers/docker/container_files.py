@@ -1,4 +1,4 @@
-"""Reads a pod's result out of an ended container."""
+"""Files in containers through the engine's archive API: results, folders, and links on paths."""
 
 from __future__ import annotations
 
@@ -30,17 +30,28 @@ from node_agent.drivers.port import (
 from offchain.adapters.transport.tar_members import BadArchive, Kind, Members
 
 LOG_LINE_OVERHEAD = 80
-"""Bytes the engine's log file needs for each line beside the line itself, about."""
+"""Approximate bytes that the engine's log file needs for each line in addition to the line."""
 _NO_WAY = re.compile(r"too many (levels of symbolic )?links|not a directory|file name too long", re.IGNORECASE)
-"""What the program left where the folders of its result should be. The engine calls that a fault of its own."""
+"""Errors for a path whose folders the program replaced. The engine reports them as internal errors."""
 
 
 _SPECIAL = 0x8F280000
 """Type bits of a mode in the engine's answers (Go's os.ModeType): folder, link, device, pipe, socket, irregular."""
+PIECE = 1 << 20
+AT_ONCE = 2
+_FOLDER_MODE = 0o755
+_LINK: Final = 1 << 27
+"""Symbolic link bit of a mode in Go's encoding."""
+_PIECE: Final = 1 << 12
+_MEMBER: Final = 1 << 14
+"""Bytes that hold a link's archive entry: its name and its target are 4096 bytes each at most."""
+_OK: Final = 200
+_MISSING: Final = 404
+_SERVER_FAULT: Final = 500
 
 
 def read_output(api: Any, container: str) -> CollectedResult:
-    """What the container wrote to standard output, byte for byte."""
+    """Return the container's standard output, byte for byte."""
     data = bytearray()
     stream = api.logs(container, stdout=True, stderr=False, timestamps=False, stream=True, follow=False)
     for lines, chunk in enumerate(stream, start=1):
@@ -53,10 +64,10 @@ def read_output(api: Any, container: str) -> CollectedResult:
 
 
 def read_file(api: Any, container: str, path: str) -> CollectedResult:
-    """One regular file from the container's file system.
+    """Return one regular file from the container's file system.
 
     The pod decides what is at the path: everything but a regular file of at most MAX_RESULT_BYTES is a failure of the
-    program, told in the note. At most that many bytes are read, whatever the file does meanwhile.
+    program, stated in the note. At most that many bytes are read, even if the file changes meanwhile.
     """
     try:
         stream, stat = api.get_archive(container, path)
@@ -82,7 +93,7 @@ def _only_file(archive: _ChunkReader, path: str) -> CollectedResult:
     members = Members(archive)
     try:
         member = next(iter(members))
-    except BadArchive:  # the type of a device or a pipe, or nothing: an archive holds no sockets
+    except BadArchive:  # a device, a pipe, or nothing: an archive holds no sockets
         return CollectedResult(b"", f"{path} is not a regular file")
     if member.kind is not Kind.FILE:
         return CollectedResult(b"", f"{path} is not a regular file")
@@ -116,24 +127,19 @@ class _ChunkReader(io.RawIOBase):
         return taken
 
 
-PIECE = 1 << 20
-AT_ONCE = 2
-_FOLDER_MODE = 0o755
-
-
 class ContainerFolders:
-    """The folders of one engine's containers."""
+    """Reads folders of running containers, and writes folders of new ones."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="docker-folders")
 
     def close(self) -> None:
-        """End what is being read."""
+        """Cancel reads in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def save(self, container: str, path: str) -> AsyncGenerator[bytes, None]:
-        """See :meth:`node_agent.drivers.port.Driver.save_path`."""
+        """Implement :meth:`node_agent.drivers.port.Driver.save_path`."""
         loop = asyncio.get_running_loop()
         api = self._engine.api
         try:
@@ -143,7 +149,7 @@ class ContainerFolders:
                 raise
             raise FolderMissing(f"there is no {path} in the container") from None
         try:
-            # Not by the engine's own threads: a large folder would hold up what else is asked of it.
+            # Not in the engine's threads: a large folder would delay other calls.
             while (piece := await loop.run_in_executor(self._pool, _next, self._engine, stream)) is not None:
                 yield piece
         finally:
@@ -186,7 +192,7 @@ def _is_there(api: Any, container: str, path: str) -> bool:
 
 
 def _folders(names: list[str]) -> bytes:
-    """Each in the one before."""
+    """Return a tar archive of these folders, each in the one before."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         for count in range(len(names)):
@@ -196,20 +202,10 @@ def _folders(names: list[str]) -> bytes:
     return made.getvalue()
 
 
-_LINK: Final = 1 << 27
-"""The bit of a mode, as Go has it, that says that a file is a symbolic link."""
-_PIECE: Final = 1 << 12
-_MEMBER: Final = 1 << 14
-"""In so many bytes a link is described: its name and where it leads are 4096 bytes each at most."""
-_OK: Final = 200
-_MISSING: Final = 404
-_SERVER_FAULT: Final = 500
-
-
 def check_links(api: Any, container: str) -> dict[str, Any]:
-    """Refuse a container of which a mount, the program or the working directory is led astray by a link. Blocks.
+    """Refuse a container if a link leads a mount, its program or its working directory to a protected folder. Blocks.
 
-    That is into a protected folder. Returns what the engine says of the container. Raises :class:`ImageInvalid`.
+    Returns the container's inspection. Raises :class:`ImageInvalid`.
     """
     inspection: dict[str, Any] = api.inspect_container(container)
     try:
@@ -220,15 +216,18 @@ def check_links(api: Any, container: str) -> dict[str, Any]:
 
 
 def _look(api: Any, container: str, path: str) -> str | None:
-    """See :data:`node_agent.drivers.docker.container_paths.Look`. The engine follows no link at the end of the path."""
+    """Implement :data:`node_agent.drivers.docker.container_paths.Look`.
+
+    The engine follows no link at the end of a path.
+    """
     response = _head(api, container, path)
     if response.status_code == _MISSING:
         return None
     if response.status_code >= _SERVER_FAULT and _head(api, container, "/").status_code == _OK:
-        # Then it is this path alone: links in a circle, or a file with something below it.
+        # The error concerns this path only: links in a circle, or a path below a file.
         raise PathRefused(f"{path} leads nowhere")
     if response.status_code != _OK:
-        # An answer to HEAD has no text; the same question by GET is refused with one.
+        # A response to HEAD has no text; the response to GET has one.
         api.get_archive(container, path, chunk_size=_PIECE)[0].close()
         api._raise_for_status(response)  # noqa: SLF001
     stat = json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"]))
@@ -241,7 +240,7 @@ def _head(api: Any, container: str, path: str) -> Any:
 
 
 def _target(api: Any, container: str, path: str) -> str:
-    """Where a link leads, as it is written there. What the stat says of it is where it leads in the image alone."""
+    """Return where a link leads, as written in it. The stat gives its target within the image only."""
     stream, _ = api.get_archive(container, path, chunk_size=_PIECE)
     try:
         data = b""

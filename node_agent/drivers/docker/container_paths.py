@@ -1,4 +1,4 @@
-"""What a container executes: of a manifest, of an image, and with the agent's programs before it. Pure decisions."""
+"""Paths and programs of containers: which are refused, where links lead, and which mounts copies miss. Pure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,27 @@ from offchain.schema.manifest.protected_paths import (
 GATE_WORDS: Final = (GATE, INIT, "--")
 """The words before the command line of a container that has a gate (see `docker.start_gate`)."""
 HEALTH_CHECK_WORDS: Final = ("CMD", GATE, INIT, "-s", "--")
-"""The words before those of a health check of such a container. The init there is not the first process."""
+"""The words before a health check of such a container. Its init is not the first process."""
+MAX_VOLUMES: Final = 64
+"""Most volumes that an image may declare: the engine creates each of them for each container."""
+MAX_LOOKS: Final = 256
+"""Most files of one container that are examined for links."""
+MAX_LINKS: Final = 40
+"""Most links on the path to one file, as in Linux."""
+ENGINE_TARGETS: Final = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/sbin/docker-init")
+"""Paths where the engine mounts files of its own."""
+Look = Callable[[str], str | None]
+"""Returns the target of the link at a path; empty for a file or folder, None if nothing exists there."""
+UNCOPIED: Final = frozenset(protected_paths.KERNEL)
+"""Mounts of the kernel's file systems, which copies do not reach."""
 
 
 def command_line(
     entrypoint: Sequence[str] | None, command: Sequence[str] | None, config: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Return (entrypoint, command) of a container as an engine puts them together from a manifest and an image.
+    """Return (entrypoint, command) of a container as an engine combines them from a manifest and an image.
 
-    `config`: the image's configuration. An entrypoint of the manifest leaves the image's command out.
+    `config`: the image's configuration. An entrypoint of the manifest replaces the image's command, too.
     """
     if entrypoint:
         return list(entrypoint), list(command or ())
@@ -58,9 +70,9 @@ def tenant_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def program_path(words: Sequence[str], folder: str) -> str | None:
-    """Return the absolute path, with its ``..``, of the program that `words` start; None if it is looked up in PATH.
+    """Return the absolute path, including ``..``, of the program in `words`; None if it is looked up in PATH.
 
-    `folder`: where the program starts.
+    `folder`: the program's working directory.
     """
     program = next(iter(words), "")
     return posixpath.join("/", folder, program) if "/" in program else None
@@ -81,25 +93,12 @@ def command_refusal(
     return f"its program {words[0]!r} lies in {protected}, which is not the tenant's; start another program"
 
 
-MAX_VOLUMES: Final = 64
-"""The most volumes that an image may ask for: the engine makes each of them for each container."""
-MAX_LOOKS: Final = 256
-"""The most files of one container that are looked at to find links."""
-MAX_LINKS: Final = 40
-"""The most links on the way to one file, as Linux has it."""
-ENGINE_TARGETS: Final = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/sbin/docker-init")
-"""Where the engine mounts files of its own."""
-
-Look = Callable[[str], str | None]
-"""Says where the link at a path leads; empty if there is a file or a folder, None if there is nothing."""
-
-
 class PathRefused(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
-    """A path of a container leads where nothing of a tenant may be. The text is fit for users."""
+    """A path of a container leads to a folder that the tenant must not use. The text is fit for users."""
 
 
 def image_refusal(config: Mapping[str, Any]) -> str | None:
-    """Return why no container may be made of an image with this configuration; None if one may."""
+    """Return why no container may be created from an image with this configuration; None if one may."""
     volumes = list(config.get("Volumes") or ())
     if len(volumes) > MAX_VOLUMES:
         return f"it declares {len(volumes)} volumes, and an image may declare {MAX_VOLUMES}"
@@ -120,25 +119,25 @@ def image_refusal(config: Mapping[str, Any]) -> str | None:
 
 
 def mount_targets(inspection: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where something is mounted into a container, also by the engine itself, its working directory and program.
+    """Return the mount targets of a container, including the engine's, its working directory and its program.
 
-    `inspection`: what the engine says of the container. A program that is looked up in PATH is left out.
+    `inspection`: the engine's description of the container. A program that is looked up in PATH is left out.
     """
     config = inspection.get("Config") or {}
     memory = (inspection.get("HostConfig") or {}).get("Tmpfs") or ()
     folder = str(config.get("WorkingDir") or "/")
     program = program_path([word for part in tenant_command(config) for word in part], folder)
     found = [str(mount.get("Destination")) for mount in inspection.get("Mounts") or ()]
-    # Where ".." of a program leads depends on links before it; the engine takes all other paths in their shortest form.
+    # The target of ".." in a program's path depends on links before it; the engine normalises all other paths.
     plain = map(plain_path, (*found, *memory, *ENGINE_TARGETS, folder))
     return tuple(dict.fromkeys((*plain, *([program] if program is not None else []))))
 
 
 def check_targets(paths: Iterable[str], look: Look) -> None:
-    """Follow the links on the way to each path. Raises :class:`PathRefused` if one leads into a protected folder.
+    """Follow the links on each path. Raises :class:`PathRefused` if one leads into a protected folder.
 
-    The links are followed one by one, not by the engine: a folder that the image has at /proc is not what is there when
-    its program runs, so what lies behind a link into /proc must not be looked at.
+    The links are followed one by one, not by the engine: a folder that the image has at /proc is not the one that a
+    running program sees, so targets of links into /proc must not be examined.
     """
     walk = _LinkResolver(look)
     for path in (*KERNEL, *AGENT_FILES):
@@ -146,7 +145,7 @@ def check_targets(paths: Iterable[str], look: Look) -> None:
             raise PathRefused(f"{path} is a link in it; leave it out")
     for path in paths:
         if path == SHARED_MEMORY or path in AGENT_FILES:
-            continue  # It is mounted by the engine or the agent, whatever the image has there.
+            continue  # The engine or the agent mounts it, whatever the image has there.
         is_notices = plain_path(path) == NOTICES
         walk.follow(path, allowed=(NOTICES,) if is_notices else ())
 
@@ -157,7 +156,7 @@ class _LinkResolver:
         self._seen: dict[str, str | None] = {}
 
     def follow(self, path: str, allowed: tuple[str, ...]) -> str:
-        """The path without links. `allowed`: what it may be of the protected folders."""
+        """Return the path without links. `allowed`: protected folders that it may be."""
         ahead = [name for name in reversed(path.split("/")) if name]
         at, links, is_there = "/", 0, True
         while ahead:
@@ -190,14 +189,13 @@ class _LinkResolver:
         return self._seen[path]
 
 
-UNCOPIED: Final = frozenset(protected_paths.KERNEL)
-
-
 def hidden_below(path: str, hidden: Collection[str], reached: Collection[str] = ()) -> tuple[str, ...]:
     """Return the `hidden` mounts below the absolute `path`, relative to it.
 
-    `reached`: mounts that copies do reach, also below hidden ones. Raises :class:`PathHidden` if the innermost mount
-    in which `path` lies is hidden.
+    A Docker engine copies files into the container's file system with its volumes and bind mounts, and without the
+    mounts that exist in the running container only: /proc, /sys, /dev and memory file systems. A copy there lands below
+    the mount, invisible to programs of the pod. `reached`: mounts that copies reach, also below hidden ones. Raises
+    :class:`PathHidden` if the innermost mount around `path` is hidden.
     """
     folder = PurePosixPath(path)
     around = [mount for mount in {*hidden, *reached} if folder.is_relative_to(mount)]

@@ -1,11 +1,10 @@
-"""Containers come up: made, started, or adopted where that was done before."""
+"""Creation, start and adoption of containers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from node_agent.drivers.docker.container_files import ContainerFolders, check_li
 from node_agent.drivers.docker.container_paths import command_refusal, image_refusal
 from node_agent.drivers.docker.data_volumes import DockerVolumes
 from node_agent.drivers.docker.engine import Engine
-from node_agent.drivers.docker.engine_features import OciRuntime
+from node_agent.drivers.docker.engine_features import EngineFeatures
 from node_agent.drivers.docker.mount_checks import MountChecker, hidden_path_options
 from node_agent.drivers.docker.orphan_processes import end_orphan_processes
 from node_agent.drivers.docker.pod_network import PodNetworks
@@ -52,18 +51,6 @@ NAME = "docker"
 HANDLE_VERSION = 2
 
 
-@dataclass(slots=True)
-class EngineFeatures:
-    """What the engine was found able to do."""
-
-    cdi: bool = False
-    runc: bool = False
-    runtime: OciRuntime | None = None
-    """The runtime that the provider chose."""
-    quota: bool = False
-    """It limits the size of a container's own layer, as far as is known."""
-
-
 class ContainerStarter:
     """Starts containers of one engine."""
 
@@ -71,7 +58,7 @@ class ContainerStarter:
         self,
         engine: Engine,
         images: Images,
-        ground: PodNetworks,
+        networks: PodNetworks,
         data: DockerVolumes,
         snapshots: DockerSnapshots,
         folders: ContainerFolders,
@@ -80,24 +67,24 @@ class ContainerStarter:
     ) -> None:
         self._engine = engine
         self._images = images
-        self._ground = ground
+        self._networks = networks
         self._data = data
         self._snapshots = snapshots
         self._folders = folders
         self._files = files
         self._checks = checks
-        self.able = EngineFeatures()
+        self.features = EngineFeatures()
 
     async def make(self, spec: PodSpec, service: str, start: int, seed: Seed | None) -> Handle:
-        """A new container for a service, started."""
+        """Create and start a new container for a service."""
         identity = await self._create(spec, service, start)
         return await self._run(spec, service, start, identity, seed)
 
     async def image(self, spec: PodSpec, service: str) -> tuple[str, dict[str, Any]]:
-        """Return the engine's image of which a service's container is made, and the image's configuration.
+        """Return the engine's image for a service's container, and the image's configuration.
 
-        Raises :class:`ImageInvalid` where a volume or a program of it would be in a protected folder, and
-        :class:`ImageCannotRun` where the program that the manifest names would be.
+        Raises :class:`ImageInvalid` if a volume or a program of the image is in a protected folder, and
+        :class:`ImageCannotRun` if the program that the manifest names is.
         """
         if spec.base is not None and service == spec.main.service.name:
             image = await self._snapshots.image(spec.lease, spec.base)
@@ -113,10 +100,10 @@ class ContainerStarter:
         return image, config
 
     async def access(self, spec: PodSpec) -> ImageAccess:
-        """For whom the pod's images are pulled, and with which login.
+        """Return the account and the login for pulls of the pod's images.
 
-        The secret may be gone after a restart of the machine: what was pulled before needs the account only. Raises
-        :class:`ImageUnavailable` where the secret is no login.
+        The secret may be missing after a restart of the machine: images that were pulled before need the account only.
+        Raises :class:`ImageUnavailable` if the secret is not a login.
         """
         login = spec.registry_login
         if login is None or self._files is None:
@@ -133,23 +120,23 @@ class ContainerStarter:
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
         image, config = await self.image(spec, service)
-        runtime = self.able.runtime
+        runtime = self.features.runtime
         if runtime is not None and not runtime.gpus and spec.container(service).gpu_uuids:
             raise ResourcesUnavailable(f"containers under the runtime {runtime.name!r} of this host can have no GPU")
         while True:
-            ground = PodContext(
-                network=await self._ground.ensure(spec),
+            context = PodContext(
+                network=await self._networks.ensure(spec),
                 files=self._paths(spec),
-                notices=self._files.notices(spec.lease) if self._files is not None and spec.may_be_told else None,
+                notices=self._files.notice_folder(spec.lease) if self._files is not None and spec.may_be_told else None,
                 volumes=await self._data.ensure(spec),
-                cdi=self.able.cdi,
-                runc=self.able.runc,
+                cdi=self.features.cdi,
+                runc=self.features.runc,
                 runtime=runtime,
                 amd=await _amd(spec, service),
-                quota=self.able.quota,
+                quota=self.features.quota,
             )
-            arguments = container_arguments(spec, service, start, image=image, ground=ground)
-            # The engine keeps this for `docker stop`, whoever calls it.
+            arguments = container_arguments(spec, service, start, image=image, context=context)
+            # The engine stores this for every `docker stop`.
             arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
             await self._checks.put_gate(arguments, config)
             api = self._engine.api
@@ -160,56 +147,60 @@ class ContainerStarter:
                     functools.partial(api.create_container, **arguments, host_config=host_config)
                 )
             except DriverError as error:
-                if not self.able.quota or not is_quota_fault(str(error)):
+                if not self.features.quota or not is_quota_fault(str(error)):
                     raise _start_fault(error) from None
-                self.able.quota = False
+                self.features.quota = False
             else:
                 return str(created["Id"])
 
     async def adopt(
-        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, seed: Seed | None, *, goes_on: bool | None
+        self,
+        spec: PodSpec,
+        service: str,
+        found: dict[str, Any],
+        start: int,
+        seed: Seed | None,
+        *,
+        continues: bool | None,
     ) -> Handle | None:
-        """The container that was found, if it is of this start or may go on for it; None where it is to go.
+        """Return a handle of an existing container that belongs to this start or may continue for it; None: remove it.
 
-        `goes_on`: what :meth:`goes_on` says of it.
+        `continues`: the result of :meth:`continues`.
         """
         labels = found["Labels"]
         if labels.get(LABEL_TASK) != str(spec.task) or labels.get(LABEL_ATTEMPT) != str(spec.attempt):
             return None
         identity, state = str(found["Id"]), found.get("State")
         made_for = int(labels.get(LABEL_START, 0))
-        if goes_on is None and made_for < start:
+        if continues is None and made_for < start:
             return None
-        if state == "created" or goes_on:
-            if await asyncio.to_thread(end_orphan_processes, identity) and not goes_on:
-                return None  # Its program began without the engine's knowing: what it left may be half done.
-            await self._ground.ensure(spec)
-            await self._ground.rejoin(spec, identity)
-            return await self._run(spec, service, max(start, made_for), identity, None if goes_on else seed)
+        if state == "created" or continues:
+            if await asyncio.to_thread(end_orphan_processes, identity) and not continues:
+                return None  # Its program started unknown to the engine, and may have left partial work.
+            await self._networks.ensure(spec)
+            await self._networks.rejoin(spec, identity)
+            return await self._run(spec, service, max(start, made_for), identity, None if continues else seed)
         if state == "running":
             await self._checks.let_through_or_remove(identity)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 
-    async def goes_on(self, found: dict[str, Any], follows: str) -> bool | None:
-        """Whether the container that was found has ended with the run of this mark, and none was made after it.
-
-        None where the start follows no run.
-        """
+    async def continues(self, found: dict[str, Any], follows: str) -> bool | None:
+        """Return whether a container ended with the run of this mark; None if `follows` is empty."""
         if not follows:
             return None
         return found.get("State") == "exited" and await self.mark(str(found["Id"])) == follows
 
     async def mark(self, identity: str) -> str:
-        """What the engine says of the last run's end; no two runs of a container have the same."""
+        """Return the time of the last run's end, which is unique for each run of a container."""
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
         return str(inspection["State"].get("FinishedAt", ""))
 
     async def _run(self, spec: PodSpec, service: str, start: int, identity: str, seed: Seed | None) -> Handle:
         try:
-            await self._data.lend(spec, identity)
-            # Also before a further run: what the container ran before may have made links in its own file system.
+            await self._data.release_spare(spec, identity)
+            # Also before a further run: an earlier run may have made links in the container's file system.
             found = await self._engine.call(lambda: check_links(self._engine.api, identity))
-            await self._data.place(spec, identity)
+            await self._data.confine(spec, identity)
             if seed is not None:
                 await self._folders.put(identity, seed)
             await self._checks.close_gate(found)
@@ -230,7 +221,7 @@ class ContainerStarter:
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, start, identity)
 
     async def _fault(self, spec: PodSpec, error: DriverError) -> DriverError:
-        """Why a container could not be started. A tenant that has filled its own disk is no fault of the host."""
+        """Return the cause of a failed start. A disk that the tenant has filled is no fault of the host."""
         if isinstance(error, (ImageInvalid, ImageCannotRun)):
             return error
         if is_resource_fault(str(error)) and await self._data.is_full(spec):
@@ -238,7 +229,7 @@ class ContainerStarter:
         return _start_fault(error)
 
     async def own_files(self, spec: PodSpec) -> None:
-        """Let each delivered file be read by the user that its containers run as."""
+        """Make each delivered file readable for the user that its containers run as."""
         if self._files is None:
             return
         readers: dict[str, set[int | None]] = {}
@@ -250,10 +241,10 @@ class ContainerStarter:
             for file in one.service.files:
                 readers.setdefault(file.name, set()).add(user_id(user))
         for name, users in readers.items():
-            self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
+            self._files.allow_reading(spec.lease, name, users.pop() if len(users) == 1 else None)
 
     async def _config(self, image: str) -> dict[str, Any]:
-        """What an image says of how containers are made of it."""
+        """Return an image's container configuration."""
         found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
         return found.get("Config") or {}
 
@@ -279,7 +270,7 @@ def _start_fault(error: DriverError) -> DriverError:
 
 
 async def _amd(spec: PodSpec, service: str) -> DeviceFiles:
-    """The device files of a container's AMD GPUs."""
+    """Return the device files of a container's AMD GPUs."""
     wanted = amd_gpus(spec.container(service).gpu_uuids)
     if not wanted:
         return DeviceFiles()

@@ -1,6 +1,6 @@
-"""What pods take on a disk that has no limit of its own: the fallback where leases have no file systems (ADR 0039).
+"""Disk usage of pods on a disk without quotas: the fallback if leases have no file systems of their own (ADR 0039).
 
-It is a look now and then, not a bound: a fast program takes more between two looks.
+It measures from time to time and limits nothing: a fast program can exceed its limit between two measurements.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _MANY_FILES: Final = 1 << 16
 
 
 def tree_bytes(top: Path) -> int | None:
-    """What a folder's files and folders take, bytes; None where this process may not look. Links are not followed.
+    """Return the disk usage of a folder tree in bytes; None if it cannot be read. Links are not followed.
 
-    Each hard-linked file counts once; no depth of folders is too large. Files that come and go meanwhile may be missed.
+    A hard-linked file counts once; the depth is not limited. Files that change meanwhile may be missed.
     """
     kib = _du(top, "-skx")
     return None if kib is None else kib * 1024
 
 
 def charged_bytes(top: Path) -> int | None:
-    """As :func:`tree_bytes`, but each file and folder counts for :data:`BYTES_PER_INODE` at least on average."""
+    """Return :func:`tree_bytes`, but at least :data:`BYTES_PER_INODE` for each file and folder on average."""
     size, inodes = tree_bytes(top), _du(top, "-sx", "--inodes")
     return None if size is None else max(size, (inodes or 0) * BYTES_PER_INODE)
 
@@ -59,7 +59,7 @@ def _du(top: Path, *options: str) -> int | None:
 
 
 def deleted_bytes(pids: Iterable[int], devices: frozenset[int]) -> int:
-    """What files without a name take that these processes have open, bytes. `devices`: numbers of file systems."""
+    """Return the size in bytes of deleted files that these processes have open. `devices`: device numbers."""
     seen: dict[tuple[int, int], int] = {}
     for pid in pids:
         try:
@@ -77,10 +77,10 @@ def deleted_bytes(pids: Iterable[int], devices: frozenset[int]) -> int:
 
 
 def container_bytes(inspection: Mapping[str, Any]) -> int | None:
-    """What a container takes besides its volumes, bytes; None where its layer is not to be seen from here.
+    """Return a container's disk usage without volumes in bytes; None if its layer is not visible from here.
 
-    That is its own layer, the files that the engine mounts into it, and files without a name that its processes have
-    open. Not seen are files without a name that are only mapped, or on their way through a socket.
+    It includes the container's layer, the files that the engine mounts, and deleted files that its processes have open.
+    Deleted files that are only mapped, or in transit through a socket, are not seen.
     """
     upper = str(((inspection.get("GraphDriver") or {}).get("Data") or {}).get("UpperDir") or "")
     size = charged_bytes(Path(upper)) if upper else None
@@ -98,7 +98,7 @@ def container_bytes(inspection: Mapping[str, Any]) -> int | None:
 
 
 def layers_bytes(api: Any, host: str) -> dict[int, int]:
-    """What the containers of a host's leases take besides volumes, bytes by lease. It blocks."""
+    """Return the disk usage of a host's containers without volumes, in bytes by lease. Blocks."""
     found: dict[int, int] = {}
     for one in api.containers(all=True, filters={"label": [f"{LABEL_HOST}={host}", LABEL_LEASE]}):
         try:

@@ -1,13 +1,13 @@
-"""Puts all that a pod's containers can write onto its lease's own file system (ADR 0039).
+"""Confinement of all writes of a pod's containers to its lease's own file system (ADR 0039).
 
-That is, for each container: the folder of its own layer, the files that the engine mounts into it (/etc/hosts,
-/etc/hostname, /etc/resolv.conf), and the volumes that its image asks for. They are folders and files of the engine,
-over which folders and files of the lease's file system are mounted before the container starts. Named volumes are made
-there by the engine itself (see :mod:`node_agent.drivers.docker.data_volumes`).
+For each container these are the folder of its own layer, the files that the engine mounts into it (/etc/hosts,
+/etc/hostname, /etc/resolv.conf), and the volumes that its image declares. They are folders and files of the engine,
+over which folders and files of the lease's file system are mounted before the container starts. Named volumes are
+created there by the engine itself (see :mod:`node_agent.drivers.docker.data_volumes`).
 
-The engine unmounts what lies over a container's files whenever that container ends, and all of it when the engine is
-stopped. So a record in the lease's file system says for each container what is mounted over what, and
-:meth:`DockerDisks.restore` mounts it again.
+The engine unmounts what is mounted over a container's files whenever that container ends, and everything when the
+engine stops. So a record in the lease's file system lists the mounts of each container, and :meth:`DockerDisks.restore`
+makes them again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POINTS: Final = Path("/run/gantry/disks")
-"""Where the file systems are mounted. Not in the engine's folder: an engine that stops may unmount all below it."""
+"""Folder of the mount points. Not in the engine's folder: an engine that stops may unmount everything below it."""
 IMAGES: Final = "gantry-disks"
-"""The folder of their files in the engine's, whose disk pods use."""
+"""Name of the folder for image files in the engine's folder, whose disk pods use."""
 _ENGINE_FILES: Final = ("hosts", "hostname", "resolv.conf")
 _LAYERED: Final = "overlay2"
 """The storage driver whose layers are folders of a known form."""
@@ -42,7 +42,7 @@ _LAYERED: Final = "overlay2"
 
 @dataclass(frozen=True, slots=True)
 class MountOverlay:
-    """What is mounted over a path of the engine. `inside`: its path in the container's folder of the file system."""
+    """A mount over a path of the engine. `inside`: its source in the container's folder of the file system."""
 
     engine_path: Path
     inside: str
@@ -50,15 +50,15 @@ class MountOverlay:
 
 
 def mount_overlays(inspection: Mapping[str, Any], root: Path) -> tuple[MountOverlay, ...]:
-    """What of a container the engine keeps where no limit holds, from its inspection. `root`: the engine's folder.
+    """Return the overlays that a container needs, from its inspection. `root`: the engine's folder.
 
-    Named volumes are left out: those have labels, and the engine is told where they are.
+    Named volumes are left out: they have labels, and the engine is told their location.
     """
     identity = str(inspection["Id"])
     found = []
     data = (inspection.get("GraphDriver") or {}).get("Data") or {}
     upper, work = Path(str(data.get("UpperDir", ""))), Path(str(data.get("WorkDir", "")))
-    # Both have to be on one file system, and so in one mounted folder.
+    # Both have to be on one file system, and so below one mount.
     if upper.parent == work.parent and upper.parent.parent == root / _LAYERED:
         found.append(MountOverlay(upper.parent, "layer", is_file=False))
     if not str((inspection.get("HostConfig") or {}).get("NetworkMode", "")).startswith("container:"):
@@ -73,12 +73,12 @@ def mount_overlays(inspection: Mapping[str, Any], root: Path) -> tuple[MountOver
 
 
 def folder_name(root: Path, host: str) -> str:
-    """The name under which the file systems of a host's leases on an engine are kept."""
+    """Return the name of the folder for the file systems of a host's leases on an engine."""
     return hashlib.sha256(f"{root}\n{host}".encode()).hexdigest()[:16]
 
 
 def disks_of(root: Path, host: str) -> LeaseDisks:
-    """The file systems of a host's leases on the engine with this folder."""
+    """Return the file systems of a host's leases on the engine with this folder."""
     name = folder_name(root, host)
     return LeaseDisks(root / IMAGES / name, POINTS / name)
 
@@ -97,7 +97,7 @@ class DockerDisks:
 
     @property
     def trouble(self) -> str:
-        """Why leases have no file systems of their own here; empty where they have."""
+        """Why leases have no file systems of their own here; empty if they have."""
         return self._trouble
 
     @property
@@ -106,7 +106,7 @@ class DockerDisks:
         return not self._trouble and self._layered
 
     async def connect(self, info: Mapping[str, Any]) -> None:
-        """Find out whether it can be done with this engine. `info`: what the engine says of itself."""
+        """Detect whether this engine supports file systems of leases. `info`: its system information."""
         self._root = Path(str(info.get("DockerRootDir") or ""))
         self._layered = info.get("Driver") == _LAYERED
         disks = disks_of(self._root, self._host)
@@ -119,7 +119,7 @@ class DockerDisks:
             await self.restore()
 
     async def ensure(self, number: int, limit_mib: int, kept_mib: int) -> Path | None:
-        """The file system of a lease's data with this limit, mounted; None where leases have none here.
+        """Mount the file system of a lease's data with this limit; return None if leases have none here.
 
         Raises :class:`ResourcesUnavailable`.
         """
@@ -127,14 +127,14 @@ class DockerDisks:
         return None if disks is None else await _do(lambda: disks.ensure(number, limit_mib, kept_mib))
 
     async def set_kept(self, number: int, kept_mib: int) -> bool:
-        """Count what is kept elsewhere against the limit; False where there is no room for all of it."""
+        """Count data stored elsewhere against the limit; return False if there is no space for all of it."""
         disks = self._disks
         return disks is None or await _do(lambda: disks.set_kept(number, kept_mib))
 
-    async def place(self, number: int, container: str) -> None:
-        """Have a container that does not run write to the file system of this number only.
+    async def confine(self, number: int, container: str) -> None:
+        """Confine the writes of a stopped container to the file system of this number.
 
-        Raises :class:`ResourcesUnavailable`; :class:`ImageCannotRun` where the lease's disk is full.
+        Raises :class:`ResourcesUnavailable`; :class:`ImageCannotRun` if the lease's disk is full.
         """
         disks = self._disks
         if disks is None:
@@ -142,32 +142,32 @@ class DockerDisks:
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(container))
         try:
             await _do(lambda: self._place(disks, number, inspection))
-            await _do(lambda: disks.lend(number))
+            await _do(lambda: disks.release_spare(number))
         except ResourcesUnavailable as error:
             if not disks.is_full(number):
                 raise
             raise ImageCannotRun(f"the lease's disk is full: {error}") from None
 
-    async def lend(self, number: int, container: str) -> None:
-        """Where a container lies on a file system that is full, leave a little room there until :meth:`started`.
+    async def release_spare(self, number: int, container: str) -> None:
+        """If a container is placed on a full file system, release some space there until :meth:`started`.
 
-        The engine needs it to look into the container and to start it.
+        The engine needs it to inspect and start the container.
         """
         disks = self._disks
         if disks is not None and (disks.point(number) / "containers" / container).is_dir():
-            await _do(lambda: disks.lend(number))
+            await _do(lambda: disks.release_spare(number))
 
     async def started(self, number: int, container: str) -> None:
-        """Take back what was lent to a container for its start, and look whether it is on its file system.
+        """Take back the space released for a container's start, and check that it is on its file system.
 
-        The first container shows whether the engine sees what is mounted here: one in a mount namespace of its own does
+        The first container shows whether the engine sees the mounts made here: one in a mount namespace of its own does
         not. Then no more file systems are made.
         """
         disks = self._disks
         if disks is None:
             return
         with contextlib.suppress(DriverError):
-            await _do(lambda: disks.settle(number))
+            await _do(lambda: disks.restore_reserve(number))
         if self._proven or not self._layered:
             return
         with contextlib.suppress(PodGone):
@@ -187,38 +187,38 @@ class DockerDisks:
                 log.warning("disk limits are checked every 10 s only: %s", self._trouble)
 
     async def is_full(self, number: int) -> bool:
-        """Whether a lease has used up its file system."""
+        """Return whether a lease has used up its file system."""
         disks = self._disks
         return disks is not None and await asyncio.to_thread(disks.is_full, number)
 
     async def full_mib(self, number: int) -> int | None:
-        """The limit of a file system that is used up, MiB; None where there is room."""
+        """Return the limit of a full file system in MiB; None if it has space."""
         disks = self._disks
         if disks is None or not await self.is_full(number):
             return None
         return await asyncio.to_thread(disks.limit_mib, number)
 
     async def forget(self, container: str) -> None:
-        """Delete what a container that was removed had written. Best effort: the rest goes with the lease."""
+        """Delete what a removed container had written. Best effort: the rest is deleted with the lease."""
         disks = self._disks
         if disks is not None:
             with contextlib.suppress(DiskError, OSError):
                 await asyncio.to_thread(self._forget, disks, container)
 
     async def release(self, container: str) -> None:
-        """Let go of a container's anonymous volumes, which the engine does not remove while they are mounted over."""
+        """Unmount a container's anonymous volumes, which the engine cannot remove while they are mounted over."""
         disks = self._disks
         if disks is not None:
             await asyncio.to_thread(release_volumes, disks, container)
 
     async def restore(self) -> None:
-        """Put back all that the engine or a reboot of the machine has unmounted. Raises nothing."""
+        """Restore all mounts that the engine or a reboot of the machine has removed. Never raises."""
         disks = self._disks
         if disks is not None:
             await asyncio.to_thread(self._restore, disks)
 
     async def used_bytes(self) -> dict[int, int]:
-        """What the files in each file system take, by its number."""
+        """Return the space that files in each file system use, by its number."""
         disks = self._disks
         if disks is None:
             return {}
@@ -227,9 +227,9 @@ class DockerDisks:
         )
 
     def volume_options(self, number: int, name: str) -> dict[str, str]:
-        """Options with which the engine makes a named volume on a file system; none where there are no such. Blocks.
+        """Return the engine's options for a named volume on a file system; empty if there is none. Blocks.
 
-        The engine mounts the folder whenever a container uses the volume, and refuses to where it is not there.
+        The engine mounts the folder whenever a container uses the volume, and refuses to if it is missing.
         """
         if self._disks is None:
             return {}
@@ -238,23 +238,21 @@ class DockerDisks:
         return {"type": "none", "o": "bind", "device": str(folder)}
 
     def numbers(self) -> frozenset[int]:
-        """The numbers of all file systems."""
+        """Return the numbers of all file systems."""
         return frozenset() if self._disks is None else self._disks.numbers()
 
     def devices(self) -> frozenset[int]:
-        """The device numbers of all that are mounted."""
+        """Return the device numbers of all mounted file systems."""
         if self._disks is None:
             return frozenset()
         points = (self._disks.point(number) for number in self._disks.numbers())
         return frozenset(point.stat().st_dev for point in points if mounts.is_mount_point(point))
 
     async def remove(self, number: int) -> None:
-        """Remove a file system with all that is in it."""
+        """Remove a file system with its content."""
         disks = self._disks
         if disks is not None:
             await _do(lambda: disks.remove(number))
-
-    # --- blocking -----------------------------------------------------------------------------------------------------
 
     def _place(self, disks: LeaseDisks, number: int, inspection: Mapping[str, Any]) -> None:
         identity = str(inspection["Id"])
@@ -265,8 +263,8 @@ class DockerDisks:
         record = own / "places.json"
         if not record.exists():
             wanted = mount_overlays(inspection, self._root)
-            for place in wanted:
-                _fill(place, own / place.inside)
+            for overlay in wanted:
+                _fill(overlay, own / overlay.inside)
             own.mkdir(parents=True, exist_ok=True)
             part = own / "places.part"
             part.write_text(json.dumps([[str(one.engine_path), one.inside] for one in wanted]), encoding="utf-8")
@@ -288,7 +286,7 @@ class DockerDisks:
 
 
 def release_volumes(disks: LeaseDisks, container: str | None = None) -> None:
-    """Unmount what lies over the anonymous volumes of a container, or of all of them. What is not mounted is left."""
+    """Unmount the overlays of anonymous volumes of one container, or of all containers."""
     for own in _owners(disks, container):
         for engine_path, inside in _recorded(own):
             if inside.startswith("volume-") and mounts.is_same(engine_path, own / inside):
@@ -297,25 +295,25 @@ def release_volumes(disks: LeaseDisks, container: str | None = None) -> None:
 
 
 def _owners(disks: LeaseDisks, container: str | None) -> list[Path]:
-    """The folders of a container in the file systems, or of all containers."""
+    """Return the folders of one container in the file systems, or of all containers."""
     folders = [own for number in disks.numbers() for own in _folders(disks.point(number))]
     return [own for own in folders if container in (None, own.name)]
 
 
-def _fill(place: MountOverlay, here: Path) -> None:
-    """Make the folder or file that comes to lie over one of the engine's, with what is in that."""
+def _fill(overlay: MountOverlay, here: Path) -> None:
+    """Create the source of an overlay with the content of the engine's folder or file."""
     here.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_file:
+    if overlay.is_file:
         here.touch()
-        here.chmod(0o644)  # the agent's umask would keep every user of the container from it
+        here.chmod(0o644)  # despite the agent's umask, readable for every user of the container
         return
     here.mkdir(exist_ok=True)
-    # An attempt that was cut short may have left a part; the copy is made over it.
-    copy_tree(place.engine_path, here)
+    # An interrupted attempt may have left a part, which the copy overwrites.
+    copy_tree(overlay.engine_path, here)
 
 
 def _bind(own: Path) -> None:
-    """Mount what is in a container's folder over the engine's paths. A path that the engine has removed is left out."""
+    """Mount a container's overlays. Paths that the engine has removed are left out."""
     for engine_path, inside in _recorded(own):
         here = own / inside
         if mounts.is_same(engine_path, here) or not engine_path.parent.is_dir():

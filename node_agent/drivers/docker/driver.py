@@ -71,12 +71,12 @@ FIRST_POLL_S = 0.1
 POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
-"""The label of a pod's main container; containers of older agents have none, and are alone."""
+"""Label of a pod's main container; containers of older agents have none, and are alone."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
 class DockerDriver:
-    """Pods as containers of one Docker engine. Make one with :meth:`connect`."""
+    """Pods as containers of one Docker engine. Create one with :meth:`connect`."""
 
     name = NAME
 
@@ -94,35 +94,31 @@ class DockerDriver:
         self._host = host
         self._runtime = runtime
         self.sandboxed = False
-        """Whether pods run in a sandbox; known once connected."""
+        """Whether pods run in a sandbox; known after the connection."""
         self._files = files
         self._engine = Engine(url)
         self._gates = StartGates(gates)
         self._images = images
         self._disks = DockerDisks(self._engine, host)
         self._data = DockerVolumes(self._engine, host, self._disks)
-        self._ground = PodNetworks(self._engine, host, self._data, network=network)
+        self._networks = PodNetworks(self._engine, host, self._data, network=network)
         self._logs = ContainerLogs(self._engine)
-        self._watch = ContainerEventWatcher(lambda: self._engine.client(None), f"{LABEL_HOST}={host}")
+        self._events = ContainerEventWatcher(lambda: self._engine.client(None), f"{LABEL_HOST}={host}")
         self._samples: dict[str, ResourceSample] = {}
-        self._overlooked = DeadContainerDetector()
+        self._dead_containers = DeadContainerDetector()
         self._root = ""
-        """Where the engine keeps its data."""
+        """The engine's data folder."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
         self._folders = ContainerFolders(self._engine)
         self._checks = MountChecker(self._engine, self._data, self._gates)
         self._starts = ContainerStarter(
-            self._engine, images, self._ground, self._data, self._snapshots, self._folders, files, self._checks
+            self._engine, images, self._networks, self._data, self._snapshots, self._folders, files, self._checks
         )
 
     @property
     def disk_trouble(self) -> str:
-        """Why leases have no file systems of their own here; empty where they have."""
+        """Why leases have no file systems of their own here; empty if they have."""
         return self._disks.trouble
-
-    async def data_is_full(self, spec: PodSpec) -> bool:
-        """Whether the pod has used up its lease's file system; False where leases have none."""
-        return await self._data.is_full(spec)
 
     @classmethod
     async def connect(
@@ -136,13 +132,13 @@ class DockerDriver:
         runtime: str | None = None,
         gates: Path | None = None,
     ) -> DockerDriver:
-        """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
+        """Connect to the engine at `url` (None: at DOCKER_HOST or the default socket).
 
-        `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
-        pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
-        `runtime`: the engine's runtime for tenants' containers; None: runc. `gates`: a folder for what holds containers
-        back until their mounts were checked; None: the check comes just afterwards. Raises :class:`DriverError` where
-        the runtime cannot be used.
+        `host`: the host key's address; `network` False: pods have no network. If pods cannot be isolated from this
+        machine, they have none either, and the log says so. `files`: delivered files. `runtime`: the engine's runtime
+        for tenants' containers; None: runc. `gates`: folder for the gates that hold containers until their mounts were
+        checked; None: mounts are checked just after the start. Raises :class:`DriverError` if the runtime cannot be
+        used.
         """
         driver = cls(url, host, images, network=network, files=files, runtime=runtime, gates=gates)
         try:
@@ -153,84 +149,77 @@ class DockerDriver:
         return driver
 
     async def fingerprint(self) -> Fingerprint:
-        """See :class:`node_agent.drivers.port.Driver`."""
         info = await self._engine.info()
-        able = self._starts.able
-        able.cdi = bool(info.get("CDISpecDirs"))
+        features = self._starts.features
+        features.cdi = bool(info.get("CDISpecDirs"))
         runtimes = info.get("Runtimes") or {}
-        able.runc = "runc" in runtimes
+        features.runc = "runc" in runtimes
         if self._runtime is not None:
             try:
-                able.runtime = await self._engine.call(
+                features.runtime = await self._engine.call(
                     functools.partial(checked_runtime, self._engine.api, info, self._runtime)
                 )
             except ValueError as error:
                 raise DriverError(f"{error}. Change {RUNTIME_OPTION}, or the runtimes of the engine.") from None
-        self._ground.architecture = str(info.get("Architecture"))
+        self._networks.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
-        await self._gates.connect(self._engine.url, self._ground.architecture)
+        await self._gates.connect(self._engine.url, self._networks.architecture)
         if self._gates.trouble:
             log.warning("programs of pods start before their mounts were checked: %s", self._gates.trouble)
         await self._disks.connect(info)
         if self._disks.trouble:
             log.warning("disk limits of pods are checked now and then, not enforced: %s", self._disks.trouble)
-        # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
+        # On other file systems the engine supports no size limit; there, upkeep measures the disk usage.
         quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
-        able.quota = quota and not self._disks.holds_layers
-        if self._ground.network:
+        features.quota = quota and not self._disks.holds_layers
+        if self._networks.network:
             try:
-                await self._ground.guard()
+                await self._networks.guard()
             except DriverError as error:
-                self._ground.network = False
+                self._networks.network = False
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
         cgroup = int(info.get("CgroupVersion") or 1)
-        isolation = able.runtime.isolation if able.runtime else Isolation.KERNEL
-        self.sandboxed = able.runtime is not None and able.runtime.sandboxed
+        isolation = features.runtime.isolation if features.runtime else Isolation.KERNEL
+        self.sandboxed = features.runtime is not None and features.runtime.sandboxed
         return Fingerprint(
             self.name,
             str(info.get("ServerVersion")),
             cgroup,
-            able.cdi,
-            self._ground.network,
+            features.cdi,
+            self._networks.network,
             isolation.value,
             self.sandboxed,
         )
 
-    # --- a pod comes up -----------------------------------------------------------------------------------------------
-
     def prefetch(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = (one.service.image for one in spec.containers)
         login = spec.registry_login
-        # Those that need a login wait for it, as the pod does.
+        # Images that need a login are pulled when the pod is prepared, after the login was delivered.
         open_to_all = (image for image in images if login is None or image.registry != login.registry)
         self._images.prefetch(open_to_all, ImageAccess(spec.account))
 
     async def prepare(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
         access = await self._starts.access(spec)
         await asyncio.gather(*(self._images.ensure(image, access) for image in images), self._disk(spec))
         for one in spec.containers:
             await self._starts.image(spec, one.service.name)
         await self._data.ensure(spec)
-        await self._ground.ensure(spec)
-        # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
-        await self._ground.guard()
+        await self._networks.ensure(spec)
+        # Only after the pod's bridge exists: before, another agent that leaves may remove the rules.
+        await self._networks.guard()
         await self._starts.own_files(spec)
 
-    def why_late(self, spec: PodSpec) -> DriverError:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    def explain_delay(self, spec: PodSpec) -> DriverError:
         return delay_cause(self.progress(spec))
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         images = dict.fromkeys(one.service.image for one in spec.containers)
         return tuple(pull for image in images if (pull := self._images.progress(image, spec.account)) is not None)
 
     async def _disk(self, spec: PodSpec) -> None:
-        """Have the lease's own file system mounted, where there are such; its snapshots count against it."""
+        """Mount the lease's own file system, if leases have any; its snapshots count against it."""
         kept_mib = 0
         if await self._data.number(spec) in self._disks.numbers():
             kept_mib = (await self._snapshots.used_mib()).get(spec.lease, 0)
@@ -239,31 +228,27 @@ class DockerDriver:
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
     ) -> Handle:
-        """See :class:`node_agent.drivers.port.Driver`."""
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
-            goes_on = await self._starts.goes_on(found, follows)
-            if goes_on:
-                self._samples.pop(found["Id"], None)  # they were of the run before
-            handle = await self._starts.adopt(spec, service, found, start, seed, goes_on=goes_on)
+            continues = await self._starts.continues(found, follows)
+            if continues:
+                self._samples.pop(found["Id"], None)  # of the earlier run
+            handle = await self._starts.adopt(spec, service, found, start, seed, continues=continues)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
         return await self._starts.make(spec, service, start, seed)
 
-    # --- while it runs ------------------------------------------------------------------------------------------------
-
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         seen: Inspection | None = None
-        with self._watch.subscribe(handle.reference) as changed:
+        with self._events.subscribe(handle.reference) as changed:
             while True:
                 changed.clear()
                 with contextlib.suppress(EngineUnreachable, EngineBusy):
-                    # The engine may be restarting; what it says afterwards counts.
+                    # The engine may be restarting; its later answers count.
                     now = await self.inspect(handle)
                     if now != seen:
                         seen = now
@@ -271,17 +256,15 @@ class DockerDriver:
                     if now.ending is not None:
                         return
                     await self.stats(handle)
-                # What is used after the last reading is not seen: a quarter of the time at most.
+                # Usage after the last reading is not measured: at most a quarter of the time.
                 pause_s = (loop.time() - began_s) * POLL_SHARE
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
 
     async def inspect(self, handle: Handle) -> Inspection:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._engine.call(lambda: self._inspect(handle.reference))
 
     async def stats(self, handle: Handle) -> Usage:
-        """See :class:`node_agent.drivers.port.Driver`."""
         one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
         sample = parse_sample(await self._engine.call(one)).joined(
             self._samples.get(handle.reference, ResourceSample())
@@ -292,7 +275,6 @@ class DockerDriver:
     async def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         found = await self._containers(lease)
         several = service is None and len(found) > 1
         chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
@@ -304,17 +286,16 @@ class DockerDriver:
                 yield piece
 
     async def upkeep(self) -> Mapping[int, int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        await self._ground.guard()
-        await self._ground.sweep()
+        await self._networks.guard()
+        await self._networks.sweep()
         await self._disks.restore()
         wanted = {"label": [f"{LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
-        await asyncio.to_thread(self._overlooked.look, [str(one["Id"]) for one in running])
-        return await self._used(layers=not (self._starts.able.quota or self._disks.holds_layers))
+        await asyncio.to_thread(self._dead_containers.look, [str(one["Id"]) for one in running])
+        return await self._used(layers=not (self._starts.features.quota or self._disks.holds_layers))
 
     async def _used(self, *, layers: bool) -> Mapping[int, int]:
-        """The disk that each lease takes, MiB; with `layers`, its containers' own too."""
+        """Return the disk usage of each lease in MiB; with `layers` including its containers' own layers."""
         used = dict(await self._data.used_mib())
         for lease, mib in (await self._snapshots.used_mib()).items():
             used[lease] = used.get(lease, 0) + mib
@@ -324,47 +305,37 @@ class DockerDriver:
         return used
 
     async def tidy(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._images.tidy()
 
     def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return self._folders.save(handle.reference, path)
 
-    # --- its end ------------------------------------------------------------------------------------------------------
-
     async def stop(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
         await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
 
-    async def tell(self, lease: int, notice: bytes | None) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    async def set_notice(self, lease: int, notice: bytes | None) -> None:
         if self._files is not None:
-            await asyncio.to_thread(self._files.tell, lease, notice)
+            await asyncio.to_thread(self._files.set_notice, lease, notice)
 
     async def signal(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
         await asyncio.gather(*(self._signal(identity, name) for identity in running))
 
     async def stop_container(self, handle: Handle) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._stop(handle.reference)
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         for found in await self._containers(lease, everything=True):
             await self._remove(str(found["Id"]))
         await asyncio.to_thread(self._gates.forget, pod_name(self._host, lease))
-        await self._ground.remove_networks(lease)
+        await self._networks.remove_networks(lease)
         if keep_data:
             await self._data.tidy(lease)
         else:
             await self.purge(lease)
 
     async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._disks.restore()
         path, api = result.path, self._engine.api
         if path is None:
@@ -374,22 +345,17 @@ class DockerDriver:
         full_mib = await self._data.full_mib(handle.lease)
         if full_mib is None:
             return collected
-        # A program that finds no room may end in any way, and say nothing of it.
+        # A program without disk space may end in any way, without an error message.
         return replace(collected, note="; ".join(filter(None, (f"its disk of {full_mib} MiB is full", collected.note))))
 
-    # --- data ---------------------------------------------------------------------------------------------------------
-
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._data.list(lease)
 
     async def purge(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._snapshots.purge(lease)
         await self._data.purge(lease)
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._disks.restore()
         room_mib = most_mib - (await self._used(layers=not self._disks.holds_layers)).get(lease, 0)
         for found in await self._containers(lease):
@@ -405,22 +371,16 @@ class DockerDriver:
         raise PodGone(f"there is no container for lease {lease}")
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return await self._snapshots.list(lease)
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await self._snapshots.remove(lease, name)
         await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0))
 
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return self._snapshots.archive(lease, name)
 
-    # --- after a restart ----------------------------------------------------------------------------------------------
-
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         found = []
         for one in await self._containers(lease):
             if LABEL_LEASE in one["Labels"]:
@@ -433,33 +393,31 @@ class DockerDriver:
         return tuple(found)
 
     async def leases(self) -> frozenset[int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         containers = await self._containers(None, everything=True)
         own = {int(one["Labels"][LABEL_LEASE]) for one in containers if LABEL_LEASE in one["Labels"]}
-        return frozenset(own) | await self._ground.leases() | await self._data.leases() | await self._snapshots.leases()
+        return (
+            frozenset(own) | await self._networks.leases() | await self._data.leases() | await self._snapshots.leases()
+        )
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        await self._watch.close()
+        await self._events.close()
         self._logs.close()
         self._snapshots.close()
         self._folders.close()
         self._engine.close()
 
-    # --- the engine ---------------------------------------------------------------------------------------------------
-
     async def _containers(self, lease: int | None, *, everything: bool = False) -> list[dict[str, Any]]:
-        """The pods' containers in the order of their services; with `everything` also those that hold networks."""
+        """Return the pods' containers in the order of their services; with `everything` also pod sandboxes."""
         wanted = [f"{LABEL_HOST}={self._host}"]
         if lease is not None:
             wanted.append(f"{LABEL_LEASE}={lease}")
         found: list[dict[str, Any]] = await self._engine.call(
             lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        holders = [one for one in found if is_pod_sandbox(one["Labels"])]
+        sandboxes = [one for one in found if is_pod_sandbox(one["Labels"])]
         own = [one for one in found if not is_pod_sandbox(one["Labels"])]
         own.sort(key=lambda one: int(one["Labels"].get(LABEL_INDEX, MAIN)))
-        return own + holders if everything else own
+        return own + sandboxes if everything else own
 
     async def _stop(self, identity: str) -> None:
         with contextlib.suppress(PodGone):
@@ -484,7 +442,7 @@ class DockerDriver:
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
         info = self._engine.api.info()
-        # Not by this process's clock: where the two differ, the engine would wait for a time that is far off.
+        # Not by this process's clock: the engine waits until the given time by its own clock.
         window = event_window(state, parse_time_ms(info.get("SystemTime")) / 1000)
         events = self._engine.api.events(since="1", until=f"{window[1]:.3f}", decode=True)
         outlives = bool(info.get("LiveRestoreEnabled"))
@@ -492,7 +450,7 @@ class DockerDriver:
 
 
 def _service(found: dict[str, Any]) -> str:
-    """The service of a container; those of older agents were all called main."""
+    """Return the service of a container; those of older agents were all called main."""
     return str(found["Labels"].get(LABEL_SERVICE, "main"))
 
 

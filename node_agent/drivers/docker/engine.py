@@ -1,4 +1,4 @@
-"""A connection to a Docker engine: calls in threads, and its errors in our words."""
+"""Connection to a Docker engine: calls in threads, translation of errors, and the event stream."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ CALL_TIMEOUT_S = 60
 T = TypeVar("T")
 
 SDK_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+RECONNECT_S = 1.0
 
 
 class Engine:
@@ -34,43 +35,34 @@ class Engine:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
 
     async def info(self) -> dict[str, Any]:
-        """What the engine says of itself; connects first where that was not done."""
+        """Return the engine's system information; connects first if necessary."""
         if self.api is None:
             self.api = await self.call(lambda: self.client(CALL_TIMEOUT_S))
         found: dict[str, Any] = await self.call(self.api.info)
         return found
 
     def client(self, timeout: Any) -> Any:
-        """A connection of its own; it blocks. `timeout` None: for streams that may be silent for long."""
-        where: dict[str, Any] = dict(kwargs_from_env()) if self.url is None else {"base_url": self.url}
-        path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
-        if path.startswith("/"):
-            # The SDK leaks a socket where this fails, and its own message buries the reason.
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                probe.connect(path)
-        return docker.APIClient(version="auto", timeout=timeout, **where)
+        """Return a new connection. Blocks. `timeout` None: for streams that may be silent for a long time."""
+        return connect(self.url, timeout)
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Run this in a thread. Raises :class:`DriverError`; :class:`PodGone` where the engine has no such thing."""
+        """Call `work` in a thread. Raises :class:`DriverError`; :class:`PodGone` if the engine has no such object."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except SDK_ERRORS as error:
             raise self.explained(error) from None
 
     def explained(self, error: Exception) -> DriverError:
-        """One of the SDK's errors in our words."""
+        """Translate an error of the SDK."""
         if isinstance(error, docker.errors.NotFound):
             return PodGone(_text(error))
         if isinstance(error, docker.errors.APIError):
             kind = EngineBusy if error.is_server_error() else DriverError
             return kind(f"the Docker engine refused: {_text(error)}")
-        where = self.url or "its usual socket"
-        return EngineUnreachable(
-            f"no Docker engine answers at {where} ({_text(error)}). Start it, or give its address with --docker-host."
-        )
+        return unreachable(self.url, _text(error))
 
     async def remove(self, container: str) -> None:
-        """Remove a container with all that runs in it, also what the engine does not know of. Nothing if it is gone."""
+        """Remove a container and all its processes, including those unknown to the engine. Ignored if it is gone."""
         try:
             await self.call(lambda: self.api.remove_container(container, v=True, force=True))
         except PodGone:
@@ -83,10 +75,28 @@ class Engine:
         await asyncio.to_thread(end_orphan_processes, container)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self.api is not None:
             self.api.close()
+
+
+def connect(url: str | None, timeout: Any) -> Any:
+    """Return a low-level client for the engine at `url` (None: at DOCKER_HOST or the default socket). Blocks."""
+    where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
+    path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
+    if path.startswith("/"):
+        # The SDK leaks a socket if its connection fails, and its own message hides the reason.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(path)
+    return docker.APIClient(version="auto", timeout=timeout, **where)
+
+
+def unreachable(url: str | None, reason: object) -> EngineUnreachable:
+    where = url or "its usual socket"
+    return EngineUnreachable(
+        f"no Docker engine answers at {where} ({reason}). Start it, or give its address with --docker-host."
+    )
 
 
 def _text(error: Exception) -> str:
@@ -94,11 +104,11 @@ def _text(error: Exception) -> str:
     return text.splitlines()[0] if text else repr(error)
 
 
-RECONNECT_S = 1.0
-
-
 class ContainerEventWatcher:
-    """One thread that follows the ends and the health of one host's containers, as the engine tells them."""
+    """Wakes watchers of one host's containers at their ends and health changes, from the engine's event stream.
+
+    It reads the stream in one thread. A missed event only delays a watcher until its next poll.
+    """
 
     def __init__(self, connect: Callable[[], Any], label: str) -> None:
         self._connect = connect
@@ -111,7 +121,7 @@ class ContainerEventWatcher:
 
     @contextlib.contextmanager
     def subscribe(self, container: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever this container may have ended, or its health changed."""
+        """Return an event that is set whenever this container may have ended or changed its health."""
         if self._thread is None:
             self._loop = asyncio.get_running_loop()
             self._thread = threading.Thread(target=self._run, name="docker-events", daemon=True)
@@ -140,7 +150,7 @@ class ContainerEventWatcher:
     def _run(self) -> None:
         while not self._stopping.is_set():
             client = None
-            with contextlib.suppress(docker.errors.DockerException, requests.exceptions.RequestException, OSError):
+            with contextlib.suppress(*SDK_ERRORS):
                 client = self._connect()
                 filters = {"type": "container", "event": ["die", "destroy", "health_status"], "label": [self._label]}
                 self._stream = client.events(filters=filters, decode=True)

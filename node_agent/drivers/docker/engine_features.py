@@ -1,4 +1,9 @@
-"""The OCI runtime that runs tenants' containers, where the provider chose one, and what isolates them there. Pure."""
+"""Detection of engine features: OCI runtimes and their isolation, and GPUs by CDI.
+
+A sandboxing runtime is tried out: a container is run to find out whether its kernel differs from the machine's. Its
+image is built here, of one program of a few instructions that prints the release of its kernel, so that no registry is
+needed.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +25,30 @@ from node_agent.drivers.docker.static_programs import elf, program_image
 
 RUNTIME_OPTION = "--runtime"
 GVISOR_PIDS = 256
-"""gVisor's own threads and processes, which count against a container's limit beside the tenant's."""
+"""gVisor's own threads and processes, which count against a container's limit in addition to the tenant's."""
+_TRIAL_X86_64: Final = bytes.fromhex(
+    "4881ec00020000 4889e7 b83f000000 0f05"  # room for a result; uname(room)
+    "bf01000000 488db42482000000 ba41000000 b801000000 0f05"  # write(1, room + 130, 65): the release
+    "31ff b83c000000 0f05"  # exit(0)
+)
+_TRIAL_AARCH64: Final = struct.pack(
+    "<12I",
+    *(0xD10803FF, 0x910003E0, 0xD2801408, 0xD4000001),  # room for a result; uname(room)
+    *(0xD2800020, 0x91020BE1, 0xD2800822, 0xD2800808, 0xD4000001),  # write(1, room + 130, 65): the release
+    *(0xD2800000, 0xD2800BA8, 0xD4000001),  # exit(0)
+)
+_TRIAL_CODE: Final = {"x86_64": _TRIAL_X86_64, "aarch64": _TRIAL_AARCH64}
+_TRIAL_ROLE: Final = "sandbox-trial"
+_TRIAL_TAG: Final = "gantry/sandbox-trial:1"
+TRIAL_S: Final = 60
+"""Timeout of each engine call in a trial."""
+_FILE_BYTES: Final = 4 << 20
+_SUFFIXES: Final = (".json", ".yaml", ".yml")
+_ANSWER_S: Final = 10
 
 
 class Isolation(StrEnum):
-    """What is between a container and the machine."""
+    """What separates a container from the machine."""
 
     KERNEL = "the machine's kernel"
     GVISOR = "gVisor"
@@ -40,7 +64,7 @@ class OciRuntime:
     gpus: bool = True
     """Containers can have GPUs under it."""
     more_pids: int = 0
-    """By how much a container's limit of processes has to be higher than what the tenant gets."""
+    """Number of processes of the runtime itself within a container's process limit."""
 
     @property
     def sandboxed(self) -> bool:
@@ -48,8 +72,20 @@ class OciRuntime:
         return self.isolation is not Isolation.KERNEL
 
 
+@dataclass(slots=True)
+class EngineFeatures:
+    """Capabilities of the engine as detected."""
+
+    cdi: bool = False
+    runc: bool = False
+    runtime: OciRuntime | None = None
+    """The runtime that the provider chose."""
+    quota: bool = False
+    """The engine limits the size of a container's own layer, as far as known."""
+
+
 def isolation_of(entry: Mapping[str, Any]) -> Isolation:
-    """Return what isolates containers under a runtime, from its entry in the engine's list."""
+    """Return the isolation of containers under a runtime, from its entry in the engine's list."""
     program = f"{entry.get('path') or ''} {entry.get('runtimeType') or ''}"
     for word, isolation in (("runsc", Isolation.GVISOR), ("kata", Isolation.KATA)):
         if word in program:
@@ -58,7 +94,7 @@ def isolation_of(entry: Mapping[str, Any]) -> Isolation:
 
 
 def choose_runtime(name: str, runtimes: Mapping[str, Mapping[str, Any]]) -> OciRuntime:
-    """Return the runtime with this name of the engine's list. Raises ValueError where pods cannot run under it."""
+    """Return the runtime with this name from the engine's list. Raises ValueError if pods cannot run under it."""
     if name not in runtimes:
         known = ", ".join(sorted(runtimes)) or "none"
         raise ValueError(f"the engine has no runtime {name!r}; it has: {known}")
@@ -81,7 +117,7 @@ def choose_runtime(name: str, runtimes: Mapping[str, Mapping[str, Any]]) -> OciR
 
 
 def sandboxing_runtimes(runtimes: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the names of the engine's runtimes that isolate better than the machine's kernel, and can be chosen."""
+    """Return the names of supported runtimes that isolate better than the machine's kernel."""
     found = []
     for name in sorted(runtimes):
         try:
@@ -92,34 +128,16 @@ def sandboxing_runtimes(runtimes: Mapping[str, Mapping[str, Any]]) -> tuple[str,
     return tuple(found)
 
 
-_TRIAL_X86_64: Final = bytes.fromhex(
-    "4881ec00020000 4889e7 b83f000000 0f05"  # room for a result; uname(room)
-    "bf01000000 488db42482000000 ba41000000 b801000000 0f05"  # write(1, room + 130, 65): the release
-    "31ff b83c000000 0f05"  # exit(0)
-)
-_TRIAL_AARCH64: Final = struct.pack(
-    "<12I",
-    *(0xD10803FF, 0x910003E0, 0xD2801408, 0xD4000001),  # room for a result; uname(room)
-    *(0xD2800020, 0x91020BE1, 0xD2800822, 0xD2800808, 0xD4000001),  # write(1, room + 130, 65): the release
-    *(0xD2800000, 0xD2800BA8, 0xD4000001),  # exit(0)
-)
-_TRIAL_CODE: Final = {"x86_64": _TRIAL_X86_64, "aarch64": _TRIAL_AARCH64}
-_TRIAL_ROLE: Final = "sandbox-trial"
-_TRIAL_TAG: Final = "gantry/sandbox-trial:1"
-TRIAL_S: Final = 60
-"""The longest that one call of the engine may take in a trial."""
-
-
 def trial_program(architecture: str) -> bytes:
-    """Return the program as a static ELF file. Raises KeyError where there is none for the architecture."""
+    """Return the program as a static ELF file. Raises KeyError for an unsupported architecture."""
     return elf(architecture, _TRIAL_CODE[architecture])
 
 
 def checked_runtime(api: Any, info: Mapping[str, Any], name: str) -> OciRuntime:
-    """Return the engine's runtime with this name, tried out where it is a sandbox. Blocks.
+    """Return the engine's runtime with this name, after a trial if it is a sandbox. Blocks.
 
-    `api`: the SDK's low-level client; `info`: what the engine says of itself. Raises ValueError where pods cannot run
-    under the runtime, or would not be sandboxed although it is a sandbox.
+    `api`: the SDK's low-level client; `info`: the engine's system information. Raises ValueError if pods cannot run
+    under the runtime, or a sandboxing runtime does not sandbox them.
     """
     runtime = choose_runtime(name, info.get("Runtimes") or {})
     if runtime.sandboxed:
@@ -130,9 +148,9 @@ def checked_runtime(api: Any, info: Mapping[str, Any], name: str) -> OciRuntime:
 
 
 def is_sandboxed(url: str | None, name: str | None) -> bool:
-    """Return whether pods run in a sandbox under this runtime of the engine at `url`; False where that is unknown.
+    """Return whether pods are sandboxed under this runtime of the engine at `url`; False if unknown. Blocks.
 
-    Blocks. `name` None: the engine's usual runtime.
+    `name` None: the engine's default runtime.
     """
     if name is None:
         return False
@@ -146,9 +164,9 @@ def is_sandboxed(url: str | None, name: str | None) -> bool:
 
 
 def why_not_sandboxed(api: Any, runtime: str, architecture: str, kernel: str) -> str:
-    """Return why containers under a runtime are not known to have a kernel of their own; empty where they have one.
+    """Return why containers under a runtime are not proved to have their own kernel; empty if they are. Blocks.
 
-    Blocks. `kernel`: the release of the machine's kernel.
+    `kernel`: the release of the machine's kernel.
     """
     if architecture not in _TRIAL_CODE:
         return f"there is no program to try it out with on {architecture}"
@@ -164,7 +182,7 @@ def why_not_sandboxed(api: Any, runtime: str, architecture: str, kernel: str) ->
 
 
 def _kernel_inside(api: Any, runtime: str, architecture: str) -> str:
-    """Return the release of the kernel that a container under this runtime has; empty where it did not print it."""
+    """Return the kernel release that a container under this runtime prints; empty if it prints none."""
     image, archive = program_image(architecture, "trial", trial_program(architecture), role=_TRIAL_ROLE, tag=_TRIAL_TAG)
     list(api.load_image(archive))
     host_config = api.create_host_config(
@@ -185,18 +203,13 @@ def _kernel_inside(api: Any, runtime: str, architecture: str) -> str:
     return printed.partition(b"\0")[0].decode(errors="replace").strip()
 
 
-_FILE_BYTES: Final = 4 << 20
-_SUFFIXES: Final = (".json", ".yaml", ".yml")
-_ANSWER_S: Final = 10
-
-
 def cdi_name(uuid: str) -> str:
-    """The full CDI name of an NVIDIA GPU or of a slice of one."""
+    """Return the full CDI name of an NVIDIA GPU or of a slice of one."""
     return f"nvidia.com/gpu={uuid}"
 
 
 def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:
-    """Return the full names of all devices in these folders' CDI files. A file that cannot be read names none."""
+    """Return the full names of all devices in the CDI files of these folders. Unreadable files are skipped."""
     names: set[str] = set()
     for folder in folders:
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -216,7 +229,7 @@ def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:
 def offers_cdi_devices(url: str | None, uuids: Iterable[str]) -> bool:
     """Return whether the engine at `url` offers each of these NVIDIA devices by CDI. Blocks.
 
-    False for no devices, and where the engine has no CDI or does not answer.
+    False for no devices, and if the engine has no CDI or does not answer.
     """
     wanted = {cdi_name(uuid) for uuid in uuids}
     if not wanted:

@@ -1,7 +1,7 @@
-"""The Docker engine's HTTP interface, as far as the way into pods needs it, without a thread for each session.
+"""HTTP client for a Docker engine's API, for access to pods without a thread for each session.
 
-The Docker SDK holds a thread for every stream, and loses what its reader had buffered when it hands over the socket of
-a program; both are too dear for sessions that last for hours.
+The Docker SDK holds a thread for every stream, and loses buffered data when it hands over the socket of a program;
+sessions may last for hours.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ DEFAULT_URL: Final = "unix:///var/run/docker.sock"
 
 
 class HijackedStream:
-    """The raw stream of a program that was started."""
+    """The raw stream of a started program."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def close(self) -> None:
-        """Drop it. Never raises."""
+        """Close the connection. Never raises."""
         self.writer.close()
         with contextlib.suppress(OSError):
             await self.writer.wait_closed()
@@ -49,12 +49,12 @@ class DockerHttp:
     async def json(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: dict[str, Any] | None = None
     ) -> Any:
-        """Ask; gives the JSON of the answer. Raises PodGone (404), DriverError."""
+        """Send a request and return the JSON of the response. Raises PodGone (404), DriverError."""
         async with self._asked(method, path, query, json=body) as response:
             return await response.json() if response.content_type == "application/json" else None
 
     async def path_stat(self, path: str, inside: str) -> dict[str, Any] | None:
-        """What the engine says of a path in a container; None where it is not there or no way leads to it.
+        """Return the engine's description of a path in a container; None if it does not exist or cannot be reached.
 
         Raises EngineUnreachable, EngineBusy.
         """
@@ -64,7 +64,7 @@ class DockerHttp:
         except EngineUnreachable:
             raise
         except DriverError:
-            return None  # an answer to HEAD does not say why; the engine says it when the copy is made
+            return None  # a response to HEAD has no text; the copy itself fails with the reason
         try:
             found = json.loads(base64.b64decode(said))
         except ValueError:
@@ -72,7 +72,7 @@ class DockerHttp:
         return found if isinstance(found, dict) else None
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The body of an answer in pieces."""
+        """Yield the body of a response in pieces."""
         async with self._asked("GET", path, query) as response:
             async for piece in response.content.iter_chunked(PIECE):
                 yield piece
@@ -83,7 +83,7 @@ class DockerHttp:
             pass
 
     async def hijack(self, path: str, body: dict[str, Any]) -> HijackedStream:
-        """POST, and take over the connection."""
+        """Send a POST request and take over the connection."""
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
@@ -114,7 +114,7 @@ class DockerHttp:
         return stream
 
     async def close(self) -> None:
-        """Let go of the engine."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -1,4 +1,4 @@
-"""Reads the logs of a pod's containers, side by side where they are several."""
+"""Logs of a pod's containers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,24 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import docker.errors
-import requests.exceptions
 import urllib3.exceptions
 
-from node_agent.drivers.docker.engine import Engine
+from node_agent.drivers.docker.engine import SDK_ERRORS, Engine
 from node_agent.drivers.port import EngineBusy, EngineUnreachable, PodGone
 from node_agent.logs.merge import LineSplitter, named, stamp_of
 
 MAX_READERS = 64
-"""Streams at once; each that follows a container keeps a thread."""
+"""Concurrent log streams; each that follows a container occupies a thread."""
 MAX_FOLLOWERS = 48
-"""Of them those that follow: the logs of pods that end are always read, to be kept."""
+"""Streams that follow; the rest is for logs of ended pods, which are always read and stored."""
 MAX_OF_LEASE = 16
-"""Followers of one lease, which leave room for other tenants."""
+"""Followers of one lease, so that capacity is left for other tenants."""
 WAITING_LINES = 64
-"""Lines of at most MAX_LINE_BYTES that wait for a slow reader."""
-_BROKEN = (
-    docker.errors.DockerException,
-    requests.exceptions.RequestException,
-    urllib3.exceptions.HTTPError,
-    OSError,
-)
+"""Lines of at most MAX_LINE_BYTES that are queued for a slow reader."""
+_BROKEN = (*SDK_ERRORS, urllib3.exceptions.HTTPError)
+MOST_WAITING = 1 << 18
+"""Bytes that may wait to be read; a faster stream is paused. The event loop processes one such piece at a time: some
+ten milliseconds for the shortest lines."""
 
 
 class ContainerLogs:
@@ -43,7 +39,7 @@ class ContainerLogs:
         self._readers = 0
         self._followers: Counter[int] = Counter()
         self._count = threading.Lock()
-        """Logs are read in the loop of the link and in the agent's own."""
+        """Logs are read in the event loop of the transport and in the agent's own."""
 
     def close(self) -> None:
         """End all readers."""
@@ -52,10 +48,9 @@ class ContainerLogs:
     async def read(
         self, lease: int, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The logs of containers of a lease, given as service and id. With `several`, each line names its service.
+        """Yield the logs of a lease's containers, given as (service, id). With `several`, each line names its service.
 
-        `tail`: of each only so many of the lines that are there already, the last. Raises EngineBusy where too many
-        read already.
+        `tail`: only this many of the last existing lines of each. Raises EngineBusy if there are too many readers.
         """
         if not follow:
             async with contextlib.aclosing(self._read(containers, several=several, tail=tail)) as pieces:
@@ -100,7 +95,7 @@ class ContainerLogs:
                 yield line
 
     async def _in_order(self, containers: Sequence[tuple[str, str]], tail: int | None) -> AsyncGenerator[bytes, None]:
-        """By time, without holding more than a line of each."""
+        """Yield the lines of several containers by time, with at most one line of each in memory."""
         async with contextlib.AsyncExitStack() as stack:
             logs = [
                 (name, await stack.enter_async_context(contextlib.aclosing(self._lines(identity, tail, follow=False))))
@@ -125,7 +120,7 @@ class ContainerLogs:
     async def _side_by_side(
         self, containers: Sequence[tuple[str, str]], tail: int | None
     ) -> AsyncGenerator[bytes, None]:
-        """As they come; a reader that is ahead waits until its lines are taken."""
+        """Yield the lines of several followed containers as they arrive; readers wait while the queue is full."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_LINES)
 
         async def pass_on(name: str, identity: str) -> None:
@@ -173,42 +168,38 @@ class ContainerLogs:
         wanted["tail"] = "all" if tail is None else tail
         stream = await self._engine.call(lambda: self._engine.api.logs(identity, **wanted))
         self._add_readers(1)
-        hose = ThreadedStreamReader(stream)
-        # A follower blocks its thread until the next line: not one of the engine's.
-        self._pool.submit(_read, hose, stream)
+        reader = ThreadedStreamReader(stream)
+        # A follower blocks its thread until the next line, so it uses a pool of its own.
+        self._pool.submit(_read, reader, stream)
         try:
-            while piece := await hose.take():
+            while piece := await reader.take():
                 yield piece
         except _BROKEN as error:
             raise EngineUnreachable(f"the engine broke off while it gave a log: {error}") from None
         finally:
             self._add_readers(-1)
-            hose.close()
+            reader.close()
             with contextlib.suppress(OSError, AttributeError):
                 stream.close()
 
 
-def _read(hose: ThreadedStreamReader, stream: Any) -> None:
-    """Read to the end, and let go of the connection.
+def _read(reader: ThreadedStreamReader, stream: Any) -> None:
+    """Read to the end and release the connection.
 
-    To close the stream, as its reader does who wants no more, only ends what is read from it: the socket stays open
-    until its response is closed, too, for which the library has no call.
+    Closing the stream ends only the reading: the socket stays open until its response is closed, too, for which the
+    library has no call.
     """
-    hose.run()
+    reader.run()
     response = getattr(stream, "_response", None)
     if response is not None:
         response.close()
 
 
-MOST_WAITING = 1 << 18
-"""Bytes that may wait to be taken; a faster stream is not read on until then.
-
-The event loop works on one such piece at a time: some ten milliseconds for the shortest lines.
-"""
-
-
 class ThreadedStreamReader:
-    """One stream. :meth:`run` reads it in a thread of its own, :meth:`take` is for the loop that made it."""
+    """Transfers a blocking stream into the event loop. :meth:`run` reads it in a thread, :meth:`take` is for the loop.
+
+    All data that arrived meanwhile is taken as one piece.
+    """
 
     def __init__(self, stream: Iterable[bytes]) -> None:
         self._stream = stream
@@ -222,19 +213,19 @@ class ThreadedStreamReader:
         self._come = asyncio.Event()
 
     def run(self) -> None:
-        """Read until the stream ends or the hose is closed."""
+        """Read until the stream ends or the reader is closed."""
         try:
             for part in self._stream:
                 if not self._put(part):
                     return
-        except Exception as error:  # noqa: BLE001 - told by whoever takes
+        except Exception as error:  # noqa: BLE001 - raised by take
             self._error = error
         finally:
             self._ended = True
             self._tell()
 
     async def take(self) -> bytes:
-        """All that has come since the last time, waiting for some; empty at the end. Raises what reading raised."""
+        """Wait for data and return all that has arrived; empty at the end. Raises the error of the stream."""
         while True:
             ended = self._ended
             with self._room:
@@ -250,7 +241,7 @@ class ThreadedStreamReader:
             self._come.clear()
 
     def close(self) -> None:
-        """No more is wanted. A thread that waits for the stream ends with the stream."""
+        """Stop reading. A thread that waits for the stream ends with the stream."""
         with self._room:
             self._closed = True
             self._room.notify()

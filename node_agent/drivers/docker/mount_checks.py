@@ -1,4 +1,4 @@
-"""Checks the mounts of containers between their start by the engine and the start of their programs (ADR 0042)."""
+"""Checks of container mounts between the start by the engine and the start of the program (ADR 0042)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from node_agent.drivers.port import DriverError, ImageInvalid, ResourcesUnavaila
 log = logging.getLogger(__name__)
 
 SHARED_KERNEL: Final = frozenset({"runc", "io.containerd.runc.v2", "crun", "nvidia"})
-"""Runtimes whose containers have the mounts that the machine's kernel lists for them. Others, such as gVisor, have a
-kernel of their own, whose files the machine does not show."""
+"""Runtimes whose containers use the machine's kernel, which lists their mounts. Others, such as gVisor, have a kernel
+of their own, whose files are not visible on the machine."""
 
 
 def hidden_path_options() -> dict[str, list[str]]:
-    """What containers do not see and cannot change of the kernel's files, for the host configuration of the engine.
+    """Return the engine's host configuration for hidden and read-only kernel files.
 
     The engine's own lists depend on its version.
     """
@@ -50,12 +50,12 @@ class MountChecker:
         self._data = data
         self._gates = gates
         self._deviations: dict[str, MountDeviations] = {}
-        """Of the engine's runtimes, once a container's mounts were not those of the list."""
+        """Deviations by runtime, determined when a container's mounts first differed from the list."""
 
     async def put_gate(self, arguments: dict[str, Any], config: Mapping[str, Any]) -> None:
-        """Have a container that is to be made start with a gate, where that is possible here.
+        """Add a gate to the creation arguments of a container, if gates are supported here.
 
-        `arguments`: of its creation; `config`: the image's configuration. Raises :class:`ResourcesUnavailable`.
+        `config`: the image's configuration. Raises :class:`ResourcesUnavailable`.
         """
         if self._gates.trouble or arguments["host_config"].get("runtime") not in SHARED_KERNEL:
             return
@@ -66,7 +66,7 @@ class MountChecker:
         add_gate(arguments, gate, self._gates.init, config)
 
     async def close_gate(self, inspection: Mapping[str, Any]) -> None:
-        """Have a container that does not run wait at its next start, if it was made with a gate.
+        """Close the gate of a stopped container, if it has one, so that its next start waits.
 
         Raises :class:`ResourcesUnavailable`.
         """
@@ -79,9 +79,9 @@ class MountChecker:
             raise ResourcesUnavailable(f"the container cannot be checked at its start: {error}") from None
 
     async def let_through(self, identity: str) -> None:
-        """Check the mounts of a container that was started, and let its program start; nothing where it has ended.
+        """Check the mounts of a started container, and let its program start. Does nothing if it has ended.
 
-        Raises :class:`ImageInvalid` where the tenant made the mounts unsafe, and other kinds of :class:`DriverError`.
+        Raises :class:`ImageInvalid` if the tenant made the mounts unsafe, and other kinds of :class:`DriverError`.
         """
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
         gate, pid = gate_of(inspection), int(inspection["State"].get("Pid") or 0)
@@ -101,7 +101,7 @@ class MountChecker:
             return
         when = "just after" if gate is None else "before"
         text = f"the container was ended {when} its program started: {trouble}"
-        # A mount goes astray by a link alone, and links that were not there before are in volumes.
+        # Only a link redirects a mount, and only volumes can have links that did not exist at the check.
         if any(one.get("Type") == "volume" for one in inspection.get("Mounts") or ()):
             raise ImageInvalid(f"{text}; change no link that leads to a mount while a container starts")
         raise DriverError(text)
@@ -109,9 +109,9 @@ class MountChecker:
     async def _why_unsafe(self, pid: int, inspection: Mapping[str, Any]) -> str | None:
         """Return what is wrong with the mounts of a container's process; None if nothing is.
 
-        Where they are not those of the list, the container is compared with one of the agent's own as well: engines
-        and kernels that the list does not know may mount something more. Raises as `mounts_inside`, and
-        :class:`DriverError` where the engine does not hide what it was told to.
+        If they differ from the list, they are also compared with those of a trial container of the agent: unknown
+        engines and kernels may mount more. Raises as `mounts_inside`, and :class:`DriverError` if the engine does not
+        hide what it was configured to.
         """
         mounts, wanted = await asyncio.to_thread(mounts_inside, pid, inspection)
         runtime = str((inspection.get("HostConfig") or {}).get("Runtime"))
@@ -136,7 +136,7 @@ class MountChecker:
         return why_unsafe(mounts, wanted, os.path.lexists, known)
 
     async def _try(self, runtime: str) -> MountDeviations:
-        """Return the deviations of a runtime, from a container that holds nothing of a tenant. Raises DriverError."""
+        """Return the deviations of a runtime, from a container without tenant content. Raises DriverError."""
         engine, api = self._engine, self._engine.api
         image = await load_sandbox_image(engine, platform.machine())
         arguments = trial_arguments(f"gantry-trial-{secrets.token_hex(4)}", image=image, runtime=runtime)
@@ -155,15 +155,16 @@ class MountChecker:
                 await engine.call(lambda: api.remove_container(identity, force=True))
 
     def _is_checked_late(self, inspection: Mapping[str, Any]) -> bool:
-        """Whether a container without a gate is checked all the same: where none is given one, and its mounts are seen.
+        """Return whether a container without a gate is checked after its start.
 
-        Else it is of another agent or runtime.
+        It is if gates are unsupported here and its mounts are visible; otherwise it belongs to another agent or
+        runtime.
         """
         runtime = (inspection.get("HostConfig") or {}).get("Runtime")
         return bool(self._gates.trouble) and self._gates.sees_processes and runtime in SHARED_KERNEL
 
     async def let_through_or_remove(self, identity: str) -> None:
-        """As :meth:`let_through`; a container whose mounts are unsafe is removed."""
+        """Call :meth:`let_through`; remove a container whose mounts are unsafe."""
         try:
             await self.let_through(identity)
         except DriverError as error:
@@ -173,9 +174,9 @@ class MountChecker:
             raise
 
     async def is_let_through(self, found: Mapping[str, Any]) -> bool:
-        """Whether the program of a container that runs may run; `found`: as the engine lists the container.
+        """Return whether the program of a running container may run; `found`: the engine's list entry.
 
-        An agent that ended just after the start of a container has left it waiting.
+        A container whose agent ended just after the start may still wait at its gate.
         """
         gate = gate_of(found)
         try:

@@ -1,12 +1,12 @@
-"""Ends what is left of a container that its engine takes for one that does not run.
+"""Orphaned processes and shims of containers that the engine does not track.
 
-An engine that is killed between the start of a container and its note of it knows of no start afterwards: it neither
-stops nor kills what runs there, removes the container around it, and cannot start it again ("already exists"). The
-kernel still knows: processes of a container are in a control group that has the container's id in its name, and the
+An engine that is killed between the start of a container and its record of it does not know of the start: it neither
+stops nor kills the processes, removes the container around them, and cannot start it again ("already exists"). The
+kernel still knows them: processes of a container are in a control group whose name has the container's id, and the
 process between it and containerd, the shim, has the id among its arguments.
 
-The other way round, an engine that was killed when a container ended may take it for one that runs for ever: its shim
-is there and waits for somebody to tell. Without the shim the engine sees that it has ended.
+Conversely, an engine that was killed when a container ended may report it as running for ever: its shim waits to report
+the end. Without the shim the engine sees that it has ended.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ log = logging.getLogger(__name__)
 
 _PATIENCE_S = 5.0
 _SHIM_GOES_S = 2.0
-"""In this time the shim of a container that has ended is gone by itself."""
+"""Time in which the shim of an ended container exits by itself."""
 _SHIM = "containerd-shim"
 _ID = re.compile(r"[0-9a-f]{64}")
 
 
 def end_orphan_processes(container: str) -> int:
-    """End every process of a container that is not to run, and its shim; gives how many processes it had.
+    """End every process of a container that should not run, and its shim; return the number of processes.
 
-    `container` is the engine's full id. Processes that this one may not see or end, because it has not the rights or is
-    in a container itself, are left.
+    `container`: the engine's full id. Processes that this one may not see or end, because it lacks the rights or is in
+    a container itself, are left.
     """
     ended = sum(_end(pid, lambda pid: _is_in(pid, container), 0) for pid in _all(lambda pid: _is_in(pid, container)))
     if ended:
         log.warning("container %.12s: ended %d processes that the engine did not know of", container, ended)
     for pid in _all(lambda pid: _is_shim(pid, container)):
-        # containerd sees it go, and puts its own books in order.
+        # containerd sees it exit, and updates its own records.
         if _end(pid, lambda pid: _is_shim(pid, container), _SHIM_GOES_S):
             log.warning("container %.12s: ended the shim that the engine had left", container)
     return ended
 
 
 def processes_of(container: str) -> list[int]:
-    """The processes of a container, by the engine's full id, that this one can see."""
+    """Return the visible processes of a container, by the engine's full id."""
     return _all(lambda pid: _is_in(pid, container))
 
 
 class DeadContainerDetector:
-    """Finds containers that run in their engine's eyes only."""
+    """Finds containers that the engine reports as running but that have no process."""
 
     def __init__(self) -> None:
         self._before: frozenset[str] = frozenset()
 
     def look(self, running: Collection[str]) -> None:
-        """End the shims of those of these containers, by their full ids, that have had no process twice in a row."""
+        """End the shims of the containers, by full ids, that had no process in two successive calls."""
         empty = _empty(running) if running else frozenset()
         for container in empty & self._before:
-            log.warning("container %.12s: it has ended, and the engine was not told", container)
+            log.warning("container %.12s: it has ended without a report to the engine", container)
             end_orphan_processes(container)
         self._before = empty
 
 
 def _empty(containers: Collection[str]) -> frozenset[str]:
-    """Those that have a shim and no process. None where the machine's processes are not to be seen from here."""
+    """Return the containers with a shim and no process; none if the machine's processes are not visible from here."""
     shims: set[str] = set()
     alive: set[str] = set()
     for path in Path("/proc").glob("[0-9]*"):
@@ -84,13 +84,13 @@ def _all(wanted: Callable[[int], bool]) -> list[int]:
 
 
 def _end(pid: int, wanted: Callable[[int], bool], goes_s: float) -> bool:
-    """Kill a process that does not go by itself in this time, and wait for its end."""
+    """Kill a process that does not exit by itself within `goes_s`, and wait for its end."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return False
     try:
-        # Its number may have been given to another process before the handle was there.
+        # The number may have been reused before the handle was opened.
         if not wanted(pid) or select.select([handle], [], [], goes_s)[0]:
             return False
         with contextlib.suppress(OSError):
@@ -105,7 +105,7 @@ def _is_in(pid: int, container: str) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether it has ended, and its parent has not asked how."""
+    """Return whether a process has ended and its parent has not waited for it."""
     return _text(pid, "stat").rpartition(")")[2].split()[:1] == ["Z"]
 
 

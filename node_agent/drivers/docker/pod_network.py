@@ -1,4 +1,9 @@
-"""What a pod's containers stand on: the pod's network, and the container that holds it where they are several."""
+"""Networks of pods: bridges, pod sandboxes and isolation.
+
+The kernel's interfaces are examined as well, because an engine that is killed while it creates a network leaves the
+bridge behind: it treats it as foreign afterwards, and never removes it. One that is killed while it connects a
+container to a network leaves a pair of interfaces.
+"""
 
 from __future__ import annotations
 
@@ -43,34 +48,43 @@ NO_NETWORK = "none"
 _BRIDGE = "com.docker.network.bridge.name"
 _BRIDGE_NAMES = 4
 _TAKEN = "networks have same bridge name"
+_INTERFACES = Path("/sys/class/net")
+_DELETE_LINK = 17
+_ACKNOWLEDGED_REQUEST = 5
+_ERROR = 2
+_HEADER = struct.Struct("=IHHII")
+_LINK = struct.Struct("=BxHiII")
+_FLAGS_GET, _FLAGS_SET = 0x8913, 0x8914
+_FLAGS = struct.Struct("=16sh14x")
+_UP = 1
 
 
 class PodNetworks:
-    """Networks and holders of one host's pods."""
+    """The networks and pod sandboxes of one host's pods."""
 
     def __init__(self, engine: Engine, host: str, data: DockerVolumes, *, network: bool) -> None:
         self._engine = engine
         self._host = host
         self._data = data
         self.network = network
-        """Whether pods have a way out."""
+        """Whether pods have a network."""
         self.architecture = ""
         self._firewall = Firewall()
-        self._strays = OrphanBridges()
+        self._orphans = OrphanBridges()
         self._making: set[str] = set()
-        """The bridges of networks that are being made."""
+        """Bridges of networks that are being created."""
 
     async def ensure(self, spec: PodSpec) -> str:
-        """The network mode of the pod's containers."""
+        """Create the pod's network and pod sandbox if missing; return the network mode of its containers."""
         mode = await self._with_network(spec) if self.network else NO_NETWORK
         if not has_pod_sandbox(spec):
             return mode
-        return f"container:{await self._holder(spec, mode)}"
+        return f"container:{await self._sandbox(spec, mode)}"
 
     async def guard(self) -> None:
-        """Have the firewall rules in force that isolate pods. While they cannot be, the pods' bridges are down.
+        """Put the firewall rules that isolate pods in force. While they are not, the pods' bridges are down.
 
-        Raises :class:`DriverError` where they cannot be.
+        Raises :class:`DriverError` if they cannot be put in force.
         """
         own = bridge_prefix(self._host)
         if not self.network and not interface_names(own):
@@ -83,33 +97,33 @@ class PodNetworks:
             except OSError as refused:
                 raise DriverError(f"{error} The pods' bridges cannot be set down either: {refused.strerror}.") from None
             raise
-        with contextlib.suppress(OSError):  # a process that may not set a bridge up has not set it down
+        with contextlib.suppress(OSError):  # a process that may not set a bridge up did not set it down
             set_interfaces_up(own, up=True)
 
     async def rejoin(self, spec: PodSpec, identity: str) -> None:
-        """Put a stopped container onto the pod's network where that is another one than when it last ran.
+        """Connect a stopped container to the pod's network if the network was created again since its last run.
 
-        Networks go while nothing on them runs: somebody prunes the engine's, or an engine that broke is mended.
+        Unused networks disappear if somebody prunes them or repairs the engine.
         """
         if self.network:
             await self._engine.call(lambda: self._rejoin(pod_name(spec.host, spec.lease), identity))
 
     async def remove_networks(self, lease: int) -> None:
-        """Nothing where there is none."""
+        """Remove the networks of a lease, if any."""
         await self._engine.call(lambda: self._remove_networks(lease))
 
     async def sweep(self) -> None:
-        """Remove bridges of this host's pods that no network has."""
+        """Remove bridges of this host's pods that belong to no network."""
         here = interface_names(bridge_prefix(self._host)) if self.network else frozenset()
         if not here:
             return
         used = await self._engine.call(self._bridges)
-        for name in self._strays.look(here, used | self._making):
+        for name in self._orphans.look(here, used | self._making):
             log.info("removing the bridge %s: the engine was ended while it made its network", name)
             _remove_bridge(name)
 
     async def leases(self) -> frozenset[int]:
-        """Leases that have a network here."""
+        """Return the leases that have a network."""
         wanted = {"label": [f"{LABEL_HOST}={self._host}"]}
         found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
         return frozenset(int(one["Labels"][LABEL_LEASE]) for one in found if LABEL_LEASE in one["Labels"])
@@ -122,7 +136,7 @@ class PodNetworks:
         finally:
             self._making.difference_update(names)
 
-    async def _holder(self, spec: PodSpec, mode: str) -> str:
+    async def _sandbox(self, spec: PodSpec, mode: str) -> str:
         wanted = [
             f"{LABEL_HOST}={spec.host}",
             f"{LABEL_LEASE}={spec.lease}",
@@ -130,17 +144,17 @@ class PodNetworks:
         ]
         api = self._engine.api
         found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
-        identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
+        identity = str(found[0]["Id"]) if found else await self._make_sandbox(spec, mode)
         if not found or found[0].get("State") != "running":
             if found:
                 await asyncio.to_thread(end_orphan_processes, identity)
                 await self.rejoin(spec, identity)
             try:
-                await self._data.place(spec, identity)
+                await self._data.confine(spec, identity)
                 await self._engine.call(lambda: api.start(identity))
                 await self._data.started(spec, identity)
             except DriverError as error:
-                # One that cannot be started is of no use to a later try either.
+                # A sandbox that cannot be started is of no use to a later attempt.
                 with contextlib.suppress(DriverError):
                     await self._data.remove_container(identity)
                 if is_resource_fault(str(error)) and await self._data.is_full(spec):
@@ -150,15 +164,15 @@ class PodNetworks:
                 raise
         return identity
 
-    async def _make_holder(self, spec: PodSpec, mode: str) -> str:
+    async def _make_sandbox(self, spec: PodSpec, mode: str) -> str:
         if not has_sandbox_image(self.architecture):
             raise ResourcesUnavailable(
                 f"pods of several containers need an engine on x86_64 or aarch64, not on {self.architecture}"
             )
         image = await load_sandbox_image(self._engine, self.architecture)
         api = self._engine.api
-        ground = PodContext(network=mode, files={}, volumes={}, cdi=False, runc=False)
-        arguments: dict[str, Any] = pod_sandbox_arguments(spec, image=image, ground=ground)
+        context = PodContext(network=mode, files={}, volumes={}, cdi=False, runc=False)
+        arguments: dict[str, Any] = pod_sandbox_arguments(spec, image=image, context=context)
         host_config = api.create_host_config(**arguments.pop("host_config"))
         created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         return str(created["Id"])
@@ -169,7 +183,7 @@ class PodNetworks:
         if any(network["Name"] == name for network in api.networks(names=[name])):
             return name
         for bridge in bridge_names:
-            # From a bridge that is there already the engine would make a network, but never remove it.
+            # From an existing bridge the engine would create a network, but never remove it.
             if bridge in interface_names(bridge):
                 _remove_bridge(bridge)
             options = {"com.docker.network.bridge.enable_icc": "false", _BRIDGE: bridge}
@@ -178,7 +192,7 @@ class PodNetworks:
                     name, driver="bridge", check_duplicate=True, labels=pod_labels(spec), options=options
                 )
             except docker.errors.APIError as error:
-                # Killed while it made this network before, the engine may hold the bridge's name for ever.
+                # An engine that was killed while it created this network may hold the bridge's name for ever.
                 if _TAKEN not in str(error) or bridge == bridge_names[-1]:
                     raise
             else:
@@ -186,7 +200,7 @@ class PodNetworks:
         return name
 
     def _bridges(self) -> frozenset[str]:
-        """The bridges of all networks of the engine."""
+        """Return the bridges of all networks of the engine."""
         return frozenset(str((one.get("Options") or {}).get(_BRIDGE)) for one in self._engine.api.networks())
 
     def _rejoin(self, name: str, identity: str) -> None:
@@ -206,7 +220,7 @@ class PodNetworks:
         api = self._engine.api
         wanted = [f"{LABEL_HOST}={self._host}", f"{LABEL_LEASE}={lease}"]
         for network in api.networks(filters={"label": wanted}):
-            # All containers are gone; what hangs on it was left by an engine that was killed while it joined one.
+            # All containers are gone; remaining ports were left by an engine that was killed while it connected one.
             with contextlib.suppress(OSError):
                 remove_bridge_ports(str((network.get("Options") or {}).get(_BRIDGE)))
             with contextlib.suppress(docker.errors.NotFound):
@@ -214,12 +228,12 @@ class PodNetworks:
 
 
 def _remove_bridge(name: str) -> None:
-    with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
+    with contextlib.suppress(OSError):  # it is gone already, or this process may not remove it
         remove_bridge(name)
 
 
 async def load_sandbox_image(engine: Engine, architecture: str) -> str:
-    """Have the engine hold the image of holders, and return the image's id."""
+    """Load the image of pod sandboxes into the engine if missing, and return its id."""
     image, archive = sandbox_image(architecture)
     try:
         await engine.call(lambda: engine.api.inspect_image(image))
@@ -228,40 +242,29 @@ async def load_sandbox_image(engine: Engine, architecture: str) -> str:
     return image
 
 
-_INTERFACES = Path("/sys/class/net")
-_DELETE_LINK = 17
-_ACKNOWLEDGED_REQUEST = 5
-_ERROR = 2
-_HEADER = struct.Struct("=IHHII")
-_LINK = struct.Struct("=BxHiII")
-_FLAGS_GET, _FLAGS_SET = 0x8913, 0x8914
-_FLAGS = struct.Struct("=16sh14x")
-_UP = 1
-
-
 def interface_names(prefix: str) -> frozenset[str]:
-    """The names of all interfaces that begin like this."""
+    """Return the names of all network interfaces with this prefix."""
     return frozenset(name for _, name in socket.if_nameindex() if name.startswith(prefix))
 
 
 def remove_bridge(bridge: str) -> None:
-    """Remove a bridge with all that hangs on it. Raises OSError where there is none, or this process may not."""
+    """Remove a bridge with its ports. Raises OSError if it does not exist or this process may not."""
     remove_bridge_ports(bridge)
     _delete_interface(bridge)
 
 
 def remove_bridge_ports(bridge: str) -> None:
-    """Remove the interfaces that hang on a bridge, each with its other end. Nothing where there is no such bridge."""
+    """Remove the interfaces of a bridge, each with its peer. Does nothing if the bridge does not exist."""
     folder = _INTERFACES / bridge / "brif"
     for port in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
-        if (_INTERFACES / port).exists():  # not the other end of one that has just gone
+        if (_INTERFACES / port).exists():  # not the peer of one that was just deleted
             _delete_interface(port)
 
 
 def set_interfaces_up(prefix: str, *, up: bool) -> None:
-    """Set all interfaces that begin like this up or down. A bridge that is down passes nothing.
+    """Set all interfaces with this prefix up or down. A bridge that is down passes no packets.
 
-    Raises OSError if the kernel refuses that for one of them, after it was tried for all.
+    Raises OSError if the kernel refuses that for one of them, after all were tried.
     """
     refused: OSError | None = None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
@@ -279,7 +282,7 @@ def set_interfaces_up(prefix: str, *, up: bool) -> None:
 
 
 def _delete_interface(name: str) -> None:
-    """Have the kernel delete an interface (rtnetlink's RTM_DELLINK)."""
+    """Delete an interface (rtnetlink's RTM_DELLINK)."""
     link = _LINK.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(name), 0, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
         kernel.bind((0, 0))
@@ -292,13 +295,13 @@ def _delete_interface(name: str) -> None:
 
 
 class OrphanBridges:
-    """Finds bridges that no network has: what is one in two looks in a row. A network may just be in the making."""
+    """Finds bridges without a network: those in two successive calls, because a network may be in creation."""
 
     def __init__(self) -> None:
         self._seen: frozenset[str] = frozenset()
 
     def look(self, here: frozenset[str], used: Collection[str]) -> frozenset[str]:
-        """Those that are to go. `here`: the bridges there are; `used`: those of networks."""
+        """Return the orphans. `here`: existing bridges; `used`: bridges of networks."""
         unused = here.difference(used)
         found, self._seen = unused & self._seen, unused
         return found

@@ -1,7 +1,7 @@
 """The seccomp profile of tenants' containers: system calls that are not listed here fail with EPERM.
 
-The list is the default profile of Docker for a container without capabilities, and newer forms of its calls, less what
-no tenant needs:
+The list is the default profile of Docker for a container without capabilities, and newer variants of its calls,
+without:
 
 - io_uring (a large part of the kernel's recent vulnerabilities), memfd_secret, fanotify_mark, modify_ldt,
   name_to_handle_at, process_mrelease;
@@ -13,8 +13,8 @@ no tenant needs:
 The engine's own profile depends on its version; this one is the same on each. What Docker allows only with a capability
 (mbind and set_mempolicy with CAP_SYS_NICE, for example) is refused, because tenants' containers have none.
 
-A program that probes for a new system call takes ENOSYS as "not in this kernel" and EPERM as a failure. runc returns
-ENOSYS for calls with higher numbers than any that the profile names; `UNKNOWN` are those between.
+A program that probes for a new system call interprets ENOSYS as "not in this kernel" and EPERM as a failure. runc
+returns ENOSYS for calls with higher numbers than any that the profile names; `UNKNOWN` are those between.
 """
 
 import json
@@ -27,9 +27,9 @@ NAMESPACE_FLAGS: Final = 0x7E02_0000
 FAMILIES: Final = (1, 2, 10, 16)
 """Address families of sockets: UNIX, INET, INET6, NETLINK."""
 PERSONALITIES: Final = (0, 0x0008, 0x2_0000, 0x2_0008, 0xFFFF_FFFF)
-"""Linux, Linux32, each with UNAME26, and the question for the current one."""
+"""Linux and Linux32, each with and without UNAME26, and the query of the current one."""
 INT: Final = 0xFFFF_FFFF
-"""Mask of an argument that the kernel takes as an int. A filter compares 64 bits, whose upper half can be anything."""
+"""Mask of an argument that the kernel takes as an int. A filter compares 64 bits, whose upper half is arbitrary."""
 
 ALLOWED: Final[dict[str, str]] = {
     "files": """access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2
@@ -69,11 +69,12 @@ ALLOWED: Final[dict[str, str]] = {
 }
 """Names of the allowed system calls by subject. An engine ignores names that its libseccomp does not know."""
 DEBUGGING: Final = "process_vm_readv process_vm_writev ptrace"
-"""Within a pod alone: MPI and UCX copy between processes so. On older kernels ptrace passes by the filter."""
+"""Within a pod only: MPI and UCX copy between processes by it. On older kernels ptrace bypasses the filter."""
 DEBUGGING_KERNEL: Final = "4.8"
 UNKNOWN: Final = """clone3 file_getattr file_setattr listmount listns lsm_get_self_attr lsm_list_modules
     lsm_set_self_attr open_tree_attr statmount"""
-"""System calls that fail with ENOSYS, so that programs use older ones. The flags of clone3 are in memory."""
+"""System calls that fail with ENOSYS, so that programs use older ones. The flags of clone3 are in memory, where no
+filter sees them."""
 
 
 def _rule(names: str, action: str = "SCMP_ACT_ALLOW", **more: Any) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _equal(names: str, value: int, mask: int = INT) -> dict[str, Any]:
 
 
 def profile() -> dict[str, Any]:
-    """Return the profile in the form that Docker engines read."""
+    """Return the profile in the format of Docker engines."""
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": EPERM,

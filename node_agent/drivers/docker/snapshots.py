@@ -1,8 +1,8 @@
 """Snapshots of leases' main containers, as images on the engine.
 
-Their names say whose they are: the repository has the host and the number under which the lease's data is, the tag is
-the snapshot's name. Labels would not do: an image that comes from elsewhere may carry any. Each layer that a snapshot
-adds is marked in the image's history, so what snapshots take is known even where one was made of another.
+Their names record the owner: the repository has the host and the number of the lease's data, the tag is the snapshot's
+name. Labels are no proof: an image from elsewhere may carry any. Each layer that a snapshot adds is marked in the
+image's history, so the size of snapshots is known even if one is based on another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from node_agent.images.ports import SNAPSHOT_MARK
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
 
 COMMIT_TIMEOUT_S = 3600
-"""The engine reads and writes all that changed; a large file system on a slow disk takes its time."""
+"""The engine reads and writes all changes, which takes long for a large file system on a slow disk."""
 PIECE = 1 << 20
 MAX_ARCHIVES = 4
 
@@ -38,17 +38,17 @@ class DockerSnapshots:
         self._data = data
         self._committing = asyncio.Lock()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        """By lease: what changes its snapshots waits for what did so before; purging waits for no other lease."""
+        """Locks of changes to snapshots by lease; purging waits for no other lease."""
         self._pool = ThreadPoolExecutor(MAX_ARCHIVES, thread_name_prefix="docker-archives")
         self._layers: dict[str, dict[str, int]] = {}
-        """What the layers of a snapshot take, bytes by mark; an image never changes."""
+        """Sizes of a snapshot's layers in bytes by mark; an image never changes."""
 
     def close(self) -> None:
-        """End what is being read."""
+        """Cancel reads in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def take(self, lease: int, container: str, name: str, room_bytes: int) -> Snapshot:
-        """See :class:`node_agent.drivers.port.Driver`. `room_bytes`: what it may take; one at a time on this host."""
+        """Take a snapshot of at most `room_bytes`; one at a time on this host."""
         async with self._turn(lease), self._committing:
             repository, found = await self._of(lease)
             if name in found:
@@ -59,27 +59,25 @@ class DockerSnapshots:
             _check_room(size, room_bytes)
             image = await self._engine.call(lambda: self._commit(container, repository, name))
             layers = await self._layers_of(image)
-            # The container ran on between the two looks.
+            # The container kept running between the measurement and the commit.
             if next(iter(layers.values()), 0) > room_bytes:
                 await self._remove(f"{repository}:{name}")
                 _check_room(next(iter(layers.values())), room_bytes)
             return await self._snapshot(name, image)
 
     async def list(self, lease: int) -> tuple[Snapshot, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         _, found = await self._of(lease)
         made = [await self._snapshot(name, image) for name, image in found.items()]
         return tuple(sorted(made, key=lambda one: (one.created_ms, one.name)))
 
     async def image(self, lease: int, name: str) -> str:
-        """The engine's image of a snapshot. Raises ImageUnavailable."""
+        """Return the engine's image of a snapshot. Raises ImageUnavailable."""
         _, found = await self._of(lease)
         if name not in found:
             raise ImageUnavailable(f"there is no snapshot {name!r} among the data of lease {lease}")
         return found[name]
 
     async def remove(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         async with self._turn(lease):
             repository, found = await self._of(lease)
             if name not in found:
@@ -89,7 +87,7 @@ class DockerSnapshots:
             await self._remove(f"{repository}:{name}")
 
     async def purge(self, lease: int) -> None:
-        """Remove all of a lease. One of which a container is made stays until that is gone."""
+        """Remove all snapshots of a lease. One that a container uses stays until the container is removed."""
         async with self._turn(lease):
             repository, found = await self._of(lease)
             for name in found:
@@ -97,7 +95,6 @@ class DockerSnapshots:
                     await self._remove(f"{repository}:{name}")
 
     async def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         repository, found = await self._of(lease)
         if name not in found:
             raise SnapshotRefused(f"there is no snapshot {name!r}")
@@ -111,32 +108,32 @@ class DockerSnapshots:
             stream.close()
 
     async def used_mib(self) -> dict[int, int]:
-        """What the snapshots of each lease take; a layer that several have is counted once."""
-        held = await self._data.held()
+        """Return the size of each lease's snapshots; a shared layer counts once."""
+        owned = await self._data.ownership()
         layers: dict[int, dict[str, int]] = {}
         for data, images in (await self._all()).items():
-            of_lease = layers.setdefault(held.owner(data), {})
+            of_lease = layers.setdefault(owned.owner(data), {})
             for image in images.values():
                 of_lease |= await self._layers_of(image)
         return {lease: -(-sum(sizes.values()) // MIB) for lease, sizes in layers.items()}
 
     async def leases(self) -> frozenset[int]:
-        """Everyone who has any."""
-        held = await self._data.held()
-        return frozenset(held.owner(data) for data in await self._all())
+        """Return the leases that own snapshots."""
+        owned = await self._data.ownership()
+        return frozenset(owned.owner(data) for data in await self._all())
 
     def _turn(self, lease: int) -> asyncio.Lock:
         return self._turns.setdefault(lease, asyncio.Lock())
 
     async def _of(self, lease: int) -> tuple[str, dict[str, str]]:
-        """The repository of a lease's snapshots, and what is in it: images by name."""
-        data = (await self._data.held()).data_of(lease)
+        """Return the repository of a lease's snapshots, and its images by name."""
+        data = (await self._data.ownership()).data_of(lease)
         if data is None:
             return "", {}  # another lease has taken over what it had
         return snapshot_name(self._host, data), (await self._all()).get(data, {})
 
     async def _all(self) -> dict[int, dict[str, str]]:
-        """By the number of the data: images by name."""
+        """Return images by name, by the number of the data."""
         return await self._engine.call(lambda: snapshots_on(self._engine.api, self._host))
 
     async def _snapshot(self, name: str, image: str) -> Snapshot:
@@ -146,7 +143,7 @@ class DockerSnapshots:
         return Snapshot(name, created_ms, next(iter(layers.values()), 0), image)
 
     async def _layers_of(self, image: str) -> dict[str, int]:
-        """The layers that snapshots added, the newest first."""
+        """Return the layers that snapshots added, the newest first."""
         if image not in self._layers:
             found = await self._engine.call(lambda: self._engine.api.history(image))
             marked = [one for one in found if str(one.get("Comment", "")).startswith(SNAPSHOT_MARK)]
@@ -154,12 +151,12 @@ class DockerSnapshots:
         return self._layers[image]
 
     def _in_use(self) -> frozenset[str]:
-        """Images of which containers of this host are made. Those made of an image's descendants do not hold it."""
+        """Return the images of this host's containers. Containers of an image's descendants do not use the image."""
         wanted = {"label": [f"{LABEL_HOST}={self._host}"]}
         return frozenset(str(one["ImageID"]) for one in self._engine.api.containers(all=True, filters=wanted))
 
     def _own_size(self, container: str) -> int:
-        """What a container has written besides its volumes, bytes."""
+        """Return the size of a container's own layer in bytes."""
         found = self._engine.api.containers(all=True, size=True, filters={"id": container})
         return int(found[0].get("SizeRw") or 0) if found else 0
 

@@ -1,4 +1,4 @@
-"""From a pod to the arguments of the engine's create calls: every limit a tenant's container runs under is here."""
+"""Arguments of the engine's create calls for a pod, with every limit that a tenant's container runs under."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ LABEL_ATTEMPT = "gantry.attempt"
 LABEL_START = "gantry.start"
 LABEL_SERVICE = "gantry.service"
 LABEL_INDEX = "gantry.index"
-"""The container's place in its pod, from 0."""
+"""The container's position in its pod, from 0."""
 LABEL_ROLE = "gantry.role"
-"""Always set: an image has labels too, and those that a container does not set itself are taken from there."""
+"""Always set, because labels that a container does not set itself are inherited from its image."""
 SANDBOX = "holder"
+"""The role of the container that holds a pod's network (the stored value predates the term)."""
 TRIAL = "trial"
-"""The role of the container that holds a pod's network."""
+"""The role of the agent's own containers for comparisons."""
 WORKER = "worker"
 """The role of all others."""
 
 SNAPSHOT_PREFIX = "gantry-snapshot-"
 BRIDGE_PREFIX = "gtr"
-"""What the names of all pods' bridges start with; the rules that isolate pods go by it."""
+"""Prefix of the names of all pods' bridges, which the firewall rules match."""
 BRIDGE_HOST_DIGITS = 5
 BRIDGE_LEASE_DIGITS = 7
 LOG_FILE_MIB = 100
@@ -49,12 +50,12 @@ SANDBOX_MEMORY_MIB = 8
 MAX_OPEN_FILES = 8_192
 """Low enough for engines that may not raise their own limit."""
 OOM_SCORE = 500
-"""When the machine runs out of memory the kernel takes tenants' processes before the host's own."""
+"""When the machine runs out of memory, the kernel kills tenants' processes before the host's own."""
 NOBODY = "65534:65534"
 NOTICE = f"{NOTICES}/notice"
-"""Where a container finds that it has to leave."""
+"""Path of the termination notice in a container."""
 AMD_PREFIX = "AMD-"
-"""What the identities of AMD's GPUs start with; all others are NVIDIA's."""
+"""Prefix of the identifiers of AMD GPUs; all others are NVIDIA's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +68,28 @@ class DeviceFiles:
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """What a pod's containers stand on, and what the engine can do."""
+    """What a pod's containers use on this host, and the features of the engine."""
 
     network: str
-    """The network mode of its containers."""
+    """Network mode of the containers."""
     files: Mapping[str, Path]
-    """Where delivered files lie, by name."""
+    """Paths of delivered files by name."""
     volumes: Mapping[str, str]
     """The engine's names of the pod's volumes."""
     cdi: bool
     runc: bool
     amd: DeviceFiles = field(default_factory=DeviceFiles)
-    """What this container needs for its AMD GPUs."""
+    """Device files for the container's AMD GPUs."""
     quota: bool = False
     """The engine can limit the size of a container's own layer."""
     runtime: OciRuntime | None = None
     """The runtime that the provider chose."""
     notices: Path | None = None
-    """The folder in which containers find that they have to leave, where they may have to."""
+    """The folder of termination notices, if the pod may get one."""
 
 
 def pod_labels(spec: PodSpec) -> dict[str, str]:
-    """What marks everything the engine holds for this pod."""
+    """Return the labels of every object that the engine holds for this pod."""
     return {
         LABEL_HOST: spec.host,
         LABEL_LEASE: str(spec.lease),
@@ -99,50 +100,50 @@ def pod_labels(spec: PodSpec) -> dict[str, str]:
 
 
 def pod_name(host: str, lease: int) -> str:
-    """One name for each lease of a host: the engine itself refuses a second network or container for it."""
+    """Return a name that is unique for each lease of a host: the engine refuses duplicate networks and containers."""
     # The first character of an address is the same for all accounts.
     return f"gantry-{host[1:13]}-{lease}"
 
 
 def container_name(spec: PodSpec, service: str) -> str:
-    """The engine's name for one container. The main one has the pod's own."""
+    """Return the engine's name of a container. The main one has the pod's name."""
     place = spec.index(service)
     return pod_name(spec.host, spec.lease) + (f"-{place}" if place else "")
 
 
 def bridge_name(host: str, lease: int, other: int = 0) -> str:
-    """The pod's network interface on this machine: 15 characters at most. `other`: which of its further names."""
+    """Return the name of the pod's network interface, at most 15 characters. `other`: number of an alternative name."""
     digest = hashlib.sha256(f"{host}/{lease}{f'/{other}' if other else ''}".encode()).hexdigest()
     return bridge_prefix(host) + digest[:BRIDGE_LEASE_DIGITS]
 
 
 def bridge_prefix(host: str) -> str:
-    """What the names of one host's bridges start with: several agents may share a machine."""
+    """Return the prefix of the names of one host's bridges: several agents may share a machine."""
     return BRIDGE_PREFIX + hashlib.sha256(host.encode()).hexdigest()[:BRIDGE_HOST_DIGITS]
 
 
 def snapshot_prefix(host: str) -> str:
-    """What the names of the images that are made of a host's containers begin with. Engines take small letters."""
+    """Return the prefix of the names of a host's snapshot images. Engines accept lower case only."""
     return f"{SNAPSHOT_PREFIX}{hashlib.sha256(host.encode()).hexdigest()[:12]}-"
 
 
 def snapshot_name(host: str, data: int) -> str:
-    """The name of such images, without a tag; `data`: the number under which the lease's data is."""
+    """Return the name of snapshot images without a tag; `data`: the number of the lease's data."""
     return f"{snapshot_prefix(host)}{data}"
 
 
 def has_pod_sandbox(spec: PodSpec) -> bool:
-    """Whether the network belongs to a container of its own, so that each of the others may come and go."""
+    """Return whether a container of its own holds the network, so that each of the others may be restarted."""
     return len(spec.containers) > 1
 
 
 def is_pod_sandbox(marks: Mapping[str, str]) -> bool:
-    """Whether a container with these labels only holds a pod's network."""
+    """Return whether a container with these labels is a pod sandbox."""
     return marks.get(LABEL_ROLE) == SANDBOX
 
 
 def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
-    """The manifest's variables and ours; ours win."""
+    """Return the variables of the manifest and of the agent; the agent's take precedence."""
     return (
         dict(container.service.environment)
         | ({"GANTRY_NOTICE": NOTICE} if spec.may_be_told else {})
@@ -161,13 +162,13 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
 
 
 def network_identity(spec: PodSpec) -> dict[str, Any]:
-    """What belongs to whoever has the pod's network: its name, and the names of its services, which all are here."""
+    """Return the host name and the names of the services, for the container that holds the pod's network."""
     hosts = {one.service.name: "127.0.0.1" for one in spec.containers}
     return {"hostname": f"pod-{spec.lease}", "extra_hosts": hosts}
 
 
-def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, ground: PodContext) -> dict[str, Any]:
-    """Arguments of the SDK's `create_container`, the host configuration under `host_config` still plain."""
+def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, context: PodContext) -> dict[str, Any]:
+    """Return arguments of the SDK's `create_container`, with the host configuration as a plain `host_config`."""
     container = spec.container(service)
     says = container.service
     own = {} if has_pod_sandbox(spec) else network_identity(spec)
@@ -190,31 +191,31 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
         "healthcheck": healthcheck(container),
         "stop_signal": says.stop_signal,
         "detach": True,
-        "host_config": _confined(says.memory_mib, says.pids + (ground.runtime.more_pids if ground.runtime else 0))
+        "host_config": _confined(says.memory_mib, says.pids + (context.runtime.more_pids if context.runtime else 0))
         | {
             "ipc_mode": "private",
             "init": True,
-            "network_mode": ground.network,
+            "network_mode": context.network,
             "nano_cpus": says.cpu_milli * 1_000_000,
             "shm_size": max(says.memory_mib // 2, 1) * MIB,
             "read_only": says.read_only,
             "tmpfs": tmpfs_options(spec, container),
-            "mounts": container_mounts(spec, container, ground),
+            "mounts": container_mounts(spec, container, context),
             "log_config": LogConfig(
                 type=LogConfig.types.JSON, config={"max-size": f"{LOG_FILE_MIB}m", "max-file": str(LOG_FILES)}
             ),
-            "device_requests": device_requests(_nvidia(container.gpu_uuids), cdi=ground.cdi),
-            **amd_devices(ground.amd),
-            # See NVIDIA_VISIBLE_DEVICES above: devices come by request only.
-            **({"runtime": "runc"} if ground.runc else {}),
-            **({"runtime": ground.runtime.name} if ground.runtime else {}),
-            **({"storage_opt": {"size": f"{spec.disk_gib}G"}} if ground.quota else {}),
+            "device_requests": device_requests(_nvidia(container.gpu_uuids), cdi=context.cdi),
+            **amd_devices(context.amd),
+            # See NVIDIA_VISIBLE_DEVICES above: GPUs are added by device request only.
+            **({"runtime": "runc"} if context.runc else {}),
+            **({"runtime": context.runtime.name} if context.runtime else {}),
+            **({"storage_opt": {"size": f"{spec.disk_gib}G"}} if context.quota else {}),
             **own,
         },
     }
 
 
-def pod_sandbox_arguments(spec: PodSpec, *, image: str, ground: PodContext) -> dict[str, Any]:
+def pod_sandbox_arguments(spec: PodSpec, *, image: str, context: PodContext) -> dict[str, Any]:
     """Return the engine's arguments for the container that holds the pod's network."""
     own = network_identity(spec)
     return {
@@ -226,17 +227,17 @@ def pod_sandbox_arguments(spec: PodSpec, *, image: str, ground: PodContext) -> d
         "detach": True,
         "host_config": _confined(SANDBOX_MEMORY_MIB, 8)
         | {
-            "network_mode": ground.network,
+            "network_mode": context.network,
             "read_only": True,
             "log_config": LogConfig(type="none"),
-            **({"runtime": "runc"} if ground.runc else {}),
+            **({"runtime": "runc"} if context.runc else {}),
             **own,
         },
     }
 
 
 def trial_arguments(name: str, *, image: str, runtime: str) -> dict[str, Any]:
-    """Return the arguments of a container of the agent's own, made as tenants' containers are, of a holder's image."""
+    """Return the arguments of a container of the agent, of the pod sandbox's image, configured as tenants' are."""
     return {
         "image": image,
         "name": name,
@@ -271,7 +272,7 @@ def _confined(memory_mib: int, pids: int) -> dict[str, Any]:
 
 
 def healthcheck(container: ContainerSpec) -> Any:
-    """The check, which the engine itself carries out: it goes on while the agent is away."""
+    """Return the health check, which the engine runs itself: it continues while the agent is down."""
     check = container.service.healthcheck
     if check is None:
         return {"test": ["NONE"]}
@@ -284,23 +285,23 @@ def healthcheck(container: ContainerSpec) -> Any:
     )
 
 
-def container_mounts(spec: PodSpec, container: ContainerSpec, ground: PodContext) -> list[Mount]:
-    """The pod's volumes, files that were delivered, and notices. Nothing else of this machine is ever mounted."""
+def container_mounts(spec: PodSpec, container: ContainerSpec, context: PodContext) -> list[Mount]:
+    """Return the mounts of volumes, delivered files and notices. Nothing else of this machine is ever mounted."""
     made = [
-        Mount(target=mount.path, source=ground.volumes[mount.volume], type="volume", read_only=mount.read_only)
+        Mount(target=mount.path, source=context.volumes[mount.volume], type="volume", read_only=mount.read_only)
         for mount in container.service.volumes
     ]
     files = [(file.path, file.name) for file in container.service.files]
     if spec.ssh is not None and container is spec.main:
         files.append((spec.ssh.path, SSH_KEYS))
-    made += [Mount(target=path, source=str(ground.files[name]), type="bind", read_only=True) for path, name in files]
-    if ground.notices is not None:
-        made.append(Mount(target=NOTICES, source=str(ground.notices), type="bind", read_only=True))
+    made += [Mount(target=path, source=str(context.files[name]), type="bind", read_only=True) for path, name in files]
+    if context.notices is not None:
+        made.append(Mount(target=NOTICES, source=str(context.notices), type="bind", read_only=True))
     return made
 
 
 def tmpfs_options(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
-    """The manifest's memory file systems, and a small /tmp unless something else is to be there."""
+    """Return the manifest's memory file systems, and a small /tmp unless the manifest uses the path otherwise."""
     mounted = {mount.path: mount.options for mount in container.service.tmpfs}
     result = spec.result.path or "" if container is spec.main else ""
     kept = any(volume.path.rstrip("/") == "/tmp" for volume in container.service.volumes)  # noqa: S108
@@ -310,7 +311,7 @@ def tmpfs_options(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
 
 
 def user_id(user: str | None) -> int | None:
-    """The number of a container's user; None where only its image knows."""
+    """Return the number of a container's user; None if only its image defines it."""
     name = (user or "0").partition(":")[0]
     if name == "root":
         return 0
@@ -318,7 +319,7 @@ def user_id(user: str | None) -> int | None:
 
 
 def amd_devices(amd: DeviceFiles) -> dict[str, Any]:
-    """AMD's GPUs are device files; who uses them has to be in the groups that these belong to."""
+    """Return the options for AMD's GPUs: device files, and the groups that they belong to."""
     if not amd.files:
         return {}
     return {"devices": [f"{file}:{file}:rw" for file in amd.files], "group_add": list(amd.groups)}
@@ -334,7 +335,7 @@ def _nvidia(uuids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]:
-    """GPUs by CDI name; by the engine's older NVIDIA driver where it has no CDI."""
+    """Return requests for GPUs by CDI name, or by the engine's older NVIDIA driver without CDI."""
     if not uuids:
         return []
     if cdi:
@@ -359,15 +360,15 @@ _NO_QUOTA = re.compile(r"storage-opt|--storage-opt", re.IGNORECASE)
 
 
 def is_image_fault(message: str) -> bool:
-    """Whether the engine's refusal to start is about what the manifest runs in the image."""
+    """Return whether the engine's refusal to start concerns the program that the manifest runs in the image."""
     return _IMAGE_FAULTS.search(message) is not None and not is_resource_fault(message)
 
 
 def is_resource_fault(message: str) -> bool:
-    """Whether the engine's refusal is about what this machine has."""
+    """Return whether the engine's refusal concerns the resources of this machine."""
     return _RESOURCE_FAULTS.search(message) is not None
 
 
 def is_quota_fault(message: str) -> bool:
-    """Whether the engine cannot limit the size of a container's own layer after all."""
+    """Return whether the engine cannot limit the size of a container's own layer after all."""
     return _NO_QUOTA.search(message) is not None

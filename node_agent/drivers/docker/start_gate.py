@@ -1,9 +1,9 @@
 """The gate: the first program of each container, which waits until the agent has checked the container's mounts.
 
-The engine starts a program in the same call that makes the mounts, so nobody could check them in between. Therefore the
-first program is one of the agent's. It executes the container's init, and that the tenant's program, as soon as the
-agent has marked the gate's file as open: by the owner's permission to write it, which no container can change. An agent
-that ends before leaves a container that waits, and the next one checks it (ADR 0042).
+The engine makes the mounts and starts the program in one call, so nobody could check them in between. Therefore the
+first program is one of the agent's. It executes the container's init, and that the tenant's program, after the agent
+has marked the gate's file as open: by the owner's write permission, which no container can change. If the agent ends
+before, the container waits, and the next agent checks it (ADR 0042).
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _TRIAL_S: Final = 10.0
 
 
 def gate_program(architecture: str) -> bytes:
-    """Return the gate as a static ELF file for an architecture by its engine's name. Raises KeyError: there is none."""
+    """Return the gate as a static ELF file for an engine's architecture. Raises KeyError if unsupported."""
     return elf(architecture, _CODE[architecture])
 
 
 def masked_paths() -> tuple[str, ...]:
-    """Return the paths that containers on this machine do not see."""
+    """Return the paths that are hidden from containers on this machine."""
     return (*MASKED, *sorted(str(path) for path in Path("/sys").glob(_THERMAL)))
 
 
@@ -78,27 +78,27 @@ class StartGates:
         self.sees_processes = False
         """Whether the mounts of the engine's containers can be read here."""
         self.trouble = "the engine was not asked yet"
-        """Why containers start without a gate; empty where they have one."""
+        """Why containers start without a gate; empty if they have one."""
 
     @property
     def init(self) -> Path:
-        """Where the agent keeps the init of its containers."""
+        """The path of the init program for containers."""
         assert self._folder is not None  # noqa: S101  (asked for only where there is no trouble)
         return self._folder / "init"
 
     async def connect(self, url: str | None, architecture: str) -> None:
-        """Find out whether containers of this engine can have a gate, and make what they all need."""
+        """Detect whether containers of this engine can have a gate, and place the shared files."""
         self.trouble = await asyncio.to_thread(self._connect, url, architecture)
 
     def make(self, name: str) -> Path:
-        """Make a closed gate for the container of this name, and return its file. Blocks. Raises OSError."""
+        """Create a closed gate for the container of this name, and return its file. Blocks. Raises OSError."""
         assert self._folder is not None  # noqa: S101  (made only where there is no trouble)
         path = self._folder / name
         _write(path, self._program, _CLOSED)
         return path
 
     def close(self, path: Path) -> None:
-        """Have a gate in place and closed for another start. Blocks. Raises OSError."""
+        """Restore a gate's file, closed, for another start. Blocks. Raises OSError."""
         if self._folder is None or path.parent != self._folder or not self._program:
             raise OSError(f"{path} is not a gate of this agent")
         _write(path, self._program, _CLOSED)
@@ -145,7 +145,7 @@ class StartGates:
 
 
 def is_open(path: Path) -> bool:
-    """Whether a gate was opened. Raises OSError."""
+    """Return whether a gate was opened. Raises OSError."""
     return bool(path.stat().st_mode & stat.S_IWUSR)
 
 
@@ -155,16 +155,16 @@ def open_gate(path: Path) -> None:
 
 
 def gate_of(inspection: Mapping[str, Any]) -> Path | None:
-    """Return the file of a container's gate, from what the engine says of the container; None if it has none."""
+    """Return the file of a container's gate, from the container's inspection; None if it has none."""
     mounts = inspection.get("Mounts") or ()
     return next((Path(str(one["Source"])) for one in mounts if one.get("Destination") == GATE), None)
 
 
 def add_gate(arguments: dict[str, Any], gate: Path, init: Path, config: Mapping[str, Any]) -> None:
-    """Have the arguments of a container's creation start the gate first. `config`: the image's configuration."""
+    """Add a gate to the arguments of a container's creation. `config`: the image's configuration."""
     entrypoint, command = command_line(arguments["entrypoint"], arguments["command"], config)
     if not entrypoint and not command:
-        return  # the engine refuses it, and says why
+        return  # the engine refuses it with the reason
     arguments["entrypoint"], arguments["command"] = [*GATE_WORDS, *entrypoint], command
     host = arguments["host_config"]
     host["init"] = False
@@ -176,19 +176,19 @@ def add_gate(arguments: dict[str, Any], gate: Path, init: Path, config: Mapping[
     check = arguments["healthcheck"]
     words = check.get("Test") or []
     if words[:1] == ["CMD"]:
-        # The engine runs it in the container at any time, also while that waits.
+        # The engine runs the check at any time, also while the container waits.
         check["Test"] = [*HEALTH_CHECK_WORDS, *words[1:]]
 
 
 def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[MountEntry, ...], ExpectedMounts]:
-    """Return the mounts that a container's process sees, and those that it is to see. Blocks.
+    """Return the mounts that a container's process sees, and the expected ones. Blocks.
 
-    Raises OSError where its mounts cannot be read, ProcessLookupError where it has ended.
+    Raises OSError if its mounts cannot be read, ProcessLookupError if it has ended.
     """
     container, host = str(inspection["Id"]), inspection.get("HostConfig") or {}
     try:
         text = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace")
-        # A number of a process that has ended may be given to another one, but the table was read before.
+        # If the process has ended, its number may be reused, but the table was read before.
         groups = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise ProcessLookupError(f"there is no process {pid}") from None
@@ -208,7 +208,7 @@ def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[MountE
 
 
 def _sees_processes_of(url: str | None) -> bool:
-    """Whether the engine at a socket of this machine numbers processes as this process does."""
+    """Return whether the engine at a socket of this machine shares this process's PID namespace."""
     address = url or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     if not address.startswith("unix://"):
         return False
@@ -229,7 +229,7 @@ def _sees_processes_of(url: str | None) -> bool:
 def _write(path: Path, data: bytes, mode: int) -> None:
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
-    # Not synchronised with the disk: it is written anew before each start.
+    # Not synchronised with the disk: it is written again before each start.
     with part.open("xb") as file:
         file.write(data)
         os.fchmod(file.fileno(), mode)

@@ -1,4 +1,9 @@
-"""Static programs of a few instructions, written as machine code: no compiler is needed to build the agent."""
+"""Static programs of a few instructions as machine code, and images of them: neither compiler nor registry is needed.
+
+The pod sandbox, the container that holds the network of a pod of several containers (docs/adr/0015), runs one that
+sleeps for ever. So a pod's network does not depend on the tenant's images. The bytes, and so the digest, are always the
+same.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +15,16 @@ import tarfile
 from typing import Final
 
 _MACHINES: Final = {"x86_64": 62, "aarch64": 183}
-"""ELF's numbers of the architectures, by the engine's names of them."""
+"""ELF machine numbers by the engine's names of architectures."""
 _LOAD_AT: Final = 0x400000
 _HEADERS: Final = 64 + 56
 _INTERPRETER: Final = 3
-"""The type of the program header that names the dynamic loader."""
+"""Type of the program header that names the dynamic loader."""
+_X86_64 = bytes.fromhex("b8220000000f05ebf7")
+"""again: eax = 34 (pause); syscall; jump again"""
+_AARCH64 = struct.pack("<7I", 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD2800928, 0xD4000001, 0x17FFFFFA)
+"""again: x0 = x1 = x2 = x3 = 0; x8 = 73 (ppoll of nothing, for ever); svc 0; branch again"""
+_SANDBOX_CODE = {"x86_64": ("amd64", _X86_64), "aarch64": ("arm64", _AARCH64)}
 
 
 def elf(architecture: str, code: bytes) -> bytes:
@@ -37,30 +47,23 @@ def is_static(data: bytes) -> bool:
     return all(struct.unpack_from("<I", data, start + size * number)[0] != _INTERPRETER for number in range(count))
 
 
-_X86_64 = bytes.fromhex("b8220000000f05ebf7")
-"""again: eax = 34 (pause); syscall; jump again"""
-_AARCH64 = struct.pack("<7I", 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD2800928, 0xD4000001, 0x17FFFFFA)
-"""again: x0 = x1 = x2 = x3 = 0; x8 = 73 (ppoll of nothing, for ever); svc 0; branch again"""
-_SANDBOX_CODE = {"x86_64": ("amd64", _X86_64), "aarch64": ("arm64", _AARCH64)}
-
-
 def has_sandbox_image(architecture: str) -> bool:
-    """Whether there is a holder for engines of this architecture, as they name it."""
+    """Return whether there is a pod sandbox for this architecture, by the engine's name."""
     return architecture in _SANDBOX_CODE
 
 
 def sandbox_program(architecture: str) -> bytes:
-    """The program as a static ELF file."""
+    """Return the pod sandbox's program as a static ELF file."""
     return elf(architecture, _SANDBOX_CODE[architecture][1])
 
 
 def sandbox_image(architecture: str) -> tuple[str, bytes]:
-    """The image's id, and the image as a docker-archive."""
+    """Return the id and the docker-archive of the pod sandbox's image."""
     return program_image(architecture, "hold", sandbox_program(architecture), role="holder", tag="gantry/holder:1")
 
 
 def program_image(architecture: str, name: str, static: bytes, *, role: str, tag: str) -> tuple[str, bytes]:
-    """Return the id and the docker-archive of an image of one static program, which lies at `/name`."""
+    """Return the id and the docker-archive of an image of one static program at `/name`."""
     layer = _tar({name: (static, 0o755)})
     config = _json(
         {

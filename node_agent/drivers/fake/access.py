@@ -1,4 +1,4 @@
-"""Pods without containers, for trials and tests: programs are functions, files are in memory."""
+"""Access to pods without containers, for demonstrations and tests: programs are functions, files are in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIPE: Final = 64
 
 
 class FakeIo:
-    """What a fake program has: input, outputs, and the size of its terminal."""
+    """Input, outputs and terminal size of a fake program."""
 
     def __init__(self, size: tuple[int, int] | None) -> None:
         self.size = size
@@ -30,18 +30,18 @@ class FakeIo:
         self.output: asyncio.Queue[Output] = asyncio.Queue(_PIPE)
 
     async def read(self) -> bytes:
-        """The next input; none at its end."""
+        """Return the next input; empty at its end."""
         return await self.input.get()
 
     async def write(self, data: bytes, channel: int = 1) -> None:
-        """Output. With a terminal there is only channel 0."""
+        """Write output. With a terminal there is only channel 0."""
         await self.output.put(Output(0 if self.size is not None else channel, data))
 
 
 FakeExecProgram = Callable[[tuple[str, ...], FakeIo], Awaitable[int]]
 """(argv, io) -> exit code"""
 FakeServer = Callable[[asyncio.StreamReader, Callable[[bytes], None]], Awaitable[None]]
-"""(what comes in, send) -> when it returns, the connection is closed"""
+"""(incoming stream, send) -> the connection is closed when it returns"""
 
 
 @dataclass
@@ -52,14 +52,14 @@ class FakePod:
     ports: Mapping[int, FakeServer] = field(default_factory=dict)
     services: tuple[str, ...] = ("main",)
     files: dict[str, bytes] = field(default_factory=dict)
-    """Absolute path -> content."""
+    """Content by absolute path."""
     folders: set[str] = field(default_factory=lambda: {"/"})
     hidden: frozenset[str] = UNCOPIED
     """Mounts that copies do not reach."""
 
 
 class FakeExec:
-    """See :class:`node_agent.drivers.access_port.ExecSession`."""
+    """An exec session in memory."""
 
     def __init__(self, program: FakeExecProgram | None, argv: tuple[str, ...], size: tuple[int, int] | None) -> None:
         self._io = FakeIo(size)
@@ -72,7 +72,6 @@ class FakeExec:
         return await program(argv, self._io)
 
     async def read(self) -> Output | None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         getting = asyncio.ensure_future(self._io.output.get())
         try:
             either: set[asyncio.Future[Any]] = {getting, self._program}
@@ -84,26 +83,21 @@ class FakeExec:
             getting.cancel()
 
     async def write(self, data: bytes) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         await self._put(data)
 
     async def end_input(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         await self._put(b"")
 
     async def resize(self, rows: int, columns: int) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         await asyncio.sleep(0)
         if self._io.size is not None:
             self._io.size = (rows, columns)
             self._io.resized.set()
 
     async def exit_code(self) -> int:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         return KILLED if self._program.cancelled() else await self._program
 
     async def kill(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ExecSession`."""
         self._program.cancel()
         await asyncio.gather(self._program, return_exceptions=True)
 
@@ -117,7 +111,7 @@ class FakeExec:
 
 
 class FakeStream:
-    """See :class:`node_agent.drivers.access_port.ByteStream`."""
+    """A connection in memory."""
 
     def __init__(self, server: FakeServer) -> None:
         self._inwards = asyncio.StreamReader()
@@ -131,28 +125,24 @@ class FakeStream:
             self._outwards.feed_eof()
 
     async def read(self) -> bytes:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         return await self._outwards.read(PIECE)
 
     async def write(self, data: bytes) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         if self._task.done():
             raise ConnectionResetError
         self._inwards.feed_data(data)
         await asyncio.sleep(0)
 
     async def end(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         self._inwards.feed_eof()
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.access_port.ByteStream`."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
 
 class FakeAccess:
-    """See :class:`node_agent.drivers.access_port.PodAccess`. `pods`: lease -> running pod."""
+    """Access to pods in memory. `pods`: running pods by lease."""
 
     def __init__(self, pods: dict[int, FakePod]) -> None:
         self.pods = pods
@@ -160,13 +150,11 @@ class FakeAccess:
     async def exec(
         self, lease: int, service: str | None, argv: tuple[str, ...], *, tty: bool, rows: int, columns: int
     ) -> ExecSession:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         pod = self._pod(lease, service)
         await asyncio.sleep(0)
         return FakeExec(pod.programs.get(argv[0]), argv, (rows, columns) if tty else None)
 
     async def dial(self, lease: int, port: int) -> ByteStream:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         server = self._pod(lease, None).ports.get(port)
         await asyncio.sleep(0)
         if server is None:
@@ -174,7 +162,6 @@ class FakeAccess:
         return FakeStream(server)
 
     async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         pod = self._pod(lease, service)
         base = PurePosixPath(path)
         hidden_below(path, pod.hidden)
@@ -196,11 +183,9 @@ class FakeAccess:
             yield bytes(view[start : start + PIECE])
 
     async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         return hidden_below(folder, self._pod(lease, service).hidden)
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
         pod = self._pod(lease, service)
         if (folder.rstrip("/") or "/") not in pod.folders:
             raise AccessRefused(f"there is no folder {folder} in the pod")
@@ -215,7 +200,7 @@ class FakeAccess:
                     pod.folders.add(path)
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.access_port.PodAccess`."""
+        """Do nothing."""
 
     def _pod(self, lease: int, service: str | None) -> FakePod:
         pod = self.pods.get(lease)

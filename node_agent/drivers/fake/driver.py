@@ -1,4 +1,4 @@
-"""A driver without containers, for trials and tests. Its engine outlives its driver, as a real one does."""
+"""A driver without containers, for demonstrations and tests. Its engine outlives its driver, as a real one does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _STAMP = b"1970-01-01T00:00:00.000000000Z "
 
 @dataclass(frozen=True, slots=True)
 class FakeProgram:
-    """What a container does. `runs`: until it is stopped; else it ends at once. `healthy`: what its check says."""
+    """Behaviour of a container.
+
+    `runs`: until it is stopped; else it ends at once. `healthy`: result of its health check.
+    """
 
     output: bytes = b""
     errors: bytes = b""
@@ -49,9 +52,9 @@ class FakeProgram:
     fails_to_start: DriverError | None = None
     healthy: bool | None = None
     exits_on_signal: int | None = None
-    """It ends with this code when it gets a signal; None: it goes on."""
+    """Exit code after a signal; None: signals are ignored."""
     runs_until_told: bool = False
-    """It ends when it finds that it has to leave, and gives what it found as its result."""
+    """It ends when it finds the termination notice, whose content becomes its result."""
     disk_mib: int = 0
     no_space: bool = False
     """The engine's disk is full when it ends."""
@@ -70,7 +73,7 @@ class _Container:
     removed: bool = False
     signals: tuple[str, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
-    """By their paths."""
+    """Content by path."""
 
 
 @dataclass(slots=True)
@@ -94,22 +97,22 @@ class FakeEngine:
         self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
         self.notices: dict[tuple[str, int], bytes] = {}
         self.pulls: tuple[PullProgress, ...] = ()
-        """Images that are not here: pods that need one of them wait for `pulled`."""
+        """Images that are not on the host: pods that need one of them wait for `pulled`."""
         self.pulled = asyncio.Event()
         self.starts = 0
         self._ids = count(1)
 
     def new_id(self, kind: str) -> str:
-        """A name that was never used on this engine."""
+        """Return an id that was never used on this engine."""
         return f"{kind}-{next(self._ids)}"
 
     def of(self, host: str, lease: int) -> list[_Container]:
-        """The containers of a lease, in the order of their services."""
+        """Return the containers of a lease in the order of their services."""
         found = [one for (owner, number, _), one in self.containers.items() if (owner, number) == (host, lease)]
         return sorted(found, key=lambda one: one.spec.index(one.service))
 
     def main(self, host: str, lease: int) -> _Container:
-        """The main container. Raises KeyError."""
+        """Return the main container. Raises KeyError."""
         for one in self.of(host, lease):
             if one.spec.index(one.service) == 0:
                 return one
@@ -118,7 +121,7 @@ class FakeEngine:
     def run(
         self, spec: PodSpec, service: str, start: int, files: Mapping[str, bytes] = MappingProxyType({})
     ) -> _Container:
-        """A new container. One more for the same service is the error it would be for a real engine."""
+        """Create and run a container. A second one for the same service is an error, as on a real engine."""
         key = (spec.host, spec.lease, service)
         if key in self.containers:
             raise DriverError(f"lease {spec.lease} has a container {service} already")
@@ -129,7 +132,7 @@ class FakeEngine:
         return container
 
     def go(self, container: _Container) -> None:
-        """One more run of a container."""
+        """Run a container once more."""
         program = self.programs(container.spec, container.spec.container(container.service))
         if program.fails_to_start is not None:
             raise program.fails_to_start
@@ -144,14 +147,14 @@ class FakeEngine:
             self.end(container, EndKind.SELF, program.exit_code)
 
     def look_for_notice(self, container: _Container) -> None:
-        """A program that waits to be told ends if it is."""
+        """End a program that waits for a termination notice if there is one."""
         found = self.notices.get((container.spec.host, container.spec.lease))
         if container.program.runs_until_told and container.ending is None and found is not None:
             container.program = replace(container.program, output=found)
             self.end(container, EndKind.SELF, 0)
 
     def end(self, container: _Container, kind: EndKind, exit_code: int, *, oom_killed: bool = False) -> None:
-        """The run of a container is over."""
+        """End the run of a container."""
         if container.ending is None:
             used = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
             full = container.program.no_space
@@ -159,21 +162,21 @@ class FakeEngine:
             _tell(container)
 
     def health(self, host: str, lease: int, service: str, *, healthy: bool) -> None:
-        """The container's check says so from now on."""
+        """Set the result of the container's health check."""
         container = self.containers[host, lease, service]
         container.healthy = healthy
         _tell(container)
 
     def finish(self, host: str, lease: int, exit_code: int = 0) -> None:
-        """The main program ends by itself."""
+        """End the main program by itself."""
         self.end(self.main(host, lease), EndKind.SELF, exit_code)
 
     def kill(self, host: str, lease: int) -> None:
-        """Somebody on the host kills the main container."""
+        """Kill the main container, as somebody on the host might."""
         self.end(self.main(host, lease), EndKind.KILLED, 137)
 
     def remove(self, host: str, lease: int, service: str | None = None) -> None:
-        """Somebody on the host, or the driver, removes one container, or all."""
+        """Remove one container, or all, as the driver or somebody on the host might."""
         for one in self.of(host, lease):
             if service in (None, one.service):
                 del self.containers[host, lease, one.service]
@@ -191,23 +194,19 @@ class FakeDriver:
         self._host = host
 
     async def fingerprint(self) -> Fingerprint:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return Fingerprint(self.name, "1", cgroup_version=2, cdi=False)
 
     def prefetch(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+        """Do nothing."""
 
-    def why_late(self, spec: PodSpec) -> DriverError:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    def explain_delay(self, spec: PodSpec) -> DriverError:
         return delay_cause(self.progress(spec))
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         wanted = {one.service.image.reference for one in spec.containers}
         return tuple(pull for pull in self._engine.pulls if pull.reference in wanted)
 
     async def prepare(self, spec: PodSpec) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         if self.progress(spec):
             await self._engine.pulled.wait()
@@ -227,11 +226,10 @@ class FakeDriver:
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
     ) -> Handle:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         found = self._engine.containers.get((self._host, spec.lease, service))
         if found is not None:
-            if _same_pod(found.spec, spec) and self._is_adopted(found, start, follows):
+            if found.spec == spec and self._is_adopted(found, start, follows):
                 return _handle(found, max(start, found.start))
             self._engine.remove(self._host, spec.lease, service)
         files = {} if seed is None else unpacked(seed)
@@ -246,11 +244,9 @@ class FakeDriver:
         return True
 
     async def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         yield packed(self._find(handle).files, path)
 
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         container = self._find(handle)
         seen: Inspection | None = None
         while True:
@@ -264,13 +260,12 @@ class FakeDriver:
             await changed.wait()
 
     async def stop(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`. A fake program ends at once, so the grace time is never used."""
+        """Stop the pod. A fake program ends at once, so the grace time is never used."""
         await asyncio.sleep(0)
         for container in self._engine.of(self._host, lease):
             self._engine.end(container, EndKind.KILLED, 137)
 
-    async def tell(self, lease: int, notice: bytes | None) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+    async def set_notice(self, lease: int, notice: bytes | None) -> None:
         await asyncio.sleep(0)
         self._engine.notices.pop((self._host, lease), None)
         if notice is not None:
@@ -279,7 +274,6 @@ class FakeDriver:
                 self._engine.look_for_notice(container)
 
     async def signal(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         for container in self._engine.of(self._host, lease):
             if container.ending is None:
@@ -288,14 +282,12 @@ class FakeDriver:
                     self._engine.end(container, EndKind.SELF, container.program.exits_on_signal)
 
     async def stop_container(self, handle: Handle) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         for container in self._engine.of(self._host, handle.lease):
             if container.reference == handle.reference:
                 self._engine.end(container, EndKind.KILLED, 137)
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         self._engine.remove(self._host, lease)
         self._engine.networks.discard((self._host, lease))
@@ -304,20 +296,17 @@ class FakeDriver:
             await self.purge(lease)
 
     async def inspect(self, handle: Handle) -> Inspection:
-        """See :class:`node_agent.drivers.port.Driver`."""
         container = self._find(handle)
         healthy = container.healthy if container.ending is None else None
         return Inspection(container.ending is None, container.ending, healthy)
 
     async def stats(self, handle: Handle) -> Usage:
-        """See :class:`node_agent.drivers.port.Driver`."""
         self._find(handle)
         return Usage(wall_ms=0, cpu_ms=10, memory_peak_mib=1)
 
     async def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         containers = self._engine.of(self._host, lease)
         chosen = [one for one in containers if service in (None, one.service)]
         if not chosen:
@@ -331,7 +320,6 @@ class FakeDriver:
                     await one.changed.wait()
 
     async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
-        """See :class:`node_agent.drivers.port.Driver`."""
         container = self._find(handle)
         if result.path is None:
             return CollectedResult(container.program.output)
@@ -341,18 +329,15 @@ class FakeDriver:
         )
 
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         held = self._engine.data.get((self._host, lease), {})
         return tuple(Volume(name, one.created, sum(map(len, one.files.values()))) for name, one in sorted(held.items()))
 
     async def purge(self, lease: int) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         await asyncio.sleep(0)
         self._engine.data.pop((self._host, lease), None)
         self._engine.snapshots.pop((self._host, lease), None)
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
-        """See :class:`node_agent.drivers.port.Driver`."""
         try:
             size_mib = self._engine.main(self._host, lease).program.disk_mib
         except KeyError:
@@ -370,11 +355,9 @@ class FakeDriver:
         return kept[name]
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return tuple(self._engine.snapshots.get((self._host, lease), {}).values())
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
         kept = self._engine.snapshots.get((self._host, lease), {})
         used = any(one.spec.base == name for one in self._engine.of(self._host, lease))
         if name in kept and used:
@@ -382,14 +365,12 @@ class FakeDriver:
         kept.pop(name, None)
 
     async def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         kept = self._engine.snapshots.get((self._host, lease), {})
         if name not in kept:
             raise SnapshotRefused(f"there is no snapshot {name!r}")
         yield kept[name].digest.encode()
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         return tuple(
             Found(_handle(one, one.start), one.ending is None, "" if one.ending is None else one.ending.mark)
             for (host, number, _), one in self._engine.containers.items()
@@ -397,14 +378,12 @@ class FakeDriver:
         )
 
     async def leases(self) -> frozenset[int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         engine = self._engine
         keys = [key[:2] for key in engine.containers] + list(engine.networks)
         keys += [key for kept in (engine.data, engine.snapshots) for key, found in kept.items() if found]
         return frozenset(lease for host, lease in keys if host == self._host)
 
     async def upkeep(self) -> Mapping[int, int]:
-        """See :class:`node_agent.drivers.port.Driver`."""
         used: dict[int, int] = {}
         for (host, lease, _), one in self._engine.containers.items():
             if host == self._host:
@@ -415,10 +394,10 @@ class FakeDriver:
         return used
 
     async def tidy(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
+        """Do nothing."""
 
     def _find(self, handle: Handle) -> _Container:
         container = self._engine.containers.get((self._host, handle.lease, handle.service))
@@ -435,13 +414,9 @@ def _lines(container: _Container, *, several: bool, tail: int | None) -> list[by
 
 
 def _tell(container: _Container) -> None:
-    """Wake whoever waits for a change of this container."""
+    """Wake all watchers of a container."""
     changed, container.changed = container.changed, asyncio.Event()
     changed.set()
-
-
-def _same_pod(old: PodSpec, new: PodSpec) -> bool:
-    return old == new
 
 
 def _handle(container: _Container, start: int) -> Handle:
@@ -449,7 +424,7 @@ def _handle(container: _Container, start: int) -> Handle:
 
 
 def packed(files: Mapping[str, bytes], path: str) -> bytes:
-    """The files below a path, as an engine gives them: the last part of the path comes first in each name."""
+    """Return the files below a path as an engine does: names begin with the last part of the path."""
     below = {name: data for name, data in sorted(files.items()) if name.startswith(f"{path}/")}
     if not below:
         raise FolderMissing(f"there is no {path} in the container")
@@ -466,7 +441,7 @@ def packed(files: Mapping[str, bytes], path: str) -> bytes:
 
 
 def unpacked(seed: Seed) -> dict[str, bytes]:
-    """The files of an archive by their paths in the container."""
+    """Return the files of an archive by their paths in the container."""
     found = {}
     with tarfile.open(seed.archive) as tar:
         for member in tar:

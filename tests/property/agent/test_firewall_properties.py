@@ -146,7 +146,7 @@ def test_rules_of_other_name_servers_are_not_in_force(family, docker):
 
 
 @pytest.mark.parametrize("docker", [False, True])
-def test_a_removal_takes_ours_and_nothing_else(docker):
+def test_a_removal_deletes_only_our_rules(docker):
     chains = table(WANTED[4], docker=docker)
     chains["INPUT"].insert(2, f"-s 192.0.2.1/32 -g {TO_HOST}")
     after = applied(chains, removal(text(chains)))
@@ -160,6 +160,6 @@ def test_a_removal_takes_ours_and_nothing_else(docker):
     assert removal(text(after)) == ""
 
 
-def test_a_firewall_that_nobody_has_written_to_is_not_in_force():
+def test_an_empty_table_is_not_in_force():
     assert faults("", WANTED[4])
     assert faults("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n", WANTED[4])

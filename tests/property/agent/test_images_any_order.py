@@ -1,4 +1,4 @@
-"""However images are asked for: the search ends, nothing in use goes, and what goes is needed to go."""
+"""Image policy: a search ends, images in use stay, and no more are evicted than necessary."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ images = st.lists(
 
 @untimed
 @given(st.lists(st.sampled_from(["mirror", "origin", "third"]), min_size=1, max_size=3, unique=True), st.data())
-def test_a_search_ends_and_asks_nobody_again_who_said_no(open_places: list[str], data: st.DataObject) -> None:
+def test_a_search_ends_and_never_retries_a_permanent_refusal(open_places: list[str], data: st.DataObject) -> None:
     search = PullSearch(tuple(open_places))
     said_no: set[str] = set()
     pulls, pauses = 0, []
@@ -59,8 +59,8 @@ def test_a_search_ends_and_asks_nobody_again_who_said_no(open_places: list[str],
         search = record_refusal(search, step.reference, fault, str(fault))
     assert pulls <= len(open_places) * (len(PAUSES_S) + 1)
     assert tuple(pauses) == PAUSES_S[: len(pauses)]
-    assert {reference for reference, _, _ in step.said} <= set(open_places)
-    assert step.fault in {fault for _, fault, _ in step.said}
+    assert {reference for reference, _, _ in step.refusals} <= set(open_places)
+    assert step.fault in {fault for _, fault, _ in step.refusals}
     if step.fault is PullFault.PASSING:
         assert len(pauses) == len(PAUSES_S)
 
@@ -69,7 +69,7 @@ def test_a_search_ends_and_asks_nobody_again_who_said_no(open_places: list[str],
 @given(
     images, st.frozensets(st.sampled_from([f"id{number}" for number in range(6)])), st.integers(0, 500), st.booleans()
 )
-def test_what_goes_is_idle_the_oldest_and_no_more_than_needed(
+def test_evicted_images_are_idle_and_oldest_and_no_more_than_needed(
     held: list[PulledImage],
     in_use: frozenset[str],
     most_bytes: int,
@@ -95,7 +95,7 @@ def test_what_goes_is_idle_the_oldest_and_no_more_than_needed(
 
 @untimed
 @given(st.text(max_size=200), st.text(max_size=20))
-def test_any_message_means_something(message: str, reference: str) -> None:
+def test_every_message_is_classified(message: str, reference: str) -> None:
     assert fault_of(message, reference) in PullFault
 
 
@@ -114,7 +114,7 @@ def test_any_text_is_a_mirror_or_refused_with_a_sentence(text: str) -> None:
 
 @untimed
 @given(st.lists(st.sampled_from("abcdef"), max_size=10), st.frozensets(st.sampled_from("abcdef")), st.integers(0, 5))
-def test_no_image_is_begun_twice_and_never_more_than_there_are_slots(
+def test_prefetching_starts_no_image_twice_and_respects_the_limit(
     wanted: list[str], pulling: frozenset[str], most: int
 ) -> None:
     digest = "sha256:" + "0" * 64

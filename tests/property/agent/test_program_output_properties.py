@@ -1,4 +1,4 @@
-"""The output that is kept for a lost connection: read again in order, whatever the pieces in which it came."""
+"""Output stored for a lost connection: it is read again in order, for all sizes of its pieces."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Sums of usage: whatever is sampled, in whatever order, none of them falls and nothing is counted twice."""
+"""Usage sums: for all samples in any order, no sum falls and nothing is counted twice."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from node_agent.runtime.codec import dumps, loads
 from offchain.core.receipt import falls
 
 AMOUNTS = st.integers(0, 1 << 50)
-NAMES = st.sampled_from(["a@1", "a@2", "b@1", "holder@1"])
+NAMES = st.sampled_from(["a@1", "a@2", "b@1", "sandbox@1"])
 RUNS = st.builds(
     ContainerRun,
     name=NAMES,
@@ -114,7 +114,7 @@ def test_a_pod_that_runs_on_is_metered_exactly(pauses, memory):
 
 
 @given(st.integers(LONGEST_GAP_MS + 1, 10**9), AMOUNTS)
-def test_a_gap_counts_as_time_and_by_counters_but_not_by_guesses(gap_ms, memory):
+def test_a_gap_adds_time_and_counters_but_no_estimates(gap_ms, memory):
     """The agent was away; its container ran on."""
     first = PodSample(boot="b", steady_ms=0, runs=(ContainerRun(name="a@1", cpu_us=100, memory_bytes=memory),))
     later = PodSample(boot="b", steady_ms=gap_ms, runs=(ContainerRun(name="a@1", cpu_us=900, memory_bytes=memory),))
@@ -135,7 +135,7 @@ def test_runs_add_up_however_many_there_are(counts):
     assert len(metered.runs) <= 64
 
 
-def test_a_run_that_is_missing_for_a_moment_is_not_counted_anew():
+def test_a_run_that_is_missing_in_one_sample_is_not_counted_twice():
     run = ContainerRun(name="a@1", cpu_us=700)
     there, gone = (PodSample(boot="b", steady_ms=moment, runs=runs) for moment, runs in ((1, (run,)), (2, ())))
     back = replace(there, steady_ms=3)
@@ -144,9 +144,9 @@ def test_a_run_that_is_missing_for_a_moment_is_not_counted_anew():
     assert metered.runs == (CountedRun(name="a@1", cpu_us=700, received_bytes=0, sent_bytes=0, seen=True),)
 
 
-def test_what_holds_the_network_is_no_sign_of_a_pod_that_runs():
-    holder = ContainerRun(name="holder@1", received_bytes=5, own=False)
-    samples = [PodSample(boot="b", steady_ms=moment, runs=(holder,)) for moment in (0, 1_000)]
+def test_a_pod_sandbox_does_not_show_that_the_pod_runs():
+    sandbox = ContainerRun(name="sandbox@1", received_bytes=5, own=False)
+    samples = [PodSample(boot="b", steady_ms=moment, runs=(sandbox,)) for moment in (0, 1_000)]
     assert (folded(samples).wall_ms, folded(samples).received_bytes) == (0, 5)
 
 

@@ -1,4 +1,4 @@
-"""An agent in a world of twins: fake chain with the rules for hosts and leases, fake engine, memory network."""
+"""An agent with test doubles: a fake chain with the rules for hosts and leases, a fake engine, an in-memory network."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""File systems of leases: their geometry, and what of a container comes onto them."""
+"""File systems of leases: their geometry, and the overlays of a container."""
 
 from pathlib import Path
 
@@ -43,11 +43,11 @@ def test_a_file_system_is_larger_than_its_limit_by_less_than_64_mib(limit_mib):
         (1000, 1024, 0, SPARE_MIB),
     ],
 )
-def test_the_reserve_leaves_the_limit_less_what_is_kept_elsewhere(room_mib, limit_mib, kept_mib, reserve_mib):
+def test_the_reserve_leaves_the_limit_minus_data_stored_elsewhere(room_mib, limit_mib, kept_mib, reserve_mib):
     assert reserve_bytes(room_mib * MIB, limit_mib, kept_mib) == reserve_mib * MIB
 
 
-def test_the_layer_and_the_engines_files_of_a_container_are_placed():
+def test_a_containers_layer_and_engine_files_get_overlays():
     files = [
         MountOverlay(ROOT / "containers" / "c1" / name, name, is_file=True)
         for name in ("hosts", "hostname", "resolv.conf")
@@ -55,12 +55,12 @@ def test_the_layer_and_the_engines_files_of_a_container_are_placed():
     assert mount_overlays(inspection(), ROOT) == (MountOverlay(LAYER, "layer", is_file=False), *files)
 
 
-def test_a_container_on_the_network_of_another_has_no_files_of_the_engine():
+def test_a_container_on_another_ones_network_has_no_engine_files():
     shared = inspection(HostConfig={"NetworkMode": "container:c0"})
     assert [place.inside for place in mount_overlays(shared, ROOT)] == ["layer"]
 
 
-def test_a_volume_that_only_the_image_asks_for_is_placed_and_a_named_one_is_not():
+def test_an_anonymous_volume_gets_an_overlay_and_a_named_one_does_not():
     asked = volume(DIGEST, ROOT / "volumes" / DIGEST / "_data")
     named = volume("gantry-1-data", ROOT / "volumes" / "gantry-1-data" / "_data")
     elsewhere = volume(DIGEST, "/mnt/other")
@@ -77,7 +77,7 @@ def test_a_volume_that_only_the_image_asks_for_is_placed_and_a_named_one_is_not(
         {"UpperDir": f"{LAYER}/diff", "WorkDir": f"{ROOT}/overlay2/other/work"},
     ],
 )
-def test_a_layer_that_is_not_where_it_is_expected_is_left_alone(data):
+def test_a_layer_at_an_unexpected_path_gets_no_overlay(data):
     found = mount_overlays(inspection(GraphDriver={"Data": data}), ROOT)
     assert "layer" not in [place.inside for place in found]
 

@@ -1,4 +1,4 @@
-"""What the Docker driver makes of a pod, and of what the engine says. No engine needed."""
+"""Arguments of the Docker driver for pods, and its interpretation of the engine's reports. No engine needed."""
 
 from pathlib import Path
 
@@ -28,16 +28,16 @@ from offchain.schema.manifest.types import DeliveredFile, HealthCheck, SshSpec, 
 
 
 def arguments(spec=None, service="main", **options):
-    ground = PodContext(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
+    context = PodContext(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
     spec = spec or admit(HOST, a_lease(), read_manifest(MANIFEST))
-    return container_arguments(spec, service, 1, image="sha256:1", ground=ground)
+    return container_arguments(spec, service, 1, image="sha256:1", context=context)
 
 
 def with_gpus(**gpus):
     return a_spec(containers=(ContainerSpec(a_service(), **gpus),))
 
 
-def test_every_container_is_locked_down():
+def test_every_container_is_confined():
     host = arguments()["host_config"]
     assert host["cap_drop"] == ["ALL"]
     assert host["security_opt"] == ["no-new-privileges:true", SECURITY_OPTION]
@@ -47,7 +47,7 @@ def test_every_container_is_locked_down():
     assert not {"binds", "volumes_from", "devices", "pid_mode", "cap_add"} & host.keys()
 
 
-def test_gpus_are_asked_for_by_cdi_name_and_else_by_the_older_driver():
+def test_gpus_are_requested_by_cdi_name_or_by_the_older_driver():
     spec = with_gpus(gpu_uuids=("GPU-1",))
     (request,) = arguments(spec)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=GPU-1"])
@@ -55,7 +55,7 @@ def test_gpus_are_asked_for_by_cdi_name_and_else_by_the_older_driver():
     assert (request.driver, request.device_ids, request.capabilities) == ("nvidia", ["GPU-1"], [["gpu"]])
 
 
-def test_a_simulated_gpu_is_told_by_a_variable_and_nothing_else():
+def test_a_simulated_gpu_sets_only_a_variable():
     made = arguments(with_gpus(simulated_gpus=1))
     assert made["host_config"]["device_requests"] == []
     assert made["environment"]["GANTRY_SIMULATED_GPUS"] == "1"
@@ -100,7 +100,7 @@ DIE = event("die")
         (255, False, [], EndKind.KILLED),
     ],
 )
-def test_who_ended_a_container(exit_code, oom, events, kind):
+def test_the_cause_of_an_end_follows_from_the_events(exit_code, oom, events, kind):
     assert parse_ending(inspection(exit_code, oom=oom), ResourceSample(), events).kind is kind
 
 
@@ -130,7 +130,7 @@ FLOOD = [at(1, "exec_start", "another")] * 256
         ([], True, []),
     ],
 )
-def test_an_end_is_believed_to_an_engine_that_saw_the_run_begin(events, outlives, told):
+def test_events_count_only_if_the_engine_saw_the_run_begin(events, outlives, told):
     state = inspection(0)["State"]
     found = events_of_run(iter(events), "ours", state, event_window(state, 1767225603.0), outlives_engine=outlives)
     assert [one["Action"] for one in found] == told
@@ -141,7 +141,7 @@ def test_usage_is_the_containers_own():
     assert (usage.wall_ms, usage.cpu_ms, usage.memory_peak_mib) == (2250, 700, 12)
 
 
-def test_a_container_at_its_limit_died_of_it_even_where_the_engine_was_too_slow_to_say():
+def test_a_killed_container_at_its_memory_limit_counts_as_out_of_memory():
     ending = parse_ending(inspection(137), ResourceSample(0, 63), [DIE])
     assert (ending.kind, ending.oom_killed, ending.usage.memory_peak_mib) == (EndKind.SELF, True, 64)
 
@@ -167,7 +167,7 @@ def test_the_engines_times():
     assert parse_time_ms(None) == 0
 
 
-def test_whose_fault_a_refused_start_is():
+def test_faults_of_refused_starts():
     assert is_image_fault("unable to find user nobody: no matching entries in passwd file")
     # What a dependency wrote into a volume may keep another container from starting.
     assert is_image_fault("error mounting to rootfs at /data/x: mkdirat: too many levels of symbolic links")
@@ -206,7 +206,7 @@ def test_only_volumes_and_delivered_files_are_mounted_and_files_cannot_be_writte
     assert arguments(a_full_pod(), "db")["host_config"]["mounts"] == []
 
 
-def test_the_engine_itself_carries_out_the_check():
+def test_the_engine_runs_the_health_check():
     made = arguments(
         a_full_pod(), "web", files={"token": Path("/a"), ".authorized_keys": Path("/b")}, volumes={"data": "d"}
     )
@@ -216,15 +216,15 @@ def test_the_engine_itself_carries_out_the_check():
     assert arguments(a_full_pod(), "db")["healthcheck"] == {"test": ["NONE"]}
 
 
-def test_who_has_the_network_of_a_pod_has_its_names():
+def test_the_owner_of_the_network_has_the_names_of_the_services():
     spec = a_full_pod()
     member = arguments(spec, "db", network="container:1")
     assert (member["hostname"], "extra_hosts" in member["host_config"]) == (None, False)
-    holder = pod_sandbox_arguments(spec, image="i", ground=PodContext("net", {}, {}, cdi=False, runc=False))
-    assert holder["host_config"]["extra_hosts"] == {"web": "127.0.0.1", "db": "127.0.0.1"}
-    assert holder["host_config"]["cap_drop"] == ["ALL"]
-    assert SECURITY_OPTION in holder["host_config"]["security_opt"]
-    assert "gantry.service" not in holder["labels"]
+    sandbox = pod_sandbox_arguments(spec, image="i", context=PodContext("net", {}, {}, cdi=False, runc=False))
+    assert sandbox["host_config"]["extra_hosts"] == {"web": "127.0.0.1", "db": "127.0.0.1"}
+    assert sandbox["host_config"]["cap_drop"] == ["ALL"]
+    assert SECURITY_OPTION in sandbox["host_config"]["security_opt"]
+    assert "gantry.service" not in sandbox["labels"]
     alone = arguments()
     assert alone["host_config"]["extra_hosts"] == {"main": "127.0.0.1"}
 
@@ -236,14 +236,14 @@ def volume(lease, **labels):
     }
 
 
-def test_whose_data_is_whose():
+def test_ownership_of_data_follows_claims():
     held = LeaseVolumes((volume(1, data="1", volume="home"), volume(4, data="4", volume="home"), volume(2, claim="1")))
     assert (held.data_of(1), held.data_of(2), held.data_of(4), held.data_of(9)) == (None, 1, 4, 9)
     assert (list(held.of(1)), list(held.of(2)), list(held.of(4))) == ([], ["home"], ["home"])
     assert held.leases() == {2, 4}
 
 
-def test_an_end_that_the_engine_noted_late_is_looked_for_too():
+def test_the_event_window_includes_late_reports():
     state = {"StartedAt": "2026-01-01T00:00:00.5Z", "FinishedAt": "2026-01-01T00:00:01.25Z", "ExitCode": 3}
     finished_s = parse_time_ms("2026-01-01T00:00:01.25Z") / 1000
     since_s, until_s = event_window(state, finished_s + 0.01)

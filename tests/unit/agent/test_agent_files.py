@@ -68,9 +68,9 @@ def test_what_the_manifest_does_not_say_is_not_taken(store, name, data, says):
 
 def test_a_container_that_runs_as_somebody_known_is_the_only_one_to_read_its_file(store):
     store.put(SPEC, "token", b"secret")
-    store.own(1, "token", os.getuid())
+    store.allow_reading(1, "token", os.getuid())
     assert mode(store.path(1, "token")) == 0o400
-    store.own(1, "token", None)
+    store.allow_reading(1, "token", None)
     assert mode(store.path(1, "token")) == 0o444
 
 

@@ -1,4 +1,4 @@
-"""The program that holds a container back, and the command lines with it."""
+"""The start gate, and the command lines of containers with it."""
 
 import os
 import platform
@@ -51,7 +51,7 @@ def _status(pid):
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def test_a_gate_that_is_open_holds_nobody_back_and_a_program_that_is_missing_is_an_error(gate):
+def test_an_open_gate_starts_the_program_at_once_and_a_missing_program_is_an_error(gate):
     open_gate(gate)
     assert subprocess.run([gate, "/bin/true"], check=False).returncode == 0
     assert subprocess.run([gate, "/no/such/program"], check=False).returncode == 125
@@ -150,11 +150,11 @@ def test_the_manifests_program_is_not_in_a_protected_folder(entrypoint, command,
     assert (found is None) if trouble is None else (trouble in (found or ""))
 
 
-def test_a_container_with_a_gate_starts_it_first_and_its_check_waits_as_well(tmp_path):
+def test_a_container_starts_its_gate_first_and_its_health_check_waits_too(tmp_path):
     check = HealthCheck(("curl", "x"), 1_000, 1_000, retries=1, start_period_ms=0)
     spec = a_spec(containers=(ContainerSpec(a_service(healthcheck=check, entrypoint=None, command=("c", "d"))),))
-    ground = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
     add_gate(arguments, tmp_path / "gate", tmp_path / "init", IMAGE)
     assert arguments["entrypoint"] == ["/.gantry-gate", "/.gantry-init", "--", "/entry", "a"]
     assert arguments["command"] == ["c", "d"]
@@ -171,17 +171,17 @@ async def test_containers_under_runtimes_with_a_kernel_of_their_own_have_no_gate
     gates = StartGates(tmp_path)
     gates.trouble = ""
     spec = a_spec(containers=(ContainerSpec(a_service()),))
-    ground = PodContext(network="net", files={}, volumes={}, cdi=True, runc=False)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=False)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
     arguments["host_config"]["runtime"] = runtime
     await MountChecker(None, None, gates).put_gate(arguments, IMAGE)
     assert arguments["host_config"]["init"] is not has_gate
     assert ((arguments["entrypoint"] or [])[:1] == ["/.gantry-gate"]) is has_gate
 
 
-def test_a_command_line_of_nothing_is_left_to_the_engine(tmp_path):
+def test_an_empty_command_line_is_left_to_the_engine(tmp_path):
     spec = a_spec(containers=(ContainerSpec(a_service(entrypoint=None, command=None)),))
-    ground = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
-    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    context = PodContext(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", context=context)
     add_gate(arguments, tmp_path / "gate", tmp_path / "init", {})
     assert (arguments["entrypoint"], arguments["command"], arguments["host_config"]["init"]) == (None, None, True)

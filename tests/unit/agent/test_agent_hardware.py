@@ -1,4 +1,4 @@
-"""Profiles, the probe, and when a host says that it is there."""
+"""Hardware profiles, the probe, announced capabilities, and heartbeat times."""
 
 import json
 from dataclasses import replace
@@ -77,7 +77,7 @@ def test_an_unknown_profile_names_those_there_are():
         hw.load_profile("b200x99")
 
 
-def test_the_probe_takes_off_what_the_owner_keeps(tmp_path):
+def test_the_probe_subtracts_the_owners_reserve(tmp_path):
     simulated = hw.load_profile("a100x2")
     everything = probe(tmp_path, Reserve(0, 0, 0), simulated)
     left = probe(tmp_path, Reserve(500, 100, 1), simulated)
@@ -116,11 +116,11 @@ def test_hardware_survives_the_file_and_reaches_the_chain(tmp_path):
         (("NVIDIA GeForce RTX 3090", "Tesla T4"), Tier.DATACENTER),
     ],
 )
-def test_the_tier_goes_by_the_best_of_the_models(models, tier):
+def test_the_tier_is_that_of_the_best_model(models, tier):
     assert tier_of([hw.HostDevice("Nvidia", model, 1, "GPU-1") for model in models]) is tier
 
 
-def test_slices_of_gpus_are_announced_where_there_are_some():
+def test_mig_is_announced_if_there_are_slices():
     assert capabilities_of(()) == hw.DOCKER_ONLY
     sliced = hw.HostDevice("Nvidia", "A100", 1, "GPU-1", mig=True)
     assert capabilities_of((sliced,)) == replace(hw.DOCKER_ONLY, mig=True)
@@ -170,13 +170,13 @@ def test_no_capability_is_announced_that_no_driver_provides(monkeypatch):
     assert (found.kvm, found.kubernetes) == (False, False)
 
 
-def test_a_folder_of_the_first_release_is_read(tmp_path):
+def test_a_file_of_the_first_release_is_read(tmp_path):
     path = tmp_path / "hardware.json"
     path.write_text('{"cpu_milli": 1, "memory_mib": 2, "disk_gib": 3, "devices": []}')
     assert hw.load(path) == hw.Hardware(1, 2, 3, ())
 
 
-def test_a_folder_from_before_shares_hands_out_none(tmp_path):
+def test_a_file_from_before_shares_allows_none(tmp_path):
     path = tmp_path / "hardware.json"
     before = {"docker": True, "kvm": True, "kubernetes": False, "cdi": True, "mig": False}
     kept = {"cpu_milli": 1, "memory_mib": 2, "disk_gib": 3, "devices": [], "capabilities": before}
@@ -220,7 +220,7 @@ def test_a_known_result_of_the_trial_is_not_tried_again(tmp_path, monkeypatch):
     assert probe_hardware(settings, sandboxed=True).capabilities.sandboxed
 
 
-def test_shares_are_handed_out_where_the_owner_says_so(tmp_path):
+def test_shares_are_announced_if_the_owner_allows_them(tmp_path):
     settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", share_gpus=True)
     assert probe_hardware(settings).capabilities.shares
     assert not probe_hardware(replace(settings, share_gpus=False)).capabilities.shares

@@ -1,4 +1,4 @@
-"""The rules that keep pods apart, the program that holds a pod's network, and the log of several containers."""
+"""Firewall rules, bridges, the pod sandbox's image, and logs of several containers."""
 
 import os
 import platform
@@ -38,24 +38,24 @@ def test_the_bridge_of_a_pod_has_a_name_that_the_rules_meet_and_the_kernel_takes
     assert not name.startswith(bridge_prefix("5Other"))
 
 
-def test_a_bridge_is_a_stray_when_no_network_had_it_in_two_looks():
-    strays = OrphanBridges()
-    assert strays.look(frozenset({"a", "b"}), {"a"}) == set()
-    assert strays.look(frozenset({"a", "b", "c"}), {"a"}) == {"b"}
-    assert strays.look(frozenset({"a", "c"}), {"a", "c"}) == set()
-    assert strays.look(frozenset({"a", "c"}), set()) == set()
-    assert strays.look(frozenset({"c"}), {"a"}) == {"c"}
+def test_a_bridge_without_a_network_in_two_successive_calls_is_an_orphan():
+    orphans = OrphanBridges()
+    assert orphans.look(frozenset({"a", "b"}), {"a"}) == set()
+    assert orphans.look(frozenset({"a", "b", "c"}), {"a"}) == {"b"}
+    assert orphans.look(frozenset({"a", "c"}), {"a", "c"}) == set()
+    assert orphans.look(frozenset({"a", "c"}), set()) == set()
+    assert orphans.look(frozenset({"c"}), {"a"}) == {"c"}
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
-def test_the_holders_image_is_the_same_every_time(architecture):
+def test_the_pod_sandbox_image_is_reproducible(architecture):
     assert static_programs.sandbox_image(architecture) == static_programs.sandbox_image(architecture)
     assert static_programs.sandbox_program(architecture).startswith(b"\x7fELF")
 
 
-def test_the_holder_does_nothing_until_it_is_killed(tmp_path):
+def test_the_pod_sandbox_sleeps_until_it_is_killed(tmp_path):
     if not static_programs.has_sandbox_image(platform.machine()):
-        pytest.skip(f"no holder for {platform.machine()}")
+        pytest.skip(f"no pod sandbox for {platform.machine()}")
     path = tmp_path / "hold"
     path.write_bytes(static_programs.sandbox_program(platform.machine()))
     path.chmod(0o700)

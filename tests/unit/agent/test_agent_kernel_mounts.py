@@ -1,4 +1,4 @@
-"""Which mount tables of containers are refused, as pure decisions."""
+"""Mount tables of containers that are refused, as pure decisions."""
 
 import dataclasses
 
@@ -98,12 +98,12 @@ def test_one_more_mount_in_a_protected_folder_is_refused(more):
         ("7/notices", "8/notices"),
     ],
 )
-def test_a_mount_that_is_not_as_the_engine_makes_it_is_refused(line, found):
+def test_a_mount_that_differs_from_the_engines_is_refused(line, found):
     assert TABLE.count(line) == 1
     assert judge(TABLE.replace(line, found)) is not None
 
 
-def test_what_the_kernel_does_not_have_needs_no_mask():
+def test_paths_that_the_kernel_lacks_need_no_mask():
     without = "\n".join(line for line in TABLE.splitlines() if "/proc/acpi" not in line)
     assert judge(without) == "nothing is mounted at /proc/acpi"
     assert why_unsafe(parse_mounts(without), WANTED, (THERE - {"/proc/acpi"}).__contains__) is None
@@ -133,7 +133,7 @@ def test_a_folder_of_the_agent_that_was_replaced_since_is_still_its_own():
 
 
 @pytest.mark.parametrize("text", ["x", "1 2 3", "a b 0:1 / / rw - ext4 x rw x"])
-def test_another_form_is_refused(text):
+def test_an_invalid_mount_table_is_refused(text):
     with pytest.raises(ValueError, match=r"mount table|invalid literal"):
         parse_mounts(text)
 
@@ -156,12 +156,12 @@ def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_o
         "121 82 254:0 /volumes/x /dev/data rw,relatime - hugetlbfs nodev rw",
     ],
 )
-def test_a_tenants_mount_at_such_a_place_is_not(more):
+def test_a_tenants_mount_at_an_accepted_path_is_refused(more):
     found = MountDeviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
     assert why_unsafe(parse_mounts(f"{TABLE}\n{more}"), WANTED, THERE.__contains__, found) is not None
 
 
-def test_what_an_engine_does_not_hide_is_found_out():
+def test_paths_that_an_engine_does_not_hide_are_found():
     text = "\n".join(line for line in TABLE.splitlines() if " /proc/keys " not in line)
     found = deviations_of(parse_mounts(text), WANTED, THERE.__contains__)
     assert found == MountDeviations(missing=frozenset({"/proc/keys"}))

@@ -119,7 +119,7 @@ def a_pull(**changes):
         ([], DriverError),
     ],
 )
-def test_the_reason_follows_from_how_the_pulls_stand(pulls, kind):
+def test_the_cause_of_a_delay_follows_from_the_pulls(pulls, kind):
     assert type(delay_cause(pulls)) is kind
 
 
@@ -131,14 +131,14 @@ def test_the_reason_says_what_the_registry_did():
     )
 
 
-def test_progress_is_told_in_sizes():
+def test_progress_names_sizes():
     assert progress_text(a_pull(done_bytes=1_288_490_189, total_bytes=3_650_722_202, idle_ms=0)) == (
         f"the image {IMAGE} is being pulled: 1.2 GiB of 3.4 GiB"
     )
     assert progress_text(a_pull()) == f"the image {IMAGE} is being pulled: no data yet"
 
 
-async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_still(tmp_path):
+async def test_the_store_reports_queued_and_stalled_pulls(tmp_path):
     now_ms = [1_000]
     engine = FakeImages(gate=asyncio.Event())
     store = ImageStore(
@@ -154,7 +154,7 @@ async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_s
     assert len(engine.pulls) == MAX_PULLS
     assert store.progress(images[0]) == PullProgress(images[0].reference, 0, 0, None, 1)
     assert store.progress(images[-1], f"account {MAX_PULLS}") == PullProgress(images[-1].reference, 0, 0, None, 0)
-    engine.came[images[0].reference](5, 9)
+    engine.on_progress[images[0].reference](5, 9)
     now_ms[0] += 700
     assert store.progress(images[0]) == PullProgress(images[0].reference, 5, 9, 700, 1)
     for task in waiting:

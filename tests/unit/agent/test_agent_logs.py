@@ -1,4 +1,4 @@
-"""Logs of pods that are over: the end of each, never more than so much, on disk and in memory."""
+"""Logs of ended pods: their last part is stored within limits; the threaded stream reader; notes between lines."""
 
 import asyncio
 import threading
@@ -78,31 +78,31 @@ async def test_a_log_that_breaks_off_leaves_nothing_half_done(store, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- the hose ---------------------------------------------------------------------------------------------------------
+# --- ThreadedStreamReader ---------------------------------------------------------------------------------------
 
 
 async def hosed(stream):
-    hose = ThreadedStreamReader(stream)
-    thread = threading.Thread(target=hose.run)
+    reader = ThreadedStreamReader(stream)
+    thread = threading.Thread(target=reader.run)
     thread.start()
     taken = []
     try:
-        while piece := await hose.take():
+        while piece := await reader.take():
             taken.append(piece)
     finally:
-        hose.close()
+        reader.close()
         await asyncio.to_thread(thread.join)
     return taken
 
 
-async def test_everything_arrives_once_and_in_order_in_few_pieces():
+async def test_a_threaded_stream_arrives_once_in_order_in_few_pieces():
     lines = [b"%d\n" % number for number in range(100_000)]
     taken = await hosed(iter(lines))
     assert b"".join(taken) == b"".join(lines)
     assert len(taken) < len(lines) / 10
 
 
-async def test_what_breaks_off_is_told_after_what_came_before():
+async def test_an_error_of_a_stream_follows_its_data():
     def stream():
         yield b"one"
         raise OSError("away")
@@ -111,7 +111,7 @@ async def test_what_breaks_off_is_told_after_what_came_before():
         await hosed(stream())
 
 
-async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(monkeypatch):
+async def test_a_fast_stream_waits_for_its_reader_and_ends_when_it_is_closed(monkeypatch):
     monkeypatch.setattr(logs, "MOST_WAITING", 10_000)
     read = 0
 
@@ -122,14 +122,14 @@ async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(mon
             yield bytes(1_000)
 
     tracemalloc.start()
-    hose = ThreadedStreamReader(flood())
-    thread = threading.Thread(target=hose.run)
+    reader = ThreadedStreamReader(flood())
+    thread = threading.Thread(target=reader.run)
     thread.start()
-    assert len(await hose.take()) <= 10_000
+    assert len(await reader.take()) <= 10_000
     assert read <= 22
     assert tracemalloc.get_traced_memory()[0] < 1_000_000
     tracemalloc.stop()
-    hose.close()
+    reader.close()
     await asyncio.to_thread(thread.join)
 
 

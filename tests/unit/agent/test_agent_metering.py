@@ -1,4 +1,4 @@
-"""The meter beside an agent: what it keeps, what it signs, and to whom it answers. All on twins."""
+"""The meter of an agent with test doubles: storage, signatures, and who gets receipts."""
 
 import contextlib
 from dataclasses import replace
@@ -50,7 +50,7 @@ class Metered(World):
     def __init__(self, folder, programs=lambda *_: FakeProgram(runs=True)):
         super().__init__(folder, programs)
         self.steady_ms = 0
-        self.gauge = FakeUsageSource(self.engine, self.host)
+        self.usage_source = FakeUsageSource(self.engine, self.host)
 
     @contextlib.asynccontextmanager
     async def metering(self):
@@ -61,7 +61,7 @@ class Metered(World):
             state.store,
             self.key,
             self.chain.genesis,
-            self.gauge,
+            self.usage_source,
             NoGpus(),
             now_ms=lambda: self.now_ms,
             moment=lambda: SteadyTime("boot", self.steady_ms),
@@ -147,7 +147,7 @@ async def test_a_container_that_is_started_again_adds_up(world):
         assert second.seq == first.seq + 1
 
 
-async def test_asking_again_at_once_makes_no_other_receipt(world):
+async def test_a_fresh_receipt_is_returned_again(world):
     async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         one, other = await client.receipt(number), await client.receipt(number)
@@ -171,7 +171,7 @@ async def test_the_tenants_signature_is_kept(world):
         await receipts.countersign(client, checked, TENANT)
         assert (await world.checked(client, number)).agreed_by == TENANT.address
     async with world.metering() as agent:
-        kept = world.meter._book.newest_of(number)
+        kept = world.meter._receipts.newest_of(number)
         assert kept.countersigned.receipt == checked.signed.receipt
         assert kept.countersigned.countersignature.account == TENANT.address
 
@@ -184,7 +184,7 @@ async def test_an_older_receipt_can_be_signed_while_newer_ones_are_made(world):
         second = await world.checked(client, number)
         await receipts.countersign(client, second, TENANT)
         await receipts.countersign(client, first, TENANT)
-        kept = world.meter._book.newest_of(number)
+        kept = world.meter._receipts.newest_of(number)
         assert kept.countersigned.receipt.seq == kept.newest.receipt.seq == 2
 
 
@@ -200,7 +200,7 @@ async def test_wrong_signatures_and_unknown_receipts_are_refused(world):
             with pytest.raises(HostRefused) as no:
                 await client.countersign(number, digest, signature)
             assert no.value.refusal.code is code
-        assert world.meter._book.newest_of(number).countersigned is None
+        assert world.meter._receipts.newest_of(number).countersigned is None
 
 
 async def test_a_stranger_gets_no_receipt(world):
@@ -240,15 +240,15 @@ async def test_the_last_receipt_of_a_job_has_what_the_chain_was_told_and_settles
         assert SignedReceipt.decode(await client.receipt(number)).receipt == receipt
 
 
-async def test_a_lease_that_the_chain_gave_up_is_closed(world):
+async def test_a_lease_that_the_chain_purged_is_closed(world):
     async with world.metering() as agent:
         number = await world.running(agent)
         await world.sample(agent)
-        assert [entry.lease for entry in world.meter._book.open_entries()] == [number]
+        assert [entry.lease for entry in world.meter._receipts.open_entries()] == [number]
         world.tasks.change(number >> 24, leases=())
         await world.chain.produce()
         await world.meter.follow()
-        assert world.meter._book.open_entries() == []
+        assert world.meter._receipts.open_entries() == []
 
 
 async def test_a_host_that_does_not_reach_its_chain_says_so(world):
@@ -263,18 +263,18 @@ async def test_a_host_that_does_not_reach_its_chain_says_so(world):
         world.chain.unreachable = False
 
 
-async def test_an_engine_that_does_not_answer_costs_readings_not_sums(world):
+async def test_an_unreachable_engine_costs_readings_but_no_sums(world):
     async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         await world.sample(agent)
-        working = world.gauge.read
+        working = world.usage_source.read
 
         async def hung(_leases):
             raise EngineUnreachable("away")
 
-        world.gauge.read = hung
+        world.usage_source.read = hung
         await world.sample(agent)
-        world.gauge.read = working
+        world.usage_source.read = working
         await world.sample(agent)
         assert (await world.checked(client, number)).signed.receipt.totals.wall_ms == 10_001
 
@@ -283,11 +283,11 @@ async def test_old_leases_are_forgotten(world):
     async with world.metering() as agent:
         number = await world.running(agent)
         await world.sample(agent)
-        entry = world.meter._book.newest_of(number)
+        entry = world.meter._receipts.newest_of(number)
         old = [replace(entry, lease=number + place, closed_at_ms=place) for place in range(1, 4)]
-        world.meter._book.put(old)
-        assert world.meter._book.forget_old(2 + 30 * 24 * 3_600_000) == 1
-        assert [world.meter._book.newest_of(number + place) is None for place in range(4)] == [
+        world.meter._receipts.put(old)
+        assert world.meter._receipts.forget_old(2 + 30 * 24 * 3_600_000) == 1
+        assert [world.meter._receipts.newest_of(number + place) is None for place in range(4)] == [
             False,
             True,
             False,
@@ -295,7 +295,7 @@ async def test_old_leases_are_forgotten(world):
         ]
 
 
-async def test_gpus_that_pods_share_say_nothing_about_any_of_them(world):
+async def test_shared_gpus_are_not_metered(world):
     gpus = {name: GpuReading(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b", "GPU-c")}
     async with world.metering():
         meter = world.meter

@@ -1,4 +1,4 @@
-"""Which runtimes of an engine a provider may choose for tenants' containers. No engine needed."""
+"""OCI runtimes that a provider may choose for tenants' containers. No engine needed."""
 
 import platform
 import subprocess
@@ -44,7 +44,7 @@ RUNTIMES = {
         ("kata", Isolation.KATA),
     ],
 )
-def test_what_isolates_containers_follows_from_the_program(name, isolation):
+def test_the_isolation_follows_from_the_runtimes_program(name, isolation):
     assert isolation_of(RUNTIMES[name]) is isolation
 
 
@@ -68,18 +68,18 @@ def test_a_runtime_under_which_pods_cannot_run_is_refused_with_the_reason(name, 
         choose_runtime(name, RUNTIMES)
 
 
-def test_a_provider_is_told_what_there_is_to_choose():
+def test_sandboxing_runtimes_are_listed():
     assert sandboxing_runtimes(RUNTIMES) == ("runsc", "runsc-gpu")
     assert sandboxing_runtimes({"runc": {"path": "runc"}}) == ()
 
 
-def test_tenants_containers_run_under_the_runtime_and_the_holder_does_not():
+def test_tenants_containers_use_the_runtime_and_the_pod_sandbox_does_not():
     spec = admit(HOST, a_lease(), read_manifest(MANIFEST))
-    ground = PodContext("net", {}, {}, cdi=False, runc=True, runtime=choose_runtime("runsc", RUNTIMES))
-    made = container_arguments(spec, "main", 1, image="i", ground=ground)["host_config"]
+    context = PodContext("net", {}, {}, cdi=False, runc=True, runtime=choose_runtime("runsc", RUNTIMES))
+    made = container_arguments(spec, "main", 1, image="i", context=context)["host_config"]
     assert (made["runtime"], made["pids_limit"]) == ("runsc", 32 + 256)
-    # The holder is a program of the agent.
-    assert pod_sandbox_arguments(spec, image="i", ground=ground)["host_config"]["runtime"] == "runc"
+    # The pod sandbox runs a program of the agent.
+    assert pod_sandbox_arguments(spec, image="i", context=context)["host_config"]["runtime"] == "runc"
 
 
 INFO = {"Runtimes": RUNTIMES, "Architecture": "x86_64", "KernelVersion": "6.1.0"}

@@ -1,4 +1,4 @@
-"""The seccomp profile names each call once, and none that a tenant must not have. Real engines: tests/contract."""
+"""The seccomp profile names each call once, and no forbidden one. Real engines: tests/contract."""
 
 import json
 from collections import Counter

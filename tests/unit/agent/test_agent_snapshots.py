@@ -1,4 +1,4 @@
-"""Snapshots over the way to a host: for the tenant alone, as long as there is data, and what comes of each wish."""
+"""Snapshots through the host's protocol: for the tenant only, while there is data."""
 
 import asyncio
 

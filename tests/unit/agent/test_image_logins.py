@@ -1,4 +1,4 @@
-"""A tenant's login at a registry: how it is written, whom it is for, and what it hides."""
+"""A tenant's login at a registry: format, scope and secrecy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_login_is_one_line(end: bytes) -> None:
     [b"", b"secret", b":secret", b"secret:", b"secret:a\nb", b"secret:a\n\n", b"secret:\x00", b"secret:\xff",
      b"secret:" + b"a" * MAX_LOGIN_BYTES],
 )  # fmt: skip
-def test_what_is_no_login_is_refused_without_its_content(data: bytes) -> None:
+def test_an_invalid_login_is_refused_without_its_content(data: bytes) -> None:
     with pytest.raises(ValueError, match="it is not USER:PASSWORD in one line of at most 4096 bytes") as caught:
         parse_login(data, "ghcr.io")
     assert "secret" not in str(caught.value)
@@ -95,11 +95,11 @@ def held(
         ([dataclasses.replace(held(), id="other")], set()),
     ],
 )
-def test_a_pulled_image_is_for_those_who_may_have_it(images: list[PulledImage], may: set[str]) -> None:
+def test_a_pulled_image_is_available_to_its_accounts(images: list[PulledImage], may: set[str]) -> None:
     assert {account for account in ("A", "B", "") if may_use(images, "id", account, by_agent=True)} == may
 
 
-def test_an_image_of_the_machine_itself_is_for_everybody() -> None:
+def test_the_machines_own_images_are_available_to_everybody() -> None:
     assert may_use([], "id", "A", by_agent=False)
     assert not may_use([held()], "id", "B", by_agent=False)
 
@@ -124,13 +124,13 @@ def test_accounts_come_together_and_the_earliest_are_forgotten() -> None:
         ([held(blobs=("4",))], "B", "evil.example/x", ()),
     ],
 )
-def test_blobs_of_other_accounts_logins_have_to_be_shown(
+def test_blobs_from_other_accounts_logins_must_be_proven(
     images: list[PulledImage], account: str, name: str, found: tuple[str, ...]
 ) -> None:
     assert unproven(("1", "2", "3"), images, BlobClaims(), account, name) == found
 
 
-def test_blobs_of_pulls_under_way_have_to_be_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blobs_of_pulls_in_progress_must_be_proven_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logins, "MAX_CLAIMS", 2)
     claims = BlobClaims()
     claims.add(["1", "2"], "A", "ghcr.io/lab/x")

@@ -1,4 +1,4 @@
-"""Which addresses an image may be fetched from, and which manifests are refused."""
+"""Addresses that images may be fetched from, and manifests that are refused."""
 
 from __future__ import annotations
 

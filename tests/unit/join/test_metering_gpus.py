@@ -1,4 +1,4 @@
-"""What GPUs do, by nvidia-ml-py over the stand-in and by the kernel's files of AMD."""
+"""Utilisation of GPUs, by nvidia-ml-py over a stub and by the kernel's files of AMD."""
 
 from node_agent.metering.gpus import MachineGpuSource
 from node_agent.metering.usage import GpuReading

@@ -80,11 +80,11 @@ def test_a_machine_without_the_driver(nvidia, monkeypatch):
 def test_health_of_gpus_and_slices(nvml):
     machine, driver = nvml([Gpu("GPU-0", uncorrected=-1), Gpu("GPU-1", uncorrected=2, slices=SLICES)])
     uuids = (None, "GPU-0", "MIG-bbbb", "AMD-7", "GPU-9")
-    assert driver.look(uuids)[:2] == [Well(1, None), Well(2, 2)]
+    assert driver.observe(uuids)[:2] == [Well(1, None), Well(2, 2)]
     machine.gpus[1].uncorrected = 3
     machine.write()
-    assert driver.look(uuids)[1] == Well(2, 3)
-    assert driver.look(uuids)[2] == Gone(4, "the driver does not find it any more")
+    assert driver.observe(uuids)[1] == Well(2, 3)
+    assert driver.observe(uuids)[2] == Gone(4, "the driver does not find it any more")
 
 
 def test_fallen_off_the_bus_unplugged_and_put_back(nvml):
@@ -93,25 +93,25 @@ def test_fallen_off_the_bus_unplugged_and_put_back(nvml):
     machine.gpus[5].state = "lost"
     machine.gpus[6].state = "gone"
     machine.write()
-    first, second = driver.look(uuids), driver.look(uuids)
+    first, second = driver.observe(uuids), driver.observe(uuids)
     for seen in (first, second):
         assert [one for one in seen if isinstance(one, Gone)] == seen[5:7]
     assert "fallen off the bus" in second[5].why
     assert "does not find it" in second[6].why
     machine.gpus[5].state = machine.gpus[6].state = "ok"
     machine.write()
-    driver.look(uuids)
-    assert driver.look(uuids) == [Well(index, 0) for index in range(8)]
+    driver.observe(uuids)
+    assert driver.observe(uuids) == [Well(index, 0) for index in range(8)]
 
 
 def test_the_driver_is_unloaded_and_loaded_again(nvml):
     machine, driver = nvml(eight())
     uuids = [gpu.uuid for gpu in machine.gpus]
     machine.gone()
-    assert all(isinstance(one, Gone) for one in driver.look(uuids))
-    assert all(one == Gone(index, "the NVIDIA driver is gone") for index, one in enumerate(driver.look(uuids)))
+    assert all(isinstance(one, Gone) for one in driver.observe(uuids))
+    assert all(one == Gone(index, "the NVIDIA driver is gone") for index, one in enumerate(driver.observe(uuids)))
     machine.write()
-    assert driver.look(uuids) == [Well(index, 0) for index in range(8)]
+    assert driver.observe(uuids) == [Well(index, 0) for index in range(8)]
 
 
 def heard(driver, uuids):

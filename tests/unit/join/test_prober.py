@@ -109,7 +109,7 @@ async def test_peers_that_are_away_or_refuse_are_no_reason_to_stop(host):
     facts = made.facts()
     assert (facts["peers"], facts["gateways"], facts["mbps_down"], facts["class_mbps"]) == (2, 0, None, 0)
     assert "not known yet" in facts["summary"]
-    await made.say(host)
+    await made.report(host)
     assert host.sent == []
 
 
@@ -118,7 +118,7 @@ async def test_the_chain_is_told_the_classes_once_the_gateway_was_visited(host):
     await made.round(host)
     assert host.sent == [(1000, 500, 1)]
     assert "1 gateway," in made.facts()["summary"]
-    await made.say(host)
+    await made.report(host)
     assert host.sent == [(1000, 500, 1)]
 
 
@@ -141,7 +141,7 @@ async def test_a_speed_is_said_where_no_latency_is_known_and_what_the_chain_has_
     host.put(ME, host_record("5P", last_heartbeat=1, latency_ms=30))
     made = prober(Ways({"1": 2000, "2": 2000, "3": None}))
     await made.round(host)
-    await made.say(host)
+    await made.report(host)
     assert host.sent == [(1000, 500, 30)]
     assert made.facts()["told_latency_ms"] == 0
 
@@ -153,7 +153,7 @@ async def test_it_waits_until_the_chain_takes_it_free_of_charge(host):
     await made.round(host)
     assert host.sent == []
     host.port.storage["Timestamp", "Now"][()] = 1_000 + PERIOD_MS
-    await made.say(host)
+    await made.report(host)
     assert host.sent == [(1000, 500, 1)]
 
 

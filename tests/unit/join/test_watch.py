@@ -61,14 +61,14 @@ class Carrier:
 
 @pytest.fixture
 async def watched(nvidia, tmp_path, monkeypatch):
-    monkeypatch.setattr("node_agent.telemetry.watch.TELL_EVERY_S", 0.01)
+    monkeypatch.setattr("node_agent.telemetry.watch.REPORT_EVERY_S", 0.01)
     machine = nvidia(eight())
     driver = Nvml()
     devices = [found.device for found in driver.devices()]
     carrier = Carrier(len(devices))
     driver.wait([device.uuid for device in devices], 0.001)  # from here on faults are heard
     watch = DeviceMonitor(
-        devices, [driver], tmp_path / "faults", now_ms=lambda: 0, boot_id="this", look_every_s=0.0, listen_s=0.02
+        devices, [driver], tmp_path / "faults", now_ms=lambda: 0, boot_id="this", observe_every_s=0.0, listen_s=0.02
     )
     running = asyncio.create_task(watch.run(carrier))
     yield machine, carrier, watch
@@ -85,7 +85,7 @@ async def test_a_fault_moves_the_pods_and_reaches_the_chain(watched):
     assert "fallen off the bus" in carrier.moved[5]
     assert "NVIDIA H100" in carrier.moved[5]
     assert carrier.sent == [b"\x05"]
-    assert watch.troubles().keys() == {5}
+    assert watch.problems().keys() == {5}
 
 
 async def test_an_unplugged_gpu_is_told_and_what_is_there_is_not(watched):
@@ -105,7 +105,7 @@ async def test_more_than_one_change_a_period_waits(watched):
     machine.gpus[2].state = "lost"
     machine.write()
     await carrier.until(lambda: 2 in carrier.moved)
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     assert carrier.sent == [b"\x01"]
     carrier.pass_time(60_000)
     await carrier.until(lambda: len(carrier.sent) > 1)
@@ -118,9 +118,9 @@ async def test_a_retired_or_unknown_host_is_told_nothing(watched):
     machine.gpus[1].state = "lost"
     machine.write()
     await carrier.until(lambda: 1 in carrier.moved)
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     del carrier.port.storage["Hosts", "Hosts"][(HOST,)]
-    await watch.tell_once(carrier)
+    await watch.report_once(carrier)
     assert carrier.sent == []
 
 

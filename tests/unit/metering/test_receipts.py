@@ -1,4 +1,4 @@
-"""Receipts: their bytes, what they bill, and what a tenant refuses to sign."""
+"""Receipts: their bytes, their bills, and receipts that a tenant refuses to sign."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_the_last_segment_of_a_rental_that_was_stopped_in_between():
     assert (bill.accrued, bill.since_ms, bill.billed_ms, bill.owed) == (500, STARTED + HOUR // 2, HOUR // 2, 2300)
 
 
-def test_what_no_time_makes_is_told_as_the_amount_alone():
+def test_a_charge_without_time_is_shown_as_an_amount_only():
     bill = ended_bill(completed(owed=1234), gen.TaskKind.JOB, None, 0)
     assert (bill.since_ms, bill.billed_ms, bill.accrued, bill.owed) == (None, 0, 1234, 1234)
 
@@ -272,7 +272,7 @@ def test_the_last_receipt_goes_with_what_the_chain_settled():
     assert "do not make" in problems(replace(last, bill=a_bill(billed_ms=5)), facts(record))[0]
 
 
-def test_what_was_paid_later_to_keep_data_is_no_fault_of_the_last_receipt():
+def test_later_payments_for_retention_do_not_contradict_the_last_receipt():
     record = completed(owed=3600, result=None, state=gen.LeaseStateRetained(9 * HOUR))
     last = a_receipt(final=True)
     spec = task_spec(kind=gen.TaskKind.RENTAL)

@@ -1,4 +1,4 @@
-"""One suite for every gauge of pods' containers: what holds for the fake holds for Docker."""
+"""One suite for every usage source of pods' containers: what holds for the fake holds for Docker."""
 
 import dataclasses
 import os
@@ -18,13 +18,13 @@ from offchain.schema.manifest.types import ImageRef
 
 
 class Setup:
-    """A driver, and gauges of the same engine."""
+    """A driver, and usage sources of the same engine."""
 
-    def __init__(self, driver, image, gauge, other_hosts_gauge):
-        self.driver, self.image, self.gauge, self.other_hosts_gauge = driver, image, gauge, other_hosts_gauge
+    def __init__(self, driver, image, source, other_hosts_source):
+        self.driver, self.image, self.source, self.other_hosts_source = driver, image, source, other_hosts_source
 
     async def run(self, lease):
-        (run,) = (await self.gauge.read({lease}))[lease]
+        (run,) = (await self.source.read({lease}))[lease]
         return run
 
 
@@ -34,17 +34,17 @@ async def setup(request, tmp_path):
         if request.param == "fake":
             engine = FakeEngine(case.FakePrograms())
             driver, image = FakeDriver(engine, case.HOST), ImageRef("any", "sha256:" + "1" * 64)
-            gauges = [FakeUsageSource(engine, host) for host in (case.HOST, "5Other")]
+            sources = [FakeUsageSource(engine, host) for host in (case.HOST, "5Other")]
         else:
             image = request.getfixturevalue("shell_image")
             driver = await stack.enter_async_context(docker_driver(tmp_path))
             url = os.environ["GANTRY_DOCKER_HOST"]
-            gauges = [
+            sources = [
                 DockerUsageSource(url, host, now_ms=lambda: time.time_ns() // 10**6) for host in (case.HOST, "5Other")
             ]
-        for gauge in gauges:
-            stack.push_async_callback(gauge.close)
-        yield Setup(driver, image, *gauges)
+        for source in sources:
+            stack.push_async_callback(source.close)
+        yield Setup(driver, image, *sources)
 
 
 async def test_a_running_container_has_one_run_whose_counters_do_not_fall(setup):
@@ -63,15 +63,15 @@ async def test_only_what_is_asked_for_and_ours_is_read(setup):
     one, other = (case.pod(case.SLEEP, setup.image) for _ in range(2))
     for spec in (one, other):
         await case.up(setup.driver, spec)
-    assert set(await setup.gauge.read({one.lease})) == {one.lease}
-    assert set(await setup.gauge.read({one.lease, other.lease, 1})) == {one.lease, other.lease}
-    assert not await setup.other_hosts_gauge.read({one.lease})
+    assert set(await setup.source.read({one.lease})) == {one.lease}
+    assert set(await setup.source.read({one.lease, other.lease, 1})) == {one.lease, other.lease}
+    assert not await setup.other_hosts_source.read({one.lease})
 
 
 async def test_what_has_ended_is_not_read(setup):
     spec = case.pod(case.EXIT_3, setup.image)
     await case.ended(setup.driver, await case.up(setup.driver, spec))
-    assert not await setup.gauge.read({spec.lease})
+    assert not await setup.source.read({spec.lease})
 
 
 async def test_a_run_in_the_same_container_has_a_name_of_its_own_and_adds_up(setup):
@@ -97,19 +97,19 @@ async def test_every_container_of_a_pod_is_read(setup):
     await setup.driver.prepare(spec)
     for name in ("web", "db"):
         await setup.driver.start(spec, name, 1)
-    runs = (await setup.gauge.read({spec.lease}))[spec.lease]
+    runs = (await setup.source.read({spec.lease}))[spec.lease]
     assert len([run for run in runs if run.own]) == 2
     assert all(run.cpu_us == run.memory_bytes == 0 for run in runs if not run.own)
 
 
 async def test_an_engine_without_the_pod_says_nothing_of_it(setup):
-    assert not await setup.gauge.read({1, 2})
-    assert not await setup.gauge.read(())
+    assert not await setup.source.read({1, 2})
+    assert not await setup.source.read(())
 
 
 @pytest.mark.docker
 async def test_the_network_of_a_pod_is_counted_in_its_own_words(docker_api, shell_image, tmp_path):  # noqa: F811
-    """A pod of several containers: what they send goes through the network that the holder holds."""
+    """A pod of several containers: what they send goes through the pod sandbox."""
     del docker_api
     talk = ("bash", "-c", "while sleep 0.2; do echo x > /dev/udp/198.51.100.1/9; done")
     async with docker_driver(tmp_path) as driver:
@@ -120,12 +120,12 @@ async def test_the_network_of_a_pod_is_counted_in_its_own_words(docker_api, shel
         await driver.prepare(spec)
         for name in ("web", "db"):
             await driver.start(spec, name, 1)
-        gauge = DockerUsageSource(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: 0)
+        source = DockerUsageSource(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: 0)
         try:
-            runs = (await gauge.read({spec.lease}))[spec.lease]
-            (holder,) = [run for run in runs if not run.own]
-            while holder.sent_bytes == 0:
-                (holder,) = [run for run in (await gauge.read({spec.lease}))[spec.lease] if not run.own]
+            runs = (await source.read({spec.lease}))[spec.lease]
+            (sandbox,) = [run for run in runs if not run.own]
+            while sandbox.sent_bytes == 0:
+                (sandbox,) = [run for run in (await source.read({spec.lease}))[spec.lease] if not run.own]
             assert all(run.sent_bytes == run.received_bytes == 0 for run in runs if run.own)
         finally:
-            await gauge.close()
+            await source.close()

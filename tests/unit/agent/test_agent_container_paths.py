@@ -1,4 +1,4 @@
-"""Which paths of an image and of a container are refused, as pure decisions."""
+"""Refused paths of images and containers, and mounts that copies do not reach."""
 
 import contextlib
 import posixpath
@@ -8,15 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.drivers.access_port import PathHidden
 from node_agent.drivers.docker.container_paths import (
     ENGINE_TARGETS,
     GATE_WORDS,
     MAX_LOOKS,
     MAX_VOLUMES,
+    UNCOPIED,
     PathRefused,
     check_targets,
+    hidden_below,
     image_refusal,
     mount_targets,
+    mounts_of,
 )
 from offchain.schema.manifest.protected_paths import (
     GATE,
@@ -43,7 +47,7 @@ def disguised(draw, path):
 
 
 @given(st.data())
-def test_however_a_protected_path_is_written_it_is_found(data):
+def test_a_protected_path_is_recognised_in_every_spelling(data):
     folder = data.draw(st.sampled_from(PROTECTED))
     below = data.draw(st.lists(names, max_size=3))
     path = posixpath.join(folder, *below)
@@ -138,7 +142,7 @@ def test_other_links_are_not_refused():
     check_targets(["/var/run/app", "/lib/x", "/data", "/run/gantry", SHARED_MEMORY, "/etc", "/"], looker(links))
 
 
-def test_what_is_looked_at_is_bounded_and_nothing_twice():
+def test_lookups_are_bounded_and_not_repeated():
     seen = []
 
     def look(path):
@@ -154,7 +158,7 @@ def test_what_is_looked_at_is_bounded_and_nothing_twice():
 
 
 @given(st.data())
-def test_a_walk_ends_and_never_looks_into_a_protected_folder(data):
+def test_link_resolution_ends_and_never_reads_a_protected_folder(data):
     paths = st.lists(names, min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
     texts = st.lists(names | st.just(".."), min_size=1, max_size=3).map("/".join)
     links = data.draw(st.dictionaries(paths, texts | texts.map(lambda text: f"/{text}"), max_size=6))
@@ -194,10 +198,45 @@ def test_the_program_of_a_container_is_a_target_where_it_has_a_path(config, prog
     assert (len(found) == len(ENGINE_TARGETS) + 2) == (program is not None)
 
 
-def test_the_programs_of_the_agent_are_no_links():
+def test_the_agents_programs_must_not_be_links():
     check_targets([GATE, INIT], looker({}))
     for path in (GATE, INIT):
         with pytest.raises(PathRefused, match="is a link in it"):
             check_targets([], looker({path: "/bin/sh"}))
         with pytest.raises(PathRefused, match="leads into"):
             check_targets(["/data"], looker({"/data": path}))
+
+
+INSPECTED = {
+    "HostConfig": {"Tmpfs": {"/tmp": "size=1M", "/run/": ""}},
+    "Mounts": [
+        {"Type": "volume", "Destination": "/data"},
+        {"Type": "bind", "Destination": "/run/secrets/token"},
+        {"Type": "tmpfs", "Destination": "/mem"},
+    ],
+}
+
+
+def test_hidden_and_reached_mounts_follow_from_the_inspection():
+    assert mounts_of(INSPECTED) == (UNCOPIED | {"/tmp", "/run", "/mem"}, {"/data", "/run/secrets/token"})
+    assert mounts_of({"HostConfig": {"Tmpfs": None}, "Mounts": None}) == (UNCOPIED, frozenset())
+
+
+@pytest.mark.parametrize("path", ["/tmp", "/tmp/x/y", "/dev/shm", "/run/secrets", "/mem/", "/proc/1/root/data"])
+def test_a_path_in_a_hidden_mount_is_refused(path):
+    with pytest.raises(PathHidden):
+        hidden_below(path, *mounts_of(INSPECTED))
+
+
+@pytest.mark.parametrize(
+    ("path", "below"),
+    [
+        ("/", ("dev", "mem", "proc", "run", "sys", "tmp")),
+        ("/data", ()),
+        ("/data/tmp", ()),
+        ("/devices", ()),
+        ("/run/secrets/token", ()),
+    ],
+)
+def test_hidden_mounts_below_a_folder_are_relative_to_it(path, below):
+    assert hidden_below(path, *mounts_of(INSPECTED)) == below

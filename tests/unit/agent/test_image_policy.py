@@ -1,4 +1,4 @@
-"""Where images are asked for, what refusals mean, and which images go."""
+"""Image policy: pull references, meaning of refusals, eviction, and the inventory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from node_agent.images.policy import (
     PullFailed,
     PullFault,
     PullSearch,
-    default_quota_bytes,
     engine_platform,
     fault_of,
     has_room,
@@ -87,7 +86,7 @@ def test_addresses_of_mirrors(url: str, mirror: Mirror) -> None:
         ("https://mirror.example/Upper", "cannot stand before image names"),
     ],
 )
-def test_what_is_not_a_mirror_is_told(url: str, says: str) -> None:
+def test_an_invalid_mirror_is_refused_with_a_sentence(url: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         parse_mirror(url)
 
@@ -115,12 +114,12 @@ def test_what_is_not_a_mirror_is_told(url: str, says: str) -> None:
         ("something nobody has seen", PullFault.PASSING),
     ],
 )
-def test_what_an_engine_says_is_understood(message: str, fault: PullFault) -> None:
+def test_engine_messages_are_classified(message: str, fault: PullFault) -> None:
     assert fault_of(message, f"lab/x@{DIGEST}") is fault
 
 
 @pytest.mark.parametrize("name", ["lab/b818429", "lab/429", "forbidden/love", "origin:1/lab/unauthorized"])
-def test_the_name_of_an_image_means_nothing(name: str) -> None:
+def test_the_name_of_an_image_does_not_affect_the_fault(name: str) -> None:
     reference = f"{name}@{DIGEST}"
     for said in (f"manifest for {reference} not found: manifest unknown", f"{name}: manifest unknown"):
         assert fault_of(said, reference) is PullFault.ABSENT
@@ -150,13 +149,13 @@ def test_the_longest_unused_go_first_and_only_as_many_as_needed() -> None:
     assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB - 1) == (OLD,)
 
 
-def test_what_is_in_use_or_was_just_asked_for_stays() -> None:
+def test_images_in_use_or_recently_requested_stay() -> None:
     assert images_to_evict([NEW, OLD, MIDDLE], frozenset({"id-old"}), NOW, 0) == (MIDDLE,)
     assert images_to_evict([NEW], frozenset(), NOW, 0) == ()
     assert images_to_evict([NEW], frozenset(), 70 * MINUTE, 0) == (NEW,)
 
 
-def test_a_full_disk_takes_all_that_are_idle() -> None:
+def test_a_full_disk_evicts_all_idle_images() -> None:
     assert images_to_evict([NEW, OLD, MIDDLE], frozenset(), NOW, 100 * GIB, all_idle=True) == (OLD, MIDDLE)
 
 
@@ -169,13 +168,7 @@ def test_a_pull_stops_at_the_quota_and_before_the_disk_is_full() -> None:
     assert has_room(0, GIB, Disk(10 * GIB, GIB))
 
 
-def test_images_get_a_quarter_of_the_disk_by_default() -> None:
-    assert default_quota_bytes(Disk(400 * GIB, 0)) == 100 * GIB
-    assert default_quota_bytes(Disk(4000 * GIB, 0)) == 200 * GIB
-    assert default_quota_bytes(None) == 50 * GIB
-
-
-def test_prefetching_begins_each_once_and_leaves_slots() -> None:
+def test_prefetching_starts_each_image_once_within_the_limit() -> None:
     one, two, three = (ImageRef(name, DIGEST) for name in "abc")
     assert images_to_prefetch([one, two, one, three], [], 3) == (one, two, three)
     assert images_to_prefetch([one, two, three], [one.reference], 3) == (two, three)
@@ -199,18 +192,18 @@ def test_every_fault_has_a_weight() -> None:
         assert step.fault is fault
 
 
-# --- the book ---------------------------------------------------------------------------------------------------------
+# --- the inventory ----------------------------------------------------------------------------------------------------
 
 
-def test_the_book_is_kept_and_belongs_to_its_owner(tmp_path: Path) -> None:
+def test_the_inventory_is_stored_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "images.json"
-    book = ImageInventory(path)
-    book.add(OLD)
-    book.add(NEW)
-    book.touch("id-old", 99)
-    book.touch("id-of-the-machine", 99)
-    book.drop("new")
-    assert ImageInventory(path).held == (PulledImage("old", "id-old", GIB, 99),)
+    inventory = ImageInventory(path)
+    inventory.add(OLD)
+    inventory.add(NEW)
+    inventory.touch("id-old", 99)
+    inventory.touch("id-of-the-machine", 99)
+    inventory.drop("new")
+    assert ImageInventory(path).images == (PulledImage("old", "id-old", GIB, 99),)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir()] == ["images.json"]
 
@@ -218,29 +211,31 @@ def test_the_book_is_kept_and_belongs_to_its_owner(tmp_path: Path) -> None:
 def test_an_image_is_removed_by_the_name_that_the_engine_has_for_it(tmp_path: Path) -> None:
     path = tmp_path / "images.json"
     ImageInventory(path).add(replace(OLD, local_name="127.0.0.1:1/gantry/aa@sha256:00"))
-    (held,) = ImageInventory(path).held
+    (held,) = ImageInventory(path).images
     assert held.removed_by == "127.0.0.1:1/gantry/aa@sha256:00"
     entry = json.loads(path.read_text())[0]
     del entry["local_name"]  # as earlier releases wrote it
     path.write_text(json.dumps([entry]))
-    (held,) = ImageInventory(path).held
+    (held,) = ImageInventory(path).images
     assert held.removed_by == "old"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"reference": "a"}]', "null", "\udcff"])
-def test_a_spoilt_book_is_told_and_begun_anew(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_inventory_is_logged_and_replaced(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "images.json"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with caplog.at_level(logging.WARNING):
-        book = ImageInventory(path)
-    assert book.held == ()
+        inventory = ImageInventory(path)
+    assert inventory.images == ()
     assert "images.json cannot be read" in caplog.text
-    book.add(OLD)
+    inventory.add(OLD)
     assert [entry["reference"] for entry in json.loads(path.read_text())] == ["old"]
 
 
-def test_a_book_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    book = ImageInventory(tmp_path / "away" / "images.json")
-    book.add(OLD)
-    assert book.held == (OLD,)
+def test_an_inventory_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    inventory = ImageInventory(tmp_path / "away" / "images.json")
+    inventory.add(OLD)
+    assert inventory.images == (OLD,)
     assert "cannot be written" in caplog.text

@@ -159,6 +159,6 @@ async def _run(tool: str, *arguments: str, text: str = "") -> str:
             raise DriverError(f"{tool} did not answer within {_PATIENCE_S:g} s.") from None
         raise
     if process.returncode != 0:
-        said = " ".join(err.decode(errors="replace").split())
-        raise DriverError(f"{tool} failed: {said or f'exit code {process.returncode}'}. Run the agent as root.")
+        message = " ".join(err.decode(errors="replace").split())
+        raise DriverError(f"{tool} failed: {message or f'exit code {process.returncode}'}. Run the agent as root.")
     return out.decode(errors="replace")

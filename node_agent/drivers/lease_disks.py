@@ -39,7 +39,7 @@ _RELEASE_S: Final = 10
 """Longest wait until no other mount namespace has a file system mounted. A container in creation has a copy of every
 mount of the machine for some milliseconds."""
 _RELEASE_STEP_S: Final = 0.02
-_MOST_SAID: Final = 64 << 10
+_MAX_MESSAGE: Final = 64 << 10
 _MENDED: Final = 1
 """Exit status of e2fsck after it corrected something."""
 
@@ -345,6 +345,6 @@ def _run(*command: str, allowed: int = 0) -> str:
     except subprocess.TimeoutExpired:
         raise DiskError(f"{command[0]} did not end within {_PATIENCE_S} s") from None
     if not 0 <= done.returncode <= allowed:
-        said = done.stderr[:_MOST_SAID].decode(errors="replace").strip().splitlines()
-        raise DiskError(f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}")
+        message = done.stderr[:_MAX_MESSAGE].decode(errors="replace").strip().splitlines()
+        raise DiskError(f"{command[0]}: {message[-1] if message else f'exit status {done.returncode}'}")
     return done.stdout.decode(errors="replace")

@@ -166,7 +166,7 @@ class DockerImages:
 
     def _check(self, offer: OfferedImage) -> None:
         """Raise PullRefused if the engine built the image from a manifest that it had, without a request for it."""
-        if not offer.gave(str(self._client().inspect_image(offer.name)["Id"])):
+        if not offer.has_served(str(self._client().inspect_image(offer.name)["Id"])):
             raise PullRefused("the engine has another image than its registry gives", PullFault.CORRUPT)
 
     def _follow(self, offer: OfferedImage, may_continue: MayContinue, on_progress: OnProgress) -> None:
@@ -184,7 +184,7 @@ class DockerImages:
                     raise offer.refused
                 if "error" in step:
                     raise PullRefused(str(step["error"]))
-                if layers.see(step):
+                if layers.update(step):
                     on_progress(layers.done_bytes, layers.total_bytes)
                 if time.monotonic() - seen_s >= LOOK_S:
                     disk, seen_s = self._disk(), time.monotonic()
@@ -216,7 +216,7 @@ class _LayerProgress:
         self._sizes: dict[str, int] = {}
         self._here: dict[str, int] = {}
 
-    def see(self, step: dict[str, Any]) -> bool:
+    def update(self, step: dict[str, Any]) -> bool:
         """Process one message of the engine; return whether data was received or unpacked."""
         detail = step.get("progressDetail") or {}
         total, layer = detail.get("total"), str(step.get("id", ""))

@@ -80,7 +80,7 @@ class BlobClaims:
     def of_others(self, digest: str, account: str, name: str) -> bool:
         """Return whether the blob was pulled with logins only by other accounts, and only from other repositories."""
         claims = self._of.get(digest, set())
-        return bool(claims) and not any((mine and mine == account) or from_ == name for mine, from_ in claims)
+        return bool(claims) and not any((owner and owner == account) or from_ == name for owner, from_ in claims)
 
 
 def unproven(

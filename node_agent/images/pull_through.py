@@ -89,7 +89,7 @@ class OfferedImage:
         """Blobs of the images whose manifests were served."""
         return tuple(self._blobs)
 
-    def gave(self, image_id: str) -> bool:
+    def has_served(self, image_id: str) -> bool:
         """Return whether the image with this id on the engine is one whose manifest was served.
 
         The id is the digest of the configuration, or in engines with containerd's image store that of a manifest.

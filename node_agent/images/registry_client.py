@@ -242,7 +242,7 @@ class ImageSource:
 
         After a broken connection the download is continued. Raises PullRefused.
         """
-        seen, pending, count, tries = hashlib.sha256(), b"", 0, 0
+        hasher, pending, count, tries = hashlib.sha256(), b"", 0, 0
         while count < size:
             before, tries = count, tries + 1
             try:
@@ -250,7 +250,7 @@ class ImageSource:
                     async for piece in pieces:
                         if pending:
                             yield pending
-                        seen.update(piece)
+                        hasher.update(piece)
                         pending, count = piece, count + len(piece)
                 if count < size:
                     raise PullRefused(f"a blob ended after {count} of {size} bytes", PullFault.PASSING)  # noqa: TRY301
@@ -258,7 +258,7 @@ class ImageSource:
                 # Temporary faults are retried as long as each attempt makes progress.
                 if error.fault is not PullFault.PASSING or tries > MAX_RESUMES or count == before:
                     raise
-        if not _matches(seen, digest):
+        if not _matches(hasher, digest):
             raise PullRefused("a blob did not match its digest", PullFault.CORRUPT)
         yield pending
 
@@ -367,8 +367,8 @@ def _token_in(body: bytes) -> str:
     return token
 
 
-def _matches(seen: Any, digest: str) -> bool:
-    return f"sha256:{seen.hexdigest()}" == digest
+def _matches(hasher: Any, digest: str) -> bool:
+    return f"sha256:{hasher.hexdigest()}" == digest
 
 
 def forbidden(error: RegistryRefusedError) -> PullRefused:

@@ -100,18 +100,18 @@ class ImageStore:
             self._start(image, access.to(image))
 
     def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
-        mine = {account, NOBODY.account}
+        accounts = {account, NOBODY.account}
         pulls = [
             pull
             for (reference, access), pull in self._pulls.items()
-            if reference == image.reference and access.account in mine
+            if reference == image.reference and access.account in accounts
         ]
         if pulls:
             pull = pulls[0]
             if pull.moved_at_ms is None:
                 return pull.progress
             return replace(pull.progress, idle_ms=max(0, self._now_ms() - pull.moved_at_ms))
-        if any(reference == image.reference and access.account in mine for reference, access in self._waiting):
+        if any(reference == image.reference and access.account in accounts for reference, access in self._waiting):
             return PullProgress(image.reference, 0, 0, None, 0)
         return None
 

@@ -102,7 +102,7 @@ class UsageMeter:
                 log.debug("receipts wait for the chain: %s", error)
             except StoreStuck as error:
                 # The counters catch up once the store can be written again.
-                log.warning("what pods use cannot be kept now: %s", error)
+                log.warning("what pods use cannot be stored now: %s", error)
             await asyncio.sleep(LOOK_S)
 
     async def sample(self, agent: MeteredAgent) -> None:
@@ -159,13 +159,13 @@ class UsageMeter:
         Raises ChainUnreachable if a receipt has to be created and the bill cannot be read.
         """
         async with self._turn:
-            kept = self._receipts.newest_of(number)
-            if kept is not None and kept.newest is not None and self._is_fresh(kept):
-                return kept.newest
-            return await self._issue(number, kept)
+            stored = self._receipts.newest_of(number)
+            if stored is not None and stored.newest is not None and self._is_fresh(stored):
+                return stored.newest
+            return await self._issue(number, stored)
 
     async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """Store a tenant's signature, which the caller has verified. False if the receipt is not kept any more."""
+        """Store a tenant's signature, which the caller has verified. False if the receipt is not stored any more."""
         async with self._turn:
             entry = self._receipts.newest_of(number)
             signed = None if entry is None else self._find(entry, digest)
@@ -220,13 +220,13 @@ class UsageMeter:
         self._issued_s.pop(entry.key, None)
         self._recent.pop(entry.key, None)
 
-    async def _issue(self, number: int, kept: MeteredLease | None) -> SignedReceipt | None:
-        if kept is not None and kept.closed_at_ms is not None:
-            return kept.newest
+    async def _issue(self, number: int, stored: MeteredLease | None) -> SignedReceipt | None:
+        if stored is not None and stored.closed_at_ms is not None:
+            return stored.newest
         at = (await self._chain.port.finalized_head()).hash
         lease = await self._chain.lease(number, at=at)
         if lease is None or lease.record.host != self._key.address:
-            return None if kept is None else kept.newest
+            return None if stored is None else stored.newest
         host = await self._chain.host(self._key.address, at=at)
         entry = self._entry(number, lease.record.created_at)
         over = is_bill_final(lease.record)
@@ -257,8 +257,8 @@ class UsageMeter:
         return issued_s is not None and asyncio.get_running_loop().time() - issued_s < FRESH_S
 
     def _find(self, entry: MeteredLease, digest: bytes) -> SignedReceipt | None:
-        kept = [one for one in (entry.newest, entry.countersigned) if one is not None]
-        return next((one for one in (*kept, *self._recent.get(entry.key, ())) if one.receipt.digest == digest), None)
+        stored = [one for one in (entry.newest, entry.countersigned) if one is not None]
+        return next((one for one in (*stored, *self._recent.get(entry.key, ())) if one.receipt.digest == digest), None)
 
 
 def steady_time() -> SteadyTime:

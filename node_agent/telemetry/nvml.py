@@ -60,12 +60,12 @@ class Nvml:
             return []
         if self._nvml is None:
             self._open()
-        seen = [self._health(index, uuid) for index, uuid in wanted.items()]
-        if any(isinstance(one, Gone) for one in seen):
+        observations = [self._health(index, uuid) for index, uuid in wanted.items()]
+        if any(isinstance(one, Gone) for one in observations):
             # The library lists the GPUs present when it was opened: a returned GPU needs a new opening.
             self.close()
             self._open()
-        return seen
+        return observations
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
         if self._nvml is None or not self._listening():

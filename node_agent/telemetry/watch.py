@@ -69,9 +69,9 @@ class DeviceMonitor:
                 group.create_task(self._watch(source, agent))
             group.create_task(self._report(agent))
 
-    def take(self, seen: Sequence[core.Observation]) -> None:
+    def process(self, observations: Sequence[core.Observation]) -> None:
         """Process observations."""
-        before, self._state = self._state, core.observe(self._state, seen, self._now_ms())
+        before, self._state = self._state, core.observe(self._state, observations, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)
         for index in sorted(before.unhealthy - self._state.unhealthy):
@@ -86,11 +86,11 @@ class DeviceMonitor:
         observed_s = float("-inf")
         try:
             while True:
-                seen = await asyncio.to_thread(source.wait, self._uuids, self._listen_s)
+                observations = await asyncio.to_thread(source.wait, self._uuids, self._listen_s)
                 if clock.time() - observed_s >= self._observe_every_s:
-                    seen = [*seen, *await asyncio.to_thread(source.observe, self._uuids)]
+                    observations = [*observations, *await asyncio.to_thread(source.observe, self._uuids)]
                     observed_s = clock.time()
-                self.take(seen)
+                self.process(observations)
                 self._move_pods(agent)
         finally:
             source.close()
@@ -151,7 +151,7 @@ def load_faults(path: Path, uuids: Sequence[str | None], boot_id: str) -> dict[i
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("%s cannot be read (%s): devices count as in order until seen otherwise", path, error)
+        log.warning("%s cannot be read (%s): devices count as in order until observed otherwise", path, error)
         return {}
 
 

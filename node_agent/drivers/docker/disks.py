@@ -327,10 +327,10 @@ def _bind(own: Path) -> None:
 
 def _recorded(own: Path) -> list[tuple[Path, str]]:
     try:
-        kept = json.loads((own / "places.json").read_text(encoding="utf-8"))
+        records = json.loads((own / "places.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [(Path(engine_path), str(inside)) for engine_path, inside in kept]
+    return [(Path(engine_path), str(inside)) for engine_path, inside in records]
 
 
 def _folders(point: Path) -> list[Path]:

@@ -243,15 +243,15 @@ class DockerDriver:
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        seen: Inspection | None = None
+        last: Inspection | None = None
         with self._events.subscribe(handle.reference) as changed:
             while True:
                 changed.clear()
                 with contextlib.suppress(EngineUnreachable, EngineBusy):
                     # The engine may be restarting; its later answers count.
                     now = await self.inspect(handle)
-                    if now != seen:
-                        seen = now
+                    if now != last:
+                        last = now
                         yield now
                     if now.ending is not None:
                         return
@@ -291,7 +291,7 @@ class DockerDriver:
         await self._disks.restore()
         wanted = {"label": [f"{LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
-        await asyncio.to_thread(self._dead_containers.look, [str(one["Id"]) for one in running])
+        await asyncio.to_thread(self._dead_containers.end_shims, [str(one["Id"]) for one in running])
         return await self._used(layers=not (self._starts.features.quota or self._disks.holds_layers))
 
     async def _used(self, *, layers: bool) -> Mapping[int, int]:

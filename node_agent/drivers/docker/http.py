@@ -60,13 +60,13 @@ class DockerHttp:
         """
         try:
             async with self._asked("HEAD", path, {"path": inside}) as response:
-                said = response.headers.get("X-Docker-Container-Path-Stat", "")
+                header = response.headers.get("X-Docker-Container-Path-Stat", "")
         except EngineUnreachable:
             raise
         except DriverError:
             return None  # a response to HEAD has no text; the copy itself fails with the reason
         try:
-            found = json.loads(base64.b64decode(said))
+            found = json.loads(base64.b64decode(header))
         except ValueError:
             raise EngineBusy("the Docker engine's answer about a path is not understood") from None
         return found if isinstance(found, dict) else None
@@ -103,8 +103,8 @@ class DockerHttp:
                 answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 status = int(answer.split(" ", 2)[1])
                 if status not in (101, 200):
-                    said = await reader.read(HEAD_BYTES)
-                    raise _fault(status, _message(said))  # noqa: TRY301
+                    body = await reader.read(HEAD_BYTES)
+                    raise _fault(status, _message(body))  # noqa: TRY301
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError) as error:
             await stream.close()
             raise self._unreachable(error) from None

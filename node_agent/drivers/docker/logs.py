@@ -65,11 +65,11 @@ class ContainerLogs:
     @contextlib.contextmanager
     def _following(self, lease: int, count: int) -> Iterator[None]:
         with self._count:
-            mine, all_of_them = self._followers[lease], self._followers.total()
-            if mine and mine + count > MAX_OF_LEASE:
-                raise EngineBusy(f"{mine} readers follow the log of lease {lease} already; end one first")
-            if all_of_them + count > MAX_FOLLOWERS:
-                raise EngineBusy(f"{all_of_them} readers follow logs on this host already; try again later")
+            of_lease, total = self._followers[lease], self._followers.total()
+            if of_lease and of_lease + count > MAX_OF_LEASE:
+                raise EngineBusy(f"{of_lease} readers follow the log of lease {lease} already; end one first")
+            if total + count > MAX_FOLLOWERS:
+                raise EngineBusy(f"{total} readers follow logs on this host already; try again later")
             self._followers[lease] += count
         try:
             yield

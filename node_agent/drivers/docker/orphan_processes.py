@@ -56,7 +56,7 @@ class DeadContainerDetector:
     def __init__(self) -> None:
         self._before: frozenset[str] = frozenset()
 
-    def look(self, running: Collection[str]) -> None:
+    def end_shims(self, running: Collection[str]) -> None:
         """End the shims of the containers, by full ids, that had no process in two successive calls."""
         empty = _empty(running) if running else frozenset()
         for container in empty & self._before:

@@ -118,7 +118,7 @@ class PodNetworks:
         if not here:
             return
         used = await self._engine.call(self._bridges)
-        for name in self._orphans.look(here, used | self._making):
+        for name in self._orphans.find(here, used | self._making):
             log.info("removing the bridge %s: the engine was ended while it made its network", name)
             _remove_bridge(name)
 
@@ -300,7 +300,7 @@ class OrphanBridges:
     def __init__(self) -> None:
         self._seen: frozenset[str] = frozenset()
 
-    def look(self, here: frozenset[str], used: Collection[str]) -> frozenset[str]:
+    def find(self, here: frozenset[str], used: Collection[str]) -> frozenset[str]:
         """Return the orphans. `here`: existing bridges; `used`: bridges of networks."""
         unused = here.difference(used)
         found, self._seen = unused & self._seen, unused

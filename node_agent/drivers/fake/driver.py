@@ -127,11 +127,11 @@ class FakeEngine:
             raise DriverError(f"lease {spec.lease} has a container {service} already")
         container = _Container(spec, service, start, FakeProgram(), self.new_id("fake"), asyncio.Event())
         container.files.update(files)
-        self.go(container)
+        self.start_run(container)
         self.containers[key] = container
         return container
 
-    def go(self, container: _Container) -> None:
+    def start_run(self, container: _Container) -> None:
         """Run a container once more."""
         program = self.programs(container.spec, container.spec.container(container.service))
         if program.fails_to_start is not None:
@@ -239,7 +239,7 @@ class FakeDriver:
         if not follows:
             return found.start >= start
         if found.ending is not None and found.ending.mark == follows:
-            self._engine.go(found)
+            self._engine.start_run(found)
             found.start = start
         return True
 
@@ -248,12 +248,12 @@ class FakeDriver:
 
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         container = self._find(handle)
-        seen: Inspection | None = None
+        last: Inspection | None = None
         while True:
             changed = container.changed
             now = await self.inspect(handle)
-            if now != seen:
-                seen = now
+            if now != last:
+                last = now
                 yield now
             if now.ending is not None:
                 return
@@ -342,33 +342,33 @@ class FakeDriver:
             size_mib = self._engine.main(self._host, lease).program.disk_mib
         except KeyError:
             raise PodGone(f"there is no container for lease {lease}") from None
-        kept = self._engine.snapshots.setdefault((self._host, lease), {})
-        if name in kept:
+        stored = self._engine.snapshots.setdefault((self._host, lease), {})
+        if name in stored:
             raise SnapshotRefused(f"there is a snapshot {name!r} already")
-        if len(kept) >= MAX_SNAPSHOTS:
-            raise SnapshotRefused(f"there are {len(kept)} snapshots, and no more are kept")
+        if len(stored) >= MAX_SNAPSHOTS:
+            raise SnapshotRefused(f"there are {len(stored)} snapshots, and no more are kept")
         if (await self.upkeep()).get(lease, 0) + size_mib > most_mib:
             raise SnapshotRefused(f"the snapshot takes {size_mib} MiB, and not as much is left of the lease's disk")
         identity = self._engine.new_id("snapshot")
         digest = "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
-        kept[name] = Snapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
-        return kept[name]
+        stored[name] = Snapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
+        return stored[name]
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
         return tuple(self._engine.snapshots.get((self._host, lease), {}).values())
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
-        kept = self._engine.snapshots.get((self._host, lease), {})
+        stored = self._engine.snapshots.get((self._host, lease), {})
         used = any(one.spec.base == name for one in self._engine.of(self._host, lease))
-        if name in kept and used:
+        if name in stored and used:
             raise SnapshotRefused(f"the machine is made of {name!r}")
-        kept.pop(name, None)
+        stored.pop(name, None)
 
     async def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        kept = self._engine.snapshots.get((self._host, lease), {})
-        if name not in kept:
+        stored = self._engine.snapshots.get((self._host, lease), {})
+        if name not in stored:
             raise SnapshotRefused(f"there is no snapshot {name!r}")
-        yield kept[name].digest.encode()
+        yield stored[name].digest.encode()
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
         return tuple(
@@ -380,7 +380,7 @@ class FakeDriver:
     async def leases(self) -> frozenset[int]:
         engine = self._engine
         keys = [key[:2] for key in engine.containers] + list(engine.networks)
-        keys += [key for kept in (engine.data, engine.snapshots) for key, found in kept.items() if found]
+        keys += [key for stored in (engine.data, engine.snapshots) for key, found in stored.items() if found]
         return frozenset(lease for host, lease in keys if host == self._host)
 
     async def upkeep(self) -> Mapping[int, int]:
@@ -388,9 +388,9 @@ class FakeDriver:
         for (host, lease, _), one in self._engine.containers.items():
             if host == self._host:
                 used[lease] = used.get(lease, 0) + one.program.disk_mib
-        for (host, lease), kept in self._engine.snapshots.items():
+        for (host, lease), stored in self._engine.snapshots.items():
             if host == self._host:
-                used[lease] = used.get(lease, 0) + sum(one.size_bytes >> 20 for one in kept.values())
+                used[lease] = used.get(lease, 0) + sum(one.size_bytes >> 20 for one in stored.values())
         return used
 
     async def tidy(self) -> None:

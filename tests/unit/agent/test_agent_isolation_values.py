@@ -40,11 +40,11 @@ def test_the_bridge_of_a_pod_has_a_name_that_the_rules_meet_and_the_kernel_takes
 
 def test_a_bridge_without_a_network_in_two_successive_calls_is_an_orphan():
     orphans = OrphanBridges()
-    assert orphans.look(frozenset({"a", "b"}), {"a"}) == set()
-    assert orphans.look(frozenset({"a", "b", "c"}), {"a"}) == {"b"}
-    assert orphans.look(frozenset({"a", "c"}), {"a", "c"}) == set()
-    assert orphans.look(frozenset({"a", "c"}), set()) == set()
-    assert orphans.look(frozenset({"c"}), {"a"}) == {"c"}
+    assert orphans.find(frozenset({"a", "b"}), {"a"}) == set()
+    assert orphans.find(frozenset({"a", "b", "c"}), {"a"}) == {"b"}
+    assert orphans.find(frozenset({"a", "c"}), {"a", "c"}) == set()
+    assert orphans.find(frozenset({"a", "c"}), set()) == set()
+    assert orphans.find(frozenset({"c"}), {"a"}) == {"c"}
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])

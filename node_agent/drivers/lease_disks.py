@@ -149,7 +149,6 @@ class LeaseDisks:
             return self._mount(name) if self._image(name).exists() else None
 
     def point(self, number: int) -> Path:
-        """Return the mount point of the file system of this number."""
         return self._points / str(number)
 
     def used_bytes(self, number: int) -> int | None:
@@ -178,7 +177,6 @@ class LeaseDisks:
         return found.f_bavail * found.f_frsize < MIB or found.f_favail == 0
 
     def limit_mib(self, number: int) -> int | None:
-        """Return the limit of a mounted file system; None if not mounted."""
         bounds = _bounds(self._points / str(number))
         return None if bounds is None else bounds[0]
 

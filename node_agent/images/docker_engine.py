@@ -231,7 +231,6 @@ class _LayerProgress:
 
     @property
     def done_bytes(self) -> int:
-        """Bytes that were received."""
         return sum(self._here.values())
 
     @property
@@ -241,7 +240,6 @@ class _LayerProgress:
 
 
 def is_snapshot(inspection: dict[str, Any]) -> bool:
-    """Return whether an image was created from a tenant's container."""
     return str(inspection.get("Comment", "")).startswith(SNAPSHOT_MARK)
 
 

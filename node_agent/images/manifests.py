@@ -32,12 +32,10 @@ class ImageManifest:
 
     @property
     def layers(self) -> int:
-        """Number of layers."""
         return len(self.blobs) - 1 if self.blobs else 0
 
     @property
     def size_bytes(self) -> int:
-        """The sum of the compressed sizes of its blobs."""
         return sum(size for _, size in self.blobs)
 
 

@@ -34,8 +34,6 @@ _GIB: Final = 1 << 30
 
 
 class PullFault(StrEnum):
-    """Meaning of a failed pull."""
-
     ABSENT = "not there"
     DENIED = "not for everybody"
     CORRUPT = "not what its digest says"
@@ -129,15 +127,11 @@ class PullSearch:
 
 @dataclass(frozen=True, slots=True)
 class PullFrom:
-    """Pull by this reference."""
-
     reference: str
 
 
 @dataclass(frozen=True, slots=True)
 class PullPause:
-    """Wait before the next round."""
-
     seconds: float
 
 

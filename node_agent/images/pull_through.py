@@ -51,7 +51,6 @@ class OfferedImage:
         self.name = f"{self.repository}@{digest}"
         """The name that the engine pulls."""
         self.requests = 0
-        """Number of requests of the engine."""
         self.refused: PullRefused | None = None
         """The reason of a refusal, once known."""
         self.fetched: set[str] = set()
@@ -66,7 +65,6 @@ class OfferedImage:
         self._lock = asyncio.Lock()
 
     async def manifest(self, digest: str) -> ImageManifest:
-        """Return a manifest of the image. Raises PullRefused."""
         async with self._lock:
             found = self._manifests.get(digest)
             if found is not None:
@@ -129,7 +127,6 @@ class OfferedImage:
             self._tasks.discard(task)
 
     def withdraw(self) -> None:
-        """Cancel requests in progress."""
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -177,12 +174,10 @@ class PullThrough:
                     pass
 
     def withdraw(self, offer: OfferedImage) -> None:
-        """Stop serving an image."""
         self._offers.pop(offer.token, None)
         offer.withdraw()
 
     async def close(self) -> None:
-        """End all pulls and the server."""
         for offer in tuple(self._offers.values()):
             self.withdraw(offer)
         if self._runner is not None:

@@ -139,7 +139,6 @@ class RegistryClient:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
-        """Close all connections."""
         for session in self._sessions.values():
             await session.close()
 
@@ -223,7 +222,6 @@ class ImageSource:
         self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
 
     async def manifest(self, digest: str) -> ImageManifest:
-        """Return the manifest with this digest. Raises PullRefused."""
         with _explained():
             async with self._get(f"manifests/{digest}", {"Accept": ACCEPTED}) as response:
                 if response.status != 200:

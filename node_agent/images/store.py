@@ -267,7 +267,6 @@ class ImageStore:
                 self._inventory.drop(reference)
 
     async def _evict(self, *, all_idle: bool) -> int:
-        """Remove images; return their number."""
         async with self._tidying:
             try:
                 used = await self._engine.in_use()
@@ -285,7 +284,6 @@ class ImageStore:
 
 
 def _failure(image: ImageRef, end: PullFailed, quota_bytes: int, *, with_login: bool) -> DriverError:
-    """Return the error for the pods that need the image."""
     refusals = "; ".join(f"{reference.partition('@')[0]}: {message}" for reference, _, message in end.refusals)
     match end.fault:
         case PullFault.FULL:
@@ -337,15 +335,12 @@ class ImageInventory:
 
     @property
     def images(self) -> tuple[PulledImage, ...]:
-        """All images."""
         return tuple(self._images.values())
 
     def get(self, reference: str) -> PulledImage | None:
-        """Return the image that was pulled by this reference."""
         return self._images.get(reference)
 
     def add(self, image: PulledImage) -> None:
-        """Record a pulled image."""
         self._images[image.reference] = image
         self._write()
 
@@ -358,7 +353,6 @@ class ImageInventory:
             self._write()
 
     def drop(self, reference: str) -> None:
-        """Forget an image."""
         if self._images.pop(reference, None) is not None:
             self._write()
 

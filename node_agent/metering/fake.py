@@ -14,8 +14,6 @@ NETWORK_BYTES = 1_000
 
 
 class FakeUsageSource:
-    """A host's view of a fake engine."""
-
     def __init__(self, engine: FakeEngine, host: str) -> None:
         self._engine = engine
         self._host = host

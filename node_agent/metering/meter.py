@@ -81,7 +81,6 @@ class UsageMeter:
         self._turn = asyncio.Lock()
 
     async def run(self, agent: MeteredAgent) -> None:
-        """Meter until cancelled."""
         clock = asyncio.get_running_loop()
         sampled_s = closed_s = tidied_s = float("-inf")
         metered: frozenset[int] = frozenset()

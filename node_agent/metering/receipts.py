@@ -62,13 +62,10 @@ class MeteredLease:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Unique key of the lease."""
         return self.lease, self.created_at_ms
 
 
 class ReceiptStore:
-    """The meter's tables."""
-
     def __init__(self, store: Store) -> None:
         store.migrate("metering", _TABLES)
         self._store = store
@@ -91,7 +88,6 @@ class ReceiptStore:
                 )
 
     def get(self, lease: int, created_at_ms: int) -> MeteredLease | None:
-        """Return a lease; None if nothing is stored of it."""
         found = self._entries("WHERE lease = ? AND created_at = ?", lease, created_at_ms)
         return found[0] if found else None
 
@@ -101,7 +97,6 @@ class ReceiptStore:
         return found[0] if found else None
 
     def open_entries(self) -> list[MeteredLease]:
-        """Return all leases that have not ended."""
         return self._entries("WHERE closed_at IS NULL ORDER BY lease")
 
     def forget_old(self, now_ms: int) -> int:

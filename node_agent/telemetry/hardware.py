@@ -36,7 +36,6 @@ class HostDevice:
 
     @property
     def simulated(self) -> bool:
-        """Whether the device is from a profile."""
         return self.uuid is None
 
 
@@ -55,7 +54,6 @@ class Hardware:
 
 
 def profile_names() -> list[str]:
-    """Return the names of the included profiles."""
     return sorted(path.stem for path in PROFILES.glob("*.json"))
 
 
@@ -114,7 +112,6 @@ def save(path: Path, hardware: Hardware) -> None:
 
 
 def load(path: Path) -> Hardware | None:
-    """Load what was stored; None if nothing was."""
     try:
         document = json.loads(path.read_text())
         devices = tuple(

@@ -73,7 +73,6 @@ class NetworkProber:
 
     @property
     def book(self) -> core.Book:
-        """All samples."""
         return self._book
 
     def facts(self) -> dict[str, Any]:
@@ -100,7 +99,6 @@ class NetworkProber:
         }
 
     async def run(self, agent: ReportingAgent) -> None:
-        """Measure and report until cancelled."""
         await asyncio.sleep(FIRST_S)  # other duties have priority after a start
         clock = asyncio.get_running_loop()
         due_s = clock.time()

@@ -34,11 +34,9 @@ class Nvml:
 
     @property
     def there(self) -> bool:
-        """Whether library and driver exist."""
         return self._nvml is not None
 
     def driver_version(self) -> str:
-        """Return the driver's version; empty without a driver."""
         if self._nvml is None:
             return ""
         with contextlib.suppress(self._nvml.NVMLError):
@@ -197,7 +195,6 @@ class Nvml:
 
 
 def driver_version() -> str:
-    """Return the NVIDIA driver's version; empty without a driver."""
     nvml = Nvml()
     try:
         return nvml.driver_version()

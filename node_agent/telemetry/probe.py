@@ -71,7 +71,6 @@ def found_devices() -> tuple[FoundDevice, ...]:
 
 
 def simulated(devices: Iterable[HostDevice]) -> tuple[FoundDevice, ...]:
-    """Return devices of a profile, numbered."""
     return tuple(FoundDevice(number, device) for number, device in enumerate(devices))
 
 

@@ -53,7 +53,6 @@ class DeviceMonitor:
 
     @property
     def state(self) -> core.DevicesState:
-        """State of each device."""
         return self._state
 
     def problems(self) -> dict[int, str]:
@@ -70,7 +69,6 @@ class DeviceMonitor:
             group.create_task(self._report(agent))
 
     def process(self, observations: Sequence[core.Observation]) -> None:
-        """Process observations."""
         before, self._state = self._state, core.observe(self._state, observations, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)
@@ -138,7 +136,6 @@ class DeviceMonitor:
 
 
 def faults_of(state: core.DevicesState) -> dict[int, str]:
-    """Return the devices with a hardware fault."""
     return {index: device.fault for index, device in state.devices.items() if device.fault}
 
 

@@ -36,8 +36,6 @@ HANG_UP_S: Final = 2.0
 
 
 class DockerExecSession:
-    """An exec session of a Docker engine."""
-
     def __init__(
         self, engine: DockerHttp, number: str, container_pid: int, stream: HijackedStream, *, tty: bool
     ) -> None:
@@ -98,8 +96,6 @@ class DockerExecSession:
 
 
 class TcpStream:
-    """A TCP connection into a pod."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer

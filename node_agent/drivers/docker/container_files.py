@@ -135,7 +135,6 @@ class ContainerFolders:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="docker-folders")
 
     def close(self) -> None:
-        """Cancel reads in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def save(self, container: str, path: str) -> AsyncGenerator[bytes, None]:

@@ -52,8 +52,6 @@ HANDLE_VERSION = 2
 
 
 class ContainerStarter:
-    """Starts containers of one engine."""
-
     def __init__(
         self,
         engine: Engine,
@@ -244,7 +242,6 @@ class ContainerStarter:
             self._files.allow_reading(spec.lease, name, users.pop() if len(users) == 1 else None)
 
     async def _config(self, image: str) -> dict[str, Any]:
-        """Return an image's container configuration."""
         found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
         return found.get("Config") or {}
 

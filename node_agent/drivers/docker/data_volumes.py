@@ -58,7 +58,6 @@ class LeaseVolumes:
         }
 
     def leases(self) -> frozenset[int]:
-        """Return all leases that own data."""
         owners = {self.owner(int(_label(one, LABEL_DATA))) for one in self.volumes if _label(one, LABEL_DATA)}
         return frozenset(owners | self._claims().keys())
 
@@ -122,7 +121,6 @@ class DockerVolumes:
         return None if number is None else await self._disks.full_mib(number)
 
     async def is_full(self, spec: PodSpec) -> bool:
-        """Return whether the pod has used up its lease's file system."""
         return await self._disks.is_full(await self.number(spec))
 
     async def remove_container(self, container: str) -> None:
@@ -158,7 +156,6 @@ class DockerVolumes:
         return await self._engine.call(lambda: self._used(placed, devices))
 
     async def leases(self) -> frozenset[int]:
-        """Return all leases that have volumes or a file system."""
         owned = await self.ownership()
         return owned.leases() | {owned.owner(number) for number in self._disks.numbers()}
 

@@ -187,7 +187,6 @@ class DockerDisks:
                 log.warning("disk limits are checked every 10 s only: %s", self._trouble)
 
     async def is_full(self, number: int) -> bool:
-        """Return whether a lease has used up its file system."""
         disks = self._disks
         return disks is not None and await asyncio.to_thread(disks.is_full, number)
 
@@ -238,7 +237,6 @@ class DockerDisks:
         return {"type": "none", "o": "bind", "device": str(folder)}
 
     def numbers(self) -> frozenset[int]:
-        """Return the numbers of all file systems."""
         return frozenset() if self._disks is None else self._disks.numbers()
 
     def devices(self) -> frozenset[int]:
@@ -249,7 +247,6 @@ class DockerDisks:
         return frozenset(point.stat().st_dev for point in points if mounts.is_mount_point(point))
 
     async def remove(self, number: int) -> None:
-        """Remove a file system with its content."""
         disks = self._disks
         if disks is not None:
             await _do(lambda: disks.remove(number))

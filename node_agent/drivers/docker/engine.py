@@ -75,7 +75,6 @@ class Engine:
         await asyncio.to_thread(end_orphan_processes, container)
 
     def close(self) -> None:
-        """Close the connection."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self.api is not None:
             self.api.close()
@@ -137,7 +136,6 @@ class ContainerEventWatcher:
                 del self._wakers[container]
 
     async def close(self) -> None:
-        """End the thread."""
         self._stopping.set()
         if self._thread is None:
             return

@@ -23,8 +23,6 @@ DEFAULT_URL: Final = "unix:///var/run/docker.sock"
 
 
 class HijackedStream:
-    """The raw stream of a started program."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
@@ -103,8 +101,8 @@ class DockerHttp:
                 answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 status = int(answer.split(" ", 2)[1])
                 if status not in (101, 200):
-                    body = await reader.read(HEAD_BYTES)
-                    raise _fault(status, _message(body))  # noqa: TRY301
+                    refusal = await reader.read(HEAD_BYTES)
+                    raise _fault(status, _message(refusal))  # noqa: TRY301
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError) as error:
             await stream.close()
             raise self._unreachable(error) from None
@@ -114,7 +112,6 @@ class DockerHttp:
         return stream
 
     async def close(self) -> None:
-        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -31,8 +31,6 @@ ten milliseconds for the shortest lines."""
 
 
 class ContainerLogs:
-    """The log readers of one engine."""
-
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._pool = ThreadPoolExecutor(MAX_READERS, thread_name_prefix="docker-logs")
@@ -42,7 +40,6 @@ class ContainerLogs:
         """Logs are read in the event loop of the transport and in the agent's own."""
 
     def close(self) -> None:
-        """End all readers."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def read(

@@ -43,8 +43,6 @@ def hidden_path_options() -> dict[str, list[str]]:
 
 
 class MountChecker:
-    """The checks of one engine's containers."""
-
     def __init__(self, engine: Engine, data: DockerVolumes, gates: StartGates) -> None:
         self._engine = engine
         self._data = data

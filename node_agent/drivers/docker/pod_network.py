@@ -123,7 +123,6 @@ class PodNetworks:
             _remove_bridge(name)
 
     async def leases(self) -> frozenset[int]:
-        """Return the leases that have a network."""
         wanted = {"label": [f"{LABEL_HOST}={self._host}"]}
         found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
         return frozenset(int(one["Labels"][LABEL_LEASE]) for one in found if LABEL_LEASE in one["Labels"])
@@ -200,7 +199,6 @@ class PodNetworks:
         return name
 
     def _bridges(self) -> frozenset[str]:
-        """Return the bridges of all networks of the engine."""
         return frozenset(str((one.get("Options") or {}).get(_BRIDGE)) for one in self._engine.api.networks())
 
     def _rejoin(self, name: str, identity: str) -> None:
@@ -243,7 +241,6 @@ async def load_sandbox_image(engine: Engine, architecture: str) -> str:
 
 
 def interface_names(prefix: str) -> frozenset[str]:
-    """Return the names of all network interfaces with this prefix."""
     return frozenset(name for _, name in socket.if_nameindex() if name.startswith(prefix))
 
 

@@ -44,7 +44,6 @@ class DockerSnapshots:
         """Sizes of a snapshot's layers in bytes by mark; an image never changes."""
 
     def close(self) -> None:
-        """Cancel reads in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def take(self, lease: int, container: str, name: str, room_bytes: int) -> Snapshot:
@@ -118,7 +117,6 @@ class DockerSnapshots:
         return {lease: -(-sum(sizes.values()) // MIB) for lease, sizes in layers.items()}
 
     async def leases(self) -> frozenset[int]:
-        """Return the leases that own snapshots."""
         owned = await self._data.ownership()
         return frozenset(owned.owner(data) for data in await self._all())
 
@@ -133,7 +131,6 @@ class DockerSnapshots:
         return snapshot_name(self._host, data), (await self._all()).get(data, {})
 
     async def _all(self) -> dict[int, dict[str, str]]:
-        """Return images by name, by the number of the data."""
         return await self._engine.call(lambda: snapshots_on(self._engine.api, self._host))
 
     async def _snapshot(self, name: str, image: str) -> Snapshot:

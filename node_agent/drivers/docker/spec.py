@@ -216,7 +216,6 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
 
 
 def pod_sandbox_arguments(spec: PodSpec, *, image: str, context: PodContext) -> dict[str, Any]:
-    """Return the engine's arguments for the container that holds the pod's network."""
     own = network_identity(spec)
     return {
         "image": image,

@@ -82,7 +82,6 @@ class StartGates:
 
     @property
     def init(self) -> Path:
-        """The path of the init program for containers."""
         assert self._folder is not None  # noqa: S101  (asked for only where there is no trouble)
         return self._folder / "init"
 

@@ -53,7 +53,6 @@ def has_sandbox_image(architecture: str) -> bool:
 
 
 def sandbox_program(architecture: str) -> bytes:
-    """Return the pod sandbox's program as a static ELF file."""
     return elf(architecture, _SANDBOX_CODE[architecture][1])
 
 

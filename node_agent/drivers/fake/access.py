@@ -46,8 +46,6 @@ FakeServer = Callable[[asyncio.StreamReader, Callable[[bytes], None]], Awaitable
 
 @dataclass
 class FakePod:
-    """A running pod."""
-
     programs: Mapping[str, FakeExecProgram] = field(default_factory=dict)
     ports: Mapping[int, FakeServer] = field(default_factory=dict)
     services: tuple[str, ...] = ("main",)
@@ -59,8 +57,6 @@ class FakePod:
 
 
 class FakeExec:
-    """An exec session in memory."""
-
     def __init__(self, program: FakeExecProgram | None, argv: tuple[str, ...], size: tuple[int, int] | None) -> None:
         self._io = FakeIo(size)
         self._program: asyncio.Future[int] = asyncio.ensure_future(self._run(program, argv))
@@ -111,8 +107,6 @@ class FakeExec:
 
 
 class FakeStream:
-    """A connection in memory."""
-
     def __init__(self, server: FakeServer) -> None:
         self._inwards = asyncio.StreamReader()
         self._outwards = asyncio.StreamReader()

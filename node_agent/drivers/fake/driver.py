@@ -112,7 +112,6 @@ class FakeEngine:
         return sorted(found, key=lambda one: one.spec.index(one.service))
 
     def main(self, host: str, lease: int) -> _Container:
-        """Return the main container. Raises KeyError."""
         for one in self.of(host, lease):
             if one.spec.index(one.service) == 0:
                 return one
@@ -154,7 +153,6 @@ class FakeEngine:
             self.end(container, EndKind.SELF, 0)
 
     def end(self, container: _Container, kind: EndKind, exit_code: int, *, oom_killed: bool = False) -> None:
-        """End the run of a container."""
         if container.ending is None:
             used = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
             full = container.program.no_space
@@ -185,8 +183,6 @@ class FakeEngine:
 
 
 class FakeDriver:
-    """A host's view of a :class:`FakeEngine`."""
-
     name = "fake"
 
     def __init__(self, engine: FakeEngine, host: str) -> None:

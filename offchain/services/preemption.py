@@ -19,7 +19,7 @@ from offchain.core.preempting.asking import Queues, victims
 from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.preempting.victims import Refused
-from offchain.core.preempting.who import may_ask, may_leave
+from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
@@ -67,7 +67,7 @@ class MakingRoom:
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
         self._rooms.put(task)
-        if may_leave(task):
+        if is_preemptible(task):
             self._spot[task.id] = task
         else:
             self._spot.pop(task.id, None)
@@ -75,12 +75,12 @@ class MakingRoom:
             self._told[task.id] = task
         else:
             self._told.pop(task.id, None)
-        if not may_ask(task):
+        if not may_preempt(task):
             self._not_before.pop(task.id, None)
             self._why.pop(task.id, None)
         elif task.asks_from > self._not_before.get(task.id, 0):
             self._not_before[task.id] = task.asks_from
-        if may_ask(task) and self._heads is not None:
+        if may_preempt(task) and self._heads is not None:
             heapq.heappush(self._heads.setdefault(_part(task), []), _place(task))
 
     def task_gone(self, number: int) -> None:
@@ -175,7 +175,7 @@ class MakingRoom:
         if heads is None or sum(map(len, heads.values())) > 2 * len(self._desk.waiting) + MOST_STALE:
             heads = self._heads = {}
             for task in map(self._desk.task, self._desk.waiting):
-                if task is not None and may_ask(task):
+                if task is not None and may_preempt(task):
                     heads.setdefault(_part(task), []).append(_place(task))
             for heap in heads.values():
                 heapq.heapify(heap)
@@ -189,7 +189,7 @@ class MakingRoom:
         while heap and first is None and len(later) < MOST_PASSED:
             place = heapq.heappop(heap)
             task = self._desk.task(place[-1])
-            if task is None or not may_ask(task):
+            if task is None or not may_preempt(task):
                 continue
             later.add(place)
             if looks(task):

@@ -37,7 +37,7 @@ def files(command: F) -> F:
 def read(queues: Path | None, reservations: Path | None) -> Definitions:
     """What these files define. Raises CliError or ManifestError, with every problem, where one cannot be used."""
     # Both load a parser of YAML.
-    from offchain.core.queues.text import parse_queues  # noqa: PLC0415
+    from offchain.core.scheduler.queue_definitions import parse_queues  # noqa: PLC0415
     from offchain.core.timing.windows_text import parse_windows  # noqa: PLC0415
 
     return Definitions(

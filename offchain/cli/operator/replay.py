@@ -19,9 +19,9 @@ from offchain.cli.operator.policy_preparation import rehearsed
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
     from offchain.core.placing.rehearsal import Prepared
-    from offchain.core.queues.tree import Tree
     from offchain.core.replay.arrival import Arrival, Trace
     from offchain.core.replay.simulate import Outcome
+    from offchain.core.scheduler.queue_definitions import QueueTree
 
 LOAD_PERCENT = 100.0
 """Where pods are drawn and nothing else is said."""
@@ -80,7 +80,7 @@ class _Waiting:
     """Who is next, and whether others may pass."""
 
     order: str
-    queues: Tree | None
+    queues: QueueTree | None
     backfill: bool
 
 
@@ -125,12 +125,12 @@ def run(wishes: Wishes) -> None:
     _table(done)
 
 
-def _queues(name: str) -> Tree:
-    from offchain.core.queues.text import QueuesError, parse_queues  # noqa: PLC0415
+def _queues(name: str) -> QueueTree:
+    from offchain.core.scheduler.queue_definitions import QueueFileError, parse_queues  # noqa: PLC0415
 
     try:
         return parse_queues(trace_files.read(name), source=name)
-    except QueuesError as error:
+    except QueueFileError as error:
         raise CliError(f"--queues: {error}", "Mend the file; examples/queues.yaml is a whole one.") from None
 
 

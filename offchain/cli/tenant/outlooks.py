@@ -10,7 +10,7 @@ from offchain.cli.tenant.submit_checks import layout_of
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
-from offchain.core.queues.tree import Tree
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.values import RetainedData, Task, TaskState
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
@@ -36,7 +36,7 @@ class Asked:
     notice_ms: int = 0
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> Asked:
+async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: QueueTree) -> Asked:
     """The outlook of a task that was not sent, with these queues."""
     snapshot = await Reads(chain).snapshot(await chain.finalized_head())
     data = None

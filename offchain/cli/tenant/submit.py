@@ -24,7 +24,7 @@ from offchain.cli.tenant.follow import Outcome, follow, until_running
 from offchain.cli.tenant.manifest_text import deposit_text, next_steps
 from offchain.cli.tenant.outlooks import Asked, outlook_of
 from offchain.cli.tenant.submit_checks import Chances, chances, check_duration, check_funds, check_hosts, check_replicas
-from offchain.core.queues.tree import Tree, tree
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.parse import Manifest, parse_manifest
@@ -206,7 +206,7 @@ def _dry_run(
     signer: Signer,
     url: str | None,
     *,
-    queues: Tree | None,
+    queues: QueueTree | None,
     anyway: bool,
     as_json: bool,
 ) -> None:
@@ -214,7 +214,7 @@ def _dry_run(
     async def work() -> Asked:
         async with connected(url) as chain:
             await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, signer.address, queues or tree())
+            return await outlook_of(chain, spec, signer.address, queues or queue_tree())
 
     found = run(work())
     if as_json:

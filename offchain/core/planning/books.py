@@ -19,9 +19,8 @@ from offchain.core.planning.learning import Learning
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
 from offchain.core.preempting.rooms import Room
-from offchain.core.queues.asked import amount_of, queue_of
-from offchain.core.queues.claim import Claim
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.resources import queue_name, task_amount
 from offchain.core.values import LeaseState, Task, TaskState
 
 _AT_ONCE: Final = 1 << 14
@@ -31,7 +30,7 @@ _AT_ONCE: Final = 1 << 14
 class Books:
     """Of one scheduler: it shares all of this with it."""
 
-    def __init__(self, planner: Planner, keeper: Keeper, turn: Turn, memory: Memory) -> None:
+    def __init__(self, planner: Planner, keeper: Keeper, turn: FairShareQueue, memory: Memory) -> None:
         self.tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
         self.groups = Groups()
@@ -129,22 +128,24 @@ class Books:
             self.drop(task.id)
             return
         group = self._coming.group_of(task, self.want(task))
-        amount = amount_of(task, len(task.open_pods))
+        amount = task_amount(task, len(task.open_pods))
         if task.id in self._turn:
-            as_it_is = Claim(
+            as_it_is = QueuedTask(
                 task.id,
-                queue_of(task),
+                queue_name(task),
                 task.tenant,
-                self._turn.shape(task.id),
+                self._turn.class_of(task.id),
                 amount,
                 task.priority,
                 task.submitted_at,
             )
-            if self.group(task.id) == group and self._turn.stands_as(as_it_is):
+            if self.group(task.id) == group and self._turn.matches(as_it_is):
                 return
             self.drop(task.id)
         number = self.groups.join(group)
-        self._turn.add(Claim(task.id, queue_of(task), task.tenant, number, amount, task.priority, task.submitted_at))
+        self._turn.add(
+            QueuedTask(task.id, queue_name(task), task.tenant, number, amount, task.priority, task.submitted_at)
+        )
         self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
@@ -160,7 +161,7 @@ class Books:
 
     def group(self, number: int) -> Group:
         """Of a task that waits."""
-        return self.groups.of(self._turn.shape(number))
+        return self.groups.of(self._turn.class_of(number))
 
     def drop(self, number: int) -> None:
         """It waits no more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offchain.core.queues.tree import Tree
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.timing.windows import Window
 
 
@@ -12,5 +12,5 @@ from offchain.core.timing.windows import Window
 class Definitions:
     """`queues`: without them accounts share alike. `windows`: times for which hosts are for some accounts alone."""
 
-    queues: Tree | None = None
+    queues: QueueTree | None = None
     windows: tuple[Window, ...] = ()

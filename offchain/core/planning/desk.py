@@ -35,11 +35,10 @@ from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.asking import Queues
 from offchain.core.preempting.rooms import Room, rows_of
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.asked import queue_of
-from offchain.core.queues.claim import Held
-from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.queue_usage import QuotaExceeded
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Lease, Task
@@ -55,7 +54,7 @@ class Desk:
     def __init__(
         self,
         seed: bytes,
-        queues: Tree | None = None,
+        queues: QueueTree | None = None,
         weights: Weights | None = None,
         account: str = "",
         windows: Sequence[Window] = (),
@@ -69,12 +68,12 @@ class Desk:
         self.memory = Memory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
-        self._keeper = Keeper(self.planner, queues or tree(), windows)
-        self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
+        self._keeper = Keeper(self.planner, queues or queue_tree(), windows)
+        self._turn = FairShareQueue(queues or queue_tree(), NO_RESOURCES)
         self._books = Books(self.planner, self._keeper, self._turn, self.memory)
         self._tasks: Mapping[int, Task] = self._books.tasks
         self._groups = self._books.groups
-        self._counted = -1, NOTHING
+        self._counted = -1, NO_RESOURCES
         """How often hosts had changed when they were added up, and what came out."""
         self._next: tuple[Sequence[Task], Group] | None = None
         """Whose turn it is."""
@@ -141,7 +140,7 @@ class Desk:
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
-        self._turn.begin(now_ms, self._totals(), away)
+        self._turn.begin_cycle(now_ms, self._totals(), away)
         self._now_ms = now_ms
         gates = (*gates, *of_hosts)
         placed: list[Batch] = []
@@ -174,13 +173,13 @@ class Desk:
         """Whoever has a reservation for one pod comes before others where there is room now."""
         task, group = self._tasks[number], self._books.group(number)
         want = group[0]
-        if self._turn.held(number) is not None:
+        if self._turn.quota_exceeded(number) is not None:
             return
         where = self.planner.room_on(self._further.grown, want)
         if where is None or self.planner.closed(task, want, [where], self.notes.gates):
             return
         if self.planner.place_at(task, want, [where], placed):
-            self._turn.placed(number)
+            self._turn.commit(number)
             self._hold(group, [task])
 
     def _start(
@@ -192,12 +191,12 @@ class Desk:
             number, where = reservation.task, reservation.places
             task, group = self._tasks[number], self._books.group(number)
             want = group[0]
-            if self._turn.shape(number) in away or self.planner.closed(task, want, where, gates):
+            if self._turn.class_of(number) in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
             if self.planner.place_at(task, want, where, placed):
                 any_placed = True
-                self._turn.placed(number)
+                self._turn.commit(number)
                 self._hold(group, [task])
             else:
                 self._keeper.refused(number, self._now_ms)
@@ -205,7 +204,7 @@ class Desk:
 
     def _waiting_for(self, number: int) -> Waiting | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
-        if number not in self._turn or self._turn.held(number) is not None:
+        if number not in self._turn or self._turn.quota_exceeded(number) is not None:
             return None
         task, (want, least, *_) = self._tasks[number], self._books.group(number)
         fleet = self.planner.fleet
@@ -219,7 +218,7 @@ class Desk:
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
-        run = self._turn.run()
+        run = self._turn.next_batch()
         if run is None:
             return None
         tasks = itemgetter(*run.tasks)(self._tasks) if len(run.tasks) > 1 else (self._tasks[run.tasks[0]],)
@@ -233,13 +232,13 @@ class Desk:
         if self._next is None:
             raise RuntimeError("nobody's turn has come yet")
         mine, group = self._next
-        self._turn.ran(tasks)
+        self._turn.commit_batch(tasks)
         self._hold(group, mine[:tasks])
         self._further.placed()
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
-        self._turn.blocked(task.id)
+        self._turn.mark_unschedulable(task.id)
         self._groups.blocked(self._books.group(task.id), task.id)
 
     def seen(self, seen: Seen) -> None:
@@ -302,13 +301,13 @@ class Desk:
         """What its pods ask for."""
         return self._books.want(task)
 
-    def limit(self, number: int) -> Held | None:
+    def limit(self, number: int) -> QuotaExceeded | None:
         """The limit of a queue or an account that keeps a task waiting."""
-        return self._turn.held(number) if number in self._turn else None
+        return self._turn.quota_exceeded(number) if number in self._turn else None
 
     def queues(self) -> Queues:
         """Who may have whom leave now, as the queues say."""
-        return Queues(self._turn.rights(), lambda task: self._turn.part(queue_of(task), task.tenant))
+        return Queues(self._turn.entitlements(), lambda task: self._turn.leaf(queue_name(task), task.tenant))
 
     def standing(self, number: int, now_ms: int) -> Standing:
         """How a task stands now."""
@@ -373,7 +372,7 @@ class Desk:
         """These, all of one group and placed together, have their places."""
         self._books.hold(group, tasks, self._now_ms)
 
-    def _totals(self) -> Amount:
+    def _totals(self) -> ResourceAmount:
         """What hosts that are online have."""
         fleet = self.planner.fleet
         if fleet.changes != self._counted[0]:
@@ -381,6 +380,8 @@ class Desk:
         return self._counted[1]
 
     @staticmethod
-    def _count(fleet: Fleet) -> Amount:
+    def _count(fleet: Fleet) -> ResourceAmount:
         online, whole = fleet.facts.online, fleet.cluster.whole
-        return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
+        return ResourceAmount(
+            int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum())
+        )

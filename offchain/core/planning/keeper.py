@@ -24,7 +24,7 @@ from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
 from offchain.core.planning.window_claims import ALL, WindowClaims
 from offchain.core.planning.yielding import Ranks, Yielding, reserve_over
 from offchain.core.preempting.rooms import Room, rows_of
-from offchain.core.queues.tree import Tree
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.timing.claims import FOREVER, Claim, Column, as_row
 from offchain.core.timing.ends import Ends
 from offchain.core.timing.releases import Profile
@@ -48,7 +48,7 @@ _Waits = Callable[[int], Waiting | None]
 class Keeper:
     """`planner` has the hosts, and what is on its way to them. `queues` say whose reservation gives way to whom."""
 
-    def __init__(self, planner: Planner, queues: Tree, windows: Sequence[Window] = ()) -> None:
+    def __init__(self, planner: Planner, queues: QueueTree, windows: Sequence[Window] = ()) -> None:
         self._planner = planner
         self._ranks = Ranks(queues)
         self.windows = Windows(windows)

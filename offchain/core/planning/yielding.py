@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from offchain.core.queues.asked import queue_of
-from offchain.core.queues.tree import Tree
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.resources import queue_name
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
@@ -24,7 +24,7 @@ _NOBODY = frozenset[int]()
 class Ranks:
     """Who is above whom, by the definitions of the queues."""
 
-    def __init__(self, queues: Tree) -> None:
+    def __init__(self, queues: QueueTree) -> None:
         self._queues = queues
 
     def above(self, task: Task, holder: Task, now_ms: int) -> bool:
@@ -37,10 +37,10 @@ class Ranks:
 
     def _now(self, task: Task, now_ms: int) -> float:
         ageing = self._queues.ageing(self._part(task)[0])
-        return ageing.effective(task.priority, task.submitted_at, now_ms)
+        return ageing.effective_priority(task.priority, task.submitted_at, now_ms)
 
     def _part(self, task: Task) -> tuple[str, str]:
-        return self._queues.part_of(queue_of(task), task.tenant)
+        return self._queues.leaf_of(queue_name(task), task.tenant)
 
 
 class Yielding:

@@ -14,8 +14,7 @@ from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.free import Bools, bits
 from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting, amount_of
 from offchain.core.preempting.victims import Refused, preempt
-from offchain.core.preempting.who import by_shares
-from offchain.core.queues.rights import Rights
+from offchain.core.scheduler.entitlements import Entitlements, shares_reason
 from offchain.core.values import Task
 
 MOST_VICTIMS = 16
@@ -26,21 +25,21 @@ MOST_VICTIMS = 16
 class Queues:
     """What the queues say of who may have whom leave: the `rights`, and which part of theirs a task belongs to."""
 
-    rights: Rights
+    rights: Entitlements
     part_of: Callable[[Task], int]
 
     def why(self, task: Task, refused: Refused) -> str:
         """Why nobody leaves for a task, for people."""
         if refused is not Refused.SHARES:
             return str(refused.value)
-        return by_shares(self.rights, self.part_of(task), amount_of(Want.of(task).shape, task.least))
+        return shares_reason(self.rights, self.part_of(task), amount_of(Want.of(task).shape, task.least))
 
     def on_their_way(self, leaving: Iterable[Task], coming: Iterable[Task]) -> None:
         """Count what these are about to leave as not held, and what is kept for those as held."""
         for task in leaving:
-            self.rights.goes(self.part_of(task), amount_of(Want.of(task).shape, len(task.leases)))
+            self.rights.remove_usage(self.part_of(task), amount_of(Want.of(task).shape, len(task.leases)))
         for task in coming:
-            self.rights.comes(self.part_of(task), amount_of(Want.of(task).shape, task.least))
+            self.rights.add_usage(self.part_of(task), amount_of(Want.of(task).shape, task.least))
 
 
 def victims(
@@ -61,7 +60,7 @@ def victims(
     seen = (_running(victim, fleet.cluster, queues.part_of(victim)) for victim in spot)
     running = [one for one in seen if one is not None]
     lie = apart(want.layout, fleet.facts)
-    takings = queues.rights.taking(queues.part_of(task), wanting.amount)
+    takings = queues.rights.reclaim_policies(queues.part_of(task), wanting.amount)
     found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, takings, closed, lie)
     if isinstance(found, Preemption) and len(found.victims) > MOST_VICTIMS:
         return Refused.NOBODY

@@ -8,7 +8,7 @@ from typing import Final
 
 from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
-from offchain.core.queues.amount import Amount
+from offchain.core.scheduler.resources import ResourceAmount
 from offchain.core.timing.reservations import Reservation
 
 MINUTE: Final = 60_000
@@ -35,7 +35,7 @@ class Running:
     restart_cost: int = 0
 
     @property
-    def amount(self) -> Amount:
+    def amount(self) -> ResourceAmount:
         """What it holds, as queues count it."""
         return amount_of(self.shape, len(self.places))
 
@@ -52,7 +52,7 @@ class Wanting:
     longest_ms: int
 
     @property
-    def amount(self) -> Amount:
+    def amount(self) -> ResourceAmount:
         """What it asks for, as queues count it."""
         return amount_of(self.shape, self.pods)
 
@@ -131,6 +131,6 @@ class Past:
         return replace(self, leaving=self.leaving - {task}, coming=self.coming - {task})
 
 
-def amount_of(shape: Shape, pods: int) -> Amount:
+def amount_of(shape: Shape, pods: int) -> ResourceAmount:
     """What so many such pods hold, as queues count it."""
-    return Amount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(pods)
+    return ResourceAmount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(pods)

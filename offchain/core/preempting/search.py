@@ -24,8 +24,8 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.reach import Rows, least_cost, missing, within
 from offchain.core.preempting.sets import Looks, Victim, cheapest, of_all
 from offchain.core.preempting.tally import Tally, useful
-from offchain.core.queues.amount import Amount
-from offchain.core.queues.rights import Least, Taking
+from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
+from offchain.core.scheduler.resources import ResourceAmount
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 from offchain.core.timing.spread import one_of_each
@@ -66,7 +66,7 @@ class Search:
         self.spare = self._tally.total
         self._chosen: dict[int, Victim] = {}
         self._rooms: dict[int, tuple[Room, int]] = {}
-        self._before: dict[Least, Amount] | None = None
+        self._before: dict[RetainedShare, ResourceAmount] | None = None
         """What counts of those chosen; None: they have changed."""
         self._looks = Looks(MOST_LOOKS)
 
@@ -75,7 +75,7 @@ class Search:
         rows = _rows(eligible)
         return Tally(self._counts(_without(self._free, rows)), self._apart).total >= self._pods
 
-    def find(self, eligible: Collection[Victim], taking: Taking) -> list[Victim] | None:
+    def find(self, eligible: Collection[Victim], taking: ReclaimPolicy) -> list[Victim] | None:
         """A set that is enough, while without any one of it it is not; None: there is none that `taking` allows."""
         eligible = _each_allowed(eligible, taking)
         on = self._candidates(eligible, taking)
@@ -88,7 +88,7 @@ class Search:
                 self._end(victim)
         return sorted(self._chosen.values(), key=lambda victim: victim.order)
 
-    def _one_by_one(self, on: Mapping[int, tuple[float, list[Victim]]], taking: Taking) -> bool:
+    def _one_by_one(self, on: Mapping[int, tuple[float, list[Victim]]], taking: ReclaimPolicy) -> bool:
         """Choose on one host after the other. Whether it is enough."""
         # By cost for each pod: the least that it can be, until it is looked for.
         hosts: list[tuple[float, int, list[Victim] | None]]
@@ -116,7 +116,7 @@ class Search:
             heapq.heappush(hosts, (0.0, host, None))
         return True
 
-    def _thrifty(self, eligible: Sequence[Victim], taking: Taking) -> bool:
+    def _thrifty(self, eligible: Sequence[Victim], taking: ReclaimPolicy) -> bool:
         """Choose for a gang with what may leave in mind, not what it costs. Whether it is enough."""
         self._keep_all()
         if self._pods == 1:
@@ -136,7 +136,7 @@ class Search:
         for victim in list(self._chosen.values()):
             self._keep(victim)
 
-    def _of_all(self, eligible: Sequence[Victim], taking: Taking) -> bool:
+    def _of_all(self, eligible: Sequence[Victim], taking: ReclaimPolicy) -> bool:
         """Choose among all sets of these. Whether there is one that is enough."""
 
         def enough(some: Sequence[Victim]) -> bool:
@@ -171,7 +171,7 @@ class Search:
         return tuple(found)
 
     def _candidates(
-        self, eligible: Collection[Victim], taking: Taking
+        self, eligible: Collection[Victim], taking: ReclaimPolicy
     ) -> Mapping[int, tuple[float, list[Victim]]] | None:
         """[host]: the least that one pod more costs there, and who may end, the cheapest first.
 
@@ -205,7 +205,7 @@ class Search:
                     on[host].append(victim)
         return {host: (max(least[host], some[0].cost / self._pods), some) for host, some in on.items()}
 
-    def _cheapest(self, host: int, others: Sequence[Victim], taking: Taking) -> list[Victim] | None:
+    def _cheapest(self, host: int, others: Sequence[Victim], taking: ReclaimPolicy) -> list[Victim] | None:
         """Whom to end on this host, beside those chosen, for one pod more at least; None: there cannot be more."""
         room, had = self._room(host)
 
@@ -218,7 +218,7 @@ class Search:
 
         return cheapest(others, enough, lambda some: self._allowed(some, taking), self._looks)
 
-    def _allowed(self, some: Iterable[Victim], taking: Taking) -> bool:
+    def _allowed(self, some: Iterable[Victim], taking: ReclaimPolicy) -> bool:
         """Whether these may leave, too."""
         self._looks.left -= 1
         if self._before is None:
@@ -281,7 +281,7 @@ def _move(room: Room, host: int, victim: Victim, sign: int) -> None:
                 room.take(shape, place.devices)
 
 
-def _each_allowed(victims: Iterable[Victim], taking: Taking) -> list[Victim]:
+def _each_allowed(victims: Iterable[Victim], taking: ReclaimPolicy) -> list[Victim]:
     """Those who may leave if nobody else does; asked once for all of a part that hold as much."""
     known: dict[tuple[int, int, int], bool] = {}
     found = []
@@ -297,7 +297,7 @@ def _each_allowed(victims: Iterable[Victim], taking: Taking) -> list[Victim]:
     return found
 
 
-def _takes(victim: Victim, taking: Taking) -> int:
+def _takes(victim: Victim, taking: ReclaimPolicy) -> int:
     """Which part of what may leave of its queue goes with it, in 1 / :data:`_PARTS`; 0 where nothing bounds it."""
     bound = taking.bound(victim.running.part)
     if bound is None:
@@ -309,7 +309,7 @@ def _takes(victim: Victim, taking: Taking) -> int:
     return max(1, min(parts, default=_PARTS))
 
 
-def _held(victims: Iterable[Victim]) -> Iterator[tuple[int, Amount]]:
+def _held(victims: Iterable[Victim]) -> Iterator[tuple[int, ResourceAmount]]:
     """Of which parts of the queues they are, and what they hold."""
     return ((victim.running.part, victim.running.amount) for victim in victims)
 

@@ -7,11 +7,10 @@ from enum import Enum
 
 from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.free import Bools, Ints
-from offchain.core.preempting import who
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.search import Search
 from offchain.core.preempting.sets import Victim
-from offchain.core.queues.rights import Taking
+from offchain.core.scheduler.entitlements import SHARES_REASON, ReclaimPolicy
 
 
 class Refused(Enum):
@@ -21,7 +20,7 @@ class Refused(Enum):
     VICTIM = "it was made to leave itself, and waits for room"
     TOO_OFTEN = "its account has made others leave too often; it may again later"
     NOBODY = "no spot tasks of lower priority hold enough"
-    SHARES = who.SHARES
+    SHARES = SHARES_REASON
 
 
 def preempt(
@@ -31,7 +30,7 @@ def preempt(
     now_ms: int,
     rules: Rules,
     past: Past,
-    takings: Iterable[Taking],
+    takings: Iterable[ReclaimPolicy],
     closed: Bools | None = None,
     apart: Ints | None = None,
 ) -> Preemption | Refused:
@@ -53,7 +52,7 @@ def preempt(
     if not search.enough(eligible):
         return Refused.NOBODY
     for taking in takings:
-        may = [one for one in eligible if taking.open(one.running.part)]
+        may = [one for one in eligible if taking.is_open(one.running.part)]
         search = Search(wanting.shape, wanting.pods, cluster, closed, apart)
         chosen = search.find(may, taking)
         if chosen is not None:

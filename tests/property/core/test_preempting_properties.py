@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from offchain.core.placing.board import Place
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
+from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.support.examples import examples
 from tests.support.queue_samples import OWN
@@ -119,16 +119,18 @@ PARTS = 3
 def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shape, pods, groups, data):
     cluster, running = work
     running = [replace(one, part=data.draw(st.integers(1, PARTS)), spot=True) for one in running]
-    totals = Amount(*(int(column.sum()) for column in (cluster.whole.cpu, cluster.whole.memory, cluster.whole.device)))
-    nodes = [Node(ABOVE_ROOT, 1.0, NOTHING, 1.0)]
+    totals = ResourceAmount(
+        *(int(column.sum()) for column in (cluster.whole.cpu, cluster.whole.memory, cluster.whole.device))
+    )
+    nodes = [EntitlementNode(NO_PARENT, 1.0, NO_RESOURCES, 1.0)]
     for part in range(1, PARTS + 1):
-        held = NOTHING
+        held = NO_RESOURCES
         for one in running:
             held = held.plus(one.amount) if one.part == part else held
         right = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
-        nodes.append(Node(0, data.draw(st.sampled_from([1.0, 3.0])), held, right))
+        nodes.append(EntitlementNode(0, data.draw(st.sampled_from([1.0, 3.0])), held, right))
     wanting = Wanting(99, "mine", 9, shape, pods, 1000)
-    takings = Rights(totals, nodes).taking(PARTS, wanting.amount)
+    takings = Entitlements(totals, nodes).reclaim_policies(PARTS, wanting.amount)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
     done = preempt(wanting, running, cluster, NOW, RULES, Past(), takings, apart=apart)
 
@@ -140,7 +142,7 @@ def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shap
 
     ways = []
     for taking in takings:
-        may = [one for one in running if taking.open(one.part)]
+        may = [one for one in running if taking.is_open(one.part)]
         sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]
         ways.append([some for some in sets if taking.allows(held_by(some)) and enough(some)])
     if enough([]):

@@ -10,8 +10,8 @@ from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.rules import MINUTE, Past, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
+from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
@@ -119,14 +119,14 @@ def test_the_only_host_whose_tasks_may_leave_is_found_behind_many_cheaper_ones()
     for one in running:
         cluster.take(one.places[0].host, one.shape, one.places[0].devices)
     # Part 1 has a right to all that it holds, part 2 to nothing.
-    whole = Amount(0, 0, 1000 * (many + 1))
+    whole = ResourceAmount(0, 0, 1000 * (many + 1))
     nodes = [
-        Node(ABOVE_ROOT, 1.0, whole, 1.0),
-        Node(0, 1.0, Amount(0, 0, 1000 * many), 0.999),
-        Node(0, 1.0, Amount(0, 0, 1000), 0.0),
-        Node(0, 1.0, NOTHING, 0.01),
+        EntitlementNode(NO_PARENT, 1.0, whole, 1.0),
+        EntitlementNode(0, 1.0, ResourceAmount(0, 0, 1000 * many), 0.999),
+        EntitlementNode(0, 1.0, ResourceAmount(0, 0, 1000), 0.0),
+        EntitlementNode(0, 1.0, NO_RESOURCES, 0.01),
     ]
-    takings = Rights(whole, nodes).taking(3, Amount(0, 0, 1000))
+    takings = Entitlements(whole, nodes).reclaim_policies(3, ResourceAmount(0, 0, 1000))
     found = preempt(wanting(), running, cluster, NOW, RULES, Past(), takings)
     assert [one.task for one in found.victims] == [many]
 
@@ -140,14 +140,14 @@ def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
     cluster = gpus(2)
     for one in running:
         cluster.take(0, one.shape, one.places[0].devices)
-    whole = Amount(0, 0, 2000)
+    whole = ResourceAmount(0, 0, 2000)
     nodes = [
-        Node(ABOVE_ROOT, 1.0, whole, 1.0),
-        Node(0, 1.0, Amount(0, 0, 1500), 0.5),
-        Node(0, 1.0, Amount(0, 0, 500), 0.0),
-        Node(0, 1.0, NOTHING, 0.5),
+        EntitlementNode(NO_PARENT, 1.0, whole, 1.0),
+        EntitlementNode(0, 1.0, ResourceAmount(0, 0, 1500), 0.5),
+        EntitlementNode(0, 1.0, ResourceAmount(0, 0, 500), 0.0),
+        EntitlementNode(0, 1.0, NO_RESOURCES, 0.5),
     ]
-    takings = Rights(whole, nodes).taking(3, Amount(0, 0, 1000))
+    takings = Entitlements(whole, nodes).reclaim_policies(3, ResourceAmount(0, 0, 1000))
     found = preempt(wanting(Shape(1, 1, 2, 500)), running, cluster, NOW, RULES, Past(), takings)
     tasks = {one.task for one in found.victims}
     assert len(tasks) == 10
@@ -169,13 +169,13 @@ def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
     for one in running:
         cluster.take(one.places[0].host, one.shape, one.places[0].devices)
     many = 1000 * (7 + others)
-    whole = Amount(0, 0, many)
+    whole = ResourceAmount(0, 0, many)
     nodes = [
-        Node(ABOVE_ROOT, 1.0, whole, 1.0),
-        Node(0, 1.0, whole, (many - 4000) / many),
-        Node(0, 1.0, NOTHING, 4000 / many),
+        EntitlementNode(NO_PARENT, 1.0, whole, 1.0),
+        EntitlementNode(0, 1.0, whole, (many - 4000) / many),
+        EntitlementNode(0, 1.0, NO_RESOURCES, 4000 / many),
     ]
-    takings = Rights(whole, nodes).taking(2, Amount(0, 0, 4000))
+    takings = Entitlements(whole, nodes).reclaim_policies(2, ResourceAmount(0, 0, 4000))
     found = preempt(wanting(PAIR, pods=2), running, cluster, NOW, RULES, Past(), takings)
     assert [one.task for one in found.victims] == [1, 2]
     assert found.cost == sum(RULES.cost(one, NOW) for one in found.victims)

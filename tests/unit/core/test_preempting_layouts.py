@@ -15,7 +15,7 @@ from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.support.chain_records import escrow
 from tests.support.desk_world import gpu_host, job
-from tests.support.queue_samples import OWN, turn
+from tests.support.queue_samples import OWN, sample_queue
 from tests.support.timing_samples import GPU, gpus
 
 NOW = 100 * MINUTE
@@ -81,7 +81,7 @@ def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: li
         NOW,
         Past(),
         None,
-        Queues(turn().rights(), lambda _: 0),
+        Queues(sample_queue().entitlements(), lambda _: 0),
     )
     assert isinstance(found, Preemption)
     assert [one.task for one in found.victims] == expected

@@ -1,36 +1,41 @@
-"""The file that defines queues."""
+"""The file that defines queues, and the tree that it yields."""
 
 from pathlib import Path
 
 import pytest
 
-from offchain.core.queues.ageing import Ageing
-from offchain.core.queues.amount import Amount
-from offchain.core.queues.text import QueuesError, parse_queues
-from offchain.core.queues.tree import Part, Queue, Tree
+from offchain.core.scheduler.queue_definitions import (
+    AgeingPolicy,
+    Queue,
+    QueueFileError,
+    QueueLeaf,
+    QueueTree,
+    parse_queues,
+)
+from offchain.core.scheduler.resources import ResourceAmount
 
 ROOT = Path(__file__).resolve().parents[3]
-NETWORK = Amount(cpu_milli=1_200_000, memory_mib=12_000_000, gpu_milli=120_000)
+NETWORK = ResourceAmount(cpu_milli=1_200_000, memory_mib=12_000_000, gpu_milli=120_000)
 
 
-def test_the_example_says_what_its_comments_say():
+def test_the_example_means_what_its_comments_say():
     found = parse_queues((ROOT / "examples/queues.yaml").read_text(encoding="utf-8"))
     assert set(found.queues) == {"", "research", "research/vision", "research/speech", "product", "default"}
-    assert found.nominal("research/vision") == pytest.approx(3 / 6 * 2 / 3)
-    assert found.limit("research", NETWORK).gpu_milli == 96_000
-    assert found.limit("product", NETWORK).gpu_milli == 40_000
-    assert found.limit("research/vision", NETWORK) is None
-    assert found.queues["research"].account_most.of(NETWORK).gpu_milli == 40_000
-    assert found.queues["default"].account_most.of(NETWORK) == (256_000, 1024 * 1024, 16_000)
-    assert (found.ageing("product"), found.ageing("default")) == (Ageing(per_hour=0), Ageing(20, 200))
-    assert found.ageing("research/speech") == Ageing()
-    assert found.part_of("research/vision", "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY").account == ""
-    assert found.part_of("research/vision", "somebody") == Part("default", "somebody")
+    assert found.nominal_share("research/vision") == pytest.approx(3 / 6 * 2 / 3)
+    assert found.limit_of("research", NETWORK).gpu_milli == 96_000
+    assert found.limit_of("product", NETWORK).gpu_milli == 40_000
+    assert found.limit_of("research/vision", NETWORK) is None
+    assert found.queues["research"].account_limit.of(NETWORK).gpu_milli == 40_000
+    assert found.queues["default"].account_limit.of(NETWORK) == (256_000, 1024 * 1024, 16_000)
+    assert (found.ageing("product"), found.ageing("default")) == (AgeingPolicy(per_hour=0), AgeingPolicy(20, 200))
+    assert found.ageing("research/speech") == AgeingPolicy()
+    assert found.leaf_of("research/vision", "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY").account == ""
+    assert found.leaf_of("research/vision", "somebody") == QueueLeaf("default", "somebody")
 
 
-def test_ageing_holds_for_the_parts_of_a_queue():
+def test_child_queues_inherit_ageing():
     found = parse_queues("queues: {a: {ageing: {per_hour: 1}}, a/b/c: }")
-    assert (found.ageing("a/b/c").per_hour, list(found.parts["a"])) == (1, ["a/b"])
+    assert (found.ageing("a/b/c").per_hour, list(found.children["a"])) == (1, ["a/b"])
 
 
 @pytest.mark.parametrize(
@@ -62,26 +67,26 @@ def test_ageing_holds_for_the_parts_of_a_queue():
     ],
 )
 def test_what_is_wrong_is_told_with_its_line_and_a_remedy(text, told):
-    with pytest.raises(QueuesError) as caught:
+    with pytest.raises(QueueFileError) as caught:
         parse_queues(text, source="q.yaml")
     assert told in caught.value.lines()[0]
 
 
 def test_everything_wrong_is_told_at_once():
-    with pytest.raises(QueuesError) as caught:
+    with pytest.raises(QueueFileError) as caught:
         parse_queues("queues:\n  a: {weight: x, most: y}\n  b: {borrow: z}")
     assert [problem.line for problem in caught.value.problems] == [2, 2, 3]
 
 
 def test_a_tree_with_a_gap_is_refused():
     with pytest.raises(ValueError, match='"a/b" has no place'):
-        Tree({"": Queue(""), "default": Queue("default"), "a/b": Queue("a/b")})
+        QueueTree({"": Queue(""), "default": Queue("default"), "a/b": Queue("a/b")})
     with pytest.raises(ValueError, match='there must be a queue "default"'):
-        Tree({"": Queue("")})
+        QueueTree({"": Queue("")})
 
 
 def test_the_file_in_the_docs_is_one():
     text = (ROOT / "docs/scheduling.md").read_text(encoding="utf-8")
     found = parse_queues(text.partition("```yaml\n")[2].partition("```")[0])
-    assert found.parts["research"] == ("research/vision", "research/speech")
+    assert found.children["research"] == ("research/vision", "research/speech")
     assert not found.queues["product"].borrow

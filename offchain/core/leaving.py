@@ -1,7 +1,7 @@
 """Which spot tasks would leave for a task that finds no room, for people who ask before they submit.
 
-Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.preempting`, which knows the same rules,
-compares more, and may find others; who may have whom leave is the same.
+Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.scheduler.preemption`, which knows the same
+rules, compares more, and may find others; who may have whom leave is the same.
 """
 
 from __future__ import annotations

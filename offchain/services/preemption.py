@@ -15,11 +15,19 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import placement_at
 from offchain.core.planning.planner import Round
 from offchain.core.planning.reserved import lasts_ms
-from offchain.core.preempting.asking import Queues, victims
-from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
-from offchain.core.preempting.rules import Past, Preemption, Rules
-from offchain.core.preempting.victims import Refused
 from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
+from offchain.core.scheduler.preemption import (
+    GRACE_MS,
+    Preemption,
+    PreemptionHistory,
+    PreemptionPolicy,
+    PreemptionRefused,
+    QueueEntitlements,
+    ReservedHosts,
+    ReservedHostsFilter,
+    ReservedHostsTracker,
+    choose_victims,
+)
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
@@ -53,8 +61,8 @@ class MakingRoom:
         self._heads: dict[_Part, list[_Place]] | None = None
         """[part]: a heap of those that wait: the highest priority first, then the oldest. Those that wait no more go
         late. None while there is nobody to leave."""
-        self._rooms = Rooms()
-        self._past = Past()
+        self._rooms = ReservedHostsTracker()
+        self._past = PreemptionHistory()
         self._asking: dict[int, frozenset[int]] = {}
         """[task]: whom it asks to leave, until the chain has answered."""
         self._not_before: dict[int, int] = {}
@@ -66,7 +74,7 @@ class MakingRoom:
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
-        self._rooms.put(task)
+        self._rooms.put_task(task)
         if is_preemptible(task):
             self._spot[task.id] = task
         else:
@@ -85,7 +93,7 @@ class MakingRoom:
 
     def task_gone(self, number: int) -> None:
         """It is final."""
-        self._rooms.gone(number)
+        self._rooms.task_gone(number)
         self._spot.pop(number, None)
         self._told.pop(number, None)
         self._past = self._past.ended(number)
@@ -96,11 +104,11 @@ class MakingRoom:
         """Why nobody leaves for a task that waits; None: somebody does, or it was not looked for."""
         return self._why.get(number)
 
-    def gates(self, now_ms: int) -> tuple[Kept, ...]:
+    def gates(self, now_ms: int) -> tuple[ReservedHostsFilter, ...]:
         """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
-        kept = self._rooms.kept(now_ms)
+        kept = self._rooms.reserved(now_ms)
         self._desk.apart(kept)
-        return (Kept(kept, self._desk.planner.fleet.cluster),) if kept else ()
+        return (ReservedHostsFilter(kept, self._desk.planner.fleet.cluster),) if kept else ()
 
     def ask(self, made: Round, now_ms: int) -> None:
         """Make room for the first of those that found none, if there is anybody to leave for it."""
@@ -110,8 +118,8 @@ class MakingRoom:
             return
         blocked = {one.want for one in made.blocked}
         fleet = self._desk.planner.fleet
-        kept = self._rooms.kept(now_ms)
-        queues: Queues | None = None
+        kept = self._rooms.reserved(now_ms)
+        queues: QueueEntitlements | None = None
 
         def looks(task: Task) -> bool:
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
@@ -120,13 +128,13 @@ class MakingRoom:
         for task in self._first(looks, now_ms):
             asked = frozenset[int]().union(*self._asking.values())
             spot = [one for one in self._spot.values() if one.id not in asked]
-            gate = Kept({**kept, **self._reserved(task, now_ms)}, fleet.cluster)
+            gate = ReservedHostsFilter({**kept, **self._reserved(task, now_ms)}, fleet.cluster)
             queues = queues or self._queues(kept)
-            found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id), queues)
+            found = choose_victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id), queues)
             self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
-            if isinstance(found, Refused):
-                self._why[task.id] = queues.why(task, found)
-                if found is Refused.SHARES:
+            if isinstance(found, PreemptionRefused):
+                self._why[task.id] = queues.refusal_text(task, found)
+                if found is PreemptionRefused.SHARES:
                     self._parts_not_before[_part(task)] = now_ms + SHARES_AGAIN_MS
             else:
                 self._why.pop(task.id, None)
@@ -139,25 +147,25 @@ class MakingRoom:
                 self._running.spawn(self._carry_out(task, found, pods, now_ms))
                 return
 
-    def _queues(self, kept: Iterable[int]) -> Queues:
+    def _queues(self, kept: Iterable[int]) -> QueueEntitlements:
         """What the queues say, as if all had left who were told or are being told, and those had come who asked."""
         asked = {number for numbers in self._asking.values() for number in numbers}
         leaving = *self._told.values(), *(self._spot[number] for number in asked & self._spot.keys())
         coming = (self._desk.task(number) for number in {*kept, *self._asking} if number in self._desk.waiting)
         found = self._desk.queues()
-        found.on_their_way(leaving, (task for task in coming if task is not None))
+        found.apply_pending(leaving, (task for task in coming if task is not None))
         return found
 
-    def _reserved(self, task: Task, now_ms: int) -> dict[int, Room]:
+    def _reserved(self, task: Task, now_ms: int) -> dict[int, ReservedHosts]:
         """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay.
 
         It can where it is over before that begins, and where it is above those for whom that is.
         """
         names = self._desk.planner.fleet.cluster.names
-        over_ms = now_ms + Rules().notice_ms + GRACE_MS + lasts_ms(task)
+        over_ms = now_ms + PreemptionPolicy().notice_ms + GRACE_MS + lasts_ms(task)
         reserved = self._desk.reserved_against(task, now_ms).items()
         return {
-            number: Room(frozenset(names[place.host] for place in found.places), 0)
+            number: ReservedHosts(frozenset(names[place.host] for place in found.places), 0)
             for number, found in reserved
             if found.start_ms < over_ms
         }
@@ -165,7 +173,7 @@ class MakingRoom:
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be somebody to ask, or room is kept no more, although no record changes."""
         again = (*self._not_before.values(), *self._parts_not_before.values()) if self._spot else ()
-        ends = (room.until_ms + 1 for room in self._rooms.kept(now_ms).values())
+        ends = (room.until_ms + 1 for room in self._rooms.reserved(now_ms).values())
         return min((moment for moment in (*again, *ends) if moment > now_ms), default=None)
 
     def _first(self, looks: Callable[[Task], bool], now_ms: int) -> list[Task]:
@@ -208,7 +216,7 @@ class MakingRoom:
         del self._asking[task.id]
         if verdict.done:
             # Who leaves is known from the records, and may be told again when it has run anew.
-            self._past = replace(self._past.after(found, now_ms, Rules()), leaving=frozenset())
+            self._past = replace(self._past.after(found, now_ms, PreemptionPolicy()), victims=frozenset())
         self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
 
 

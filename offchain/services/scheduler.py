@@ -12,13 +12,12 @@ from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.conduct.deteriorating import SEEN_LATE_MS, Limits, Signs, risk_of, signs_of
-from offchain.core.conduct.observe import ROOM
-from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of, sharer
 from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
+from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
+from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits, HealthSigns, health_signs, risk_of
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
@@ -81,7 +80,7 @@ class Scheduler:
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
         """[task]: when its reason was worked out last, and what it was."""
-        self._signs: dict[str, Signs] = {}
+        self._signs: dict[str, HealthSigns] = {}
         """Of hosts that deteriorate."""
         self._reserved: dict[int, int] = {}
         """[task]: when it starts at the latest, as was logged."""
@@ -179,9 +178,9 @@ class Scheduler:
         for task in tasks:
             self._moving.put_task(task)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> HealthLimits:
         periods = self._view.final.periods
-        return Limits(periods.poor_ppm, periods.late_ms, periods.notice_ms + SEEN_LATE_MS)
+        return HealthLimits(periods.poor_ppm, periods.late_ms, periods.notice_ms + AGENT_DELAY_MS)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""
@@ -220,10 +219,12 @@ class Scheduler:
         """A host that has less than it says. Where there are other schedulers, one of them may have been faster."""
         hosts = {placement.host for placement in placements}
         failure = verdict.failure
-        room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
+        room = failure is not None and failure.pallet == "Hosts" and failure.name in NO_ROOM_ERRORS
         if room and self._desk.alone and len(hosts) == 1:
             shape = shape_of(task.resources, task.placement, account=sharer(task))
-            self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
+            self._desk.seen(
+                HostObservation(hosts.pop(), ObservationKind.NO_ROOM, self._view.now_ms, shape, task.manifest)
+            )
 
     def _watch(self, hosts: Iterable[str]) -> None:
         """Say which pods run on hosts that deteriorate, when they begin to."""
@@ -231,7 +232,7 @@ class Scheduler:
         for name in hosts:
             host = self._view.host(name)
             trouble = self._desk.memory.score(name, self._view.now_ms)
-            signs = None if host is None else signs_of(host, trouble)
+            signs = None if host is None else health_signs(host, trouble)
             if host is not None and signs and signs != self._signs.get(name):
                 worse[name] = host
             if signs:
@@ -242,7 +243,7 @@ class Scheduler:
             trouble = self._desk.memory.score(lease.host, self._view.now_ms)
             risk = risk_of(lease, worse[lease.host], trouble)
             if risk is not None:
-                lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
+                lately = ", ".join(what for what, _ in self._desk.memory.recent_failures(lease.host)) or None
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
     def _tell(self, made: Round, now: int) -> None:

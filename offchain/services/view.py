@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.conduct import observe
-from offchain.core.conduct.seen import Seen
+from offchain.core.scheduler import host_observations
+from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.core.values import Host, Task
 from offchain.ports import Block, BlockRef, ChainPort
@@ -29,7 +29,7 @@ class View:
         self._touched_ahead: dict[int, Touched] = {}
         self._ahead = Read()
         self._news: dict[str, Touched] = {}
-        self._seen: dict[str, list[Seen]] = {}
+        self._seen: dict[str, list[HostObservation]] = {}
 
     async def start(self) -> BlockRef:
         """Read everything live at the last finalized block; gives that block."""
@@ -44,8 +44,8 @@ class View:
     async def finalized(self, block: Block) -> Touched:
         """Take in the next finalized block; gives what it touched."""
         found = touched(self.final, block.events)
-        self._observe(*observe.of_pods(self.final, block.events, block.timestamp_ms))
-        self._observe(*observe.of_hosts(self.final, block.events, block.timestamp_ms))
+        self._observe(*host_observations.pod_observations(self.final, block.events, block.timestamp_ms))
+        self._observe(*host_observations.host_observations(self.final, block.events, block.timestamp_ms))
         read = await self.reads.read(found, block.ref.hash) if found.anything else Read()
         self._final = replace(
             advance(self.final, block.ref.number, block.timestamp_ms, read),
@@ -69,7 +69,7 @@ class View:
         # changed is seen when they are final.
         submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
         before_it, events = self.snapshot, await self.reads.events(ref.hash)
-        self._observe(*observe.of_pods(before_it, events, self._now))
+        self._observe(*host_observations.pod_observations(before_it, events, self._now))
         found = union((touched(before_it, events), submitted))
         known = self._touched_ahead.get(ref.number, Touched())
         self._touched_ahead[ref.number] = union((known, found))
@@ -91,7 +91,7 @@ class View:
         self._news[reader] = Touched()
         return found
 
-    def seen(self, reader: str) -> list[Seen]:
+    def seen(self, reader: str) -> list[HostObservation]:
         """What hosts did since this reader asked last; nothing where it asks for the first time.
 
         What became of a pod comes with the best block, and once more with the final one.
@@ -100,7 +100,7 @@ class View:
         self._seen[reader] = []
         return found
 
-    def _observe(self, *seen: Seen) -> None:
+    def _observe(self, *seen: HostObservation) -> None:
         for known in self._seen.values():
             known.extend(seen)
 

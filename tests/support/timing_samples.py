@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import Claim, Claims
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
-from offchain.core.timing.room import Room
-from offchain.core.timing.start import Start, earliest
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, FreeResources, LeaseEnds
+from offchain.core.scheduler.backfill import Backfill
+from offchain.core.scheduler.reservations import (
+    EarliestStart,
+    Reservation,
+    ReservationRequest,
+    earliest_start,
+    reservation_candidates,
+    reserve,
+)
 
 GPU = Shape(1000, 1024, 1, 1000)
 HALF = Shape(500, 512, 1, 500)
@@ -26,19 +30,34 @@ def gpus(*counts: int, model: str = "red") -> Cluster:
     return Cluster.of([HostSpec(f"h{i}", 1000 * many, 1024 * many, many, model) for i, many in enumerate(counts)])
 
 
-def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1) -> Claim:
+def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1) -> Allocation:
     """Of a pod that runs."""
-    return Claim(host, shape, devices, 0, until_ms)
+    return Allocation(host, shape, devices, 0, until_ms)
 
 
-def running(cluster: Cluster, *leases: Claim) -> Claims:
+def lease_ends(leases: Iterable[Allocation] = ()) -> LeaseEnds:
+    made = LeaseEnds()
+    for number, one in enumerate(leases):
+        made.put_task(number, [one])
+    return made
+
+
+def profile_of(
+    cluster: Cluster, leases: Iterable[Allocation] = (), reserved: Iterable[Allocation] = (), now_ms: int = 0
+) -> AvailabilityProfile:
+    profile = AvailabilityProfile(cluster, now_ms, lease_ends(leases))
+    profile.add(reserved)
+    return profile
+
+
+def running(cluster: Cluster, *leases: Allocation) -> LeaseEnds:
     """The leases, taken from the cluster."""
     for one in leases:
         cluster.take(one.host, one.shape, one.devices)
-    return Claims.of(leases)
+    return lease_ends(leases)
 
 
-def most_pods(room: Room, shape: Shape, most: int) -> int:
+def most_pods(room: FreeResources, shape: Shape, most: int) -> int:
     """How many have room beside each other, by trying every choice of devices."""
     if most == 0:
         return 0
@@ -46,7 +65,7 @@ def most_pods(room: Room, shape: Shape, most: int) -> int:
     fit = [index for index, left in enumerate(room.device) if left >= shape.gpu_milli]
     for chosen in combinations(fit, shape.gpus):
         devices = sum(1 << index for index in chosen)
-        if not room.has(shape, devices):
+        if not room.fits(shape, devices):
             continue
         room.take(shape, devices)
         best = max(best, 1 + most_pods(room, shape, most - 1))
@@ -56,10 +75,10 @@ def most_pods(room: Room, shape: Shape, most: int) -> int:
     return best
 
 
-def room_of(cluster: Cluster, host: int) -> Room:
+def room_of(cluster: Cluster, host: int) -> FreeResources:
     """What is free of it now."""
     free = cluster.free
-    return Room(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
+    return FreeResources(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
 
 
 def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
@@ -74,7 +93,7 @@ def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
 class Job:
     """A task that takes less than its maximum."""
 
-    waiting: Waiting
+    waiting: ReservationRequest
     takes_ms: int
 
 
@@ -85,14 +104,14 @@ class Replay:
     cluster: Cluster
     depth: int
     patience_ms: int
-    key: Callable[[Waiting], object]
-    leases: Claims = field(default_factory=Claims)
+    key: Callable[[ReservationRequest], object]
+    leases: LeaseEnds = field(default_factory=LeaseEnds)
     kept: dict[int, Reservation] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)
     """[task]: when it was to start, as was said when it got its reservation."""
     started: dict[int, int] = field(default_factory=dict)
     backfilled: int = 0
-    _ends: dict[int, list[tuple[Waiting, tuple[Place, ...]]]] = field(default_factory=dict)
+    _ends: dict[int, list[tuple[ReservationRequest, tuple[Place, ...]]]] = field(default_factory=dict)
     _takes: dict[int, int] = field(default_factory=dict)
 
     def run(self, jobs: Sequence[Job], until_ms: int = 10**9) -> None:
@@ -106,16 +125,16 @@ class Replay:
             if now > until_ms:
                 return
             for waiting, places in self._ends.pop(now, []):
-                for index, place in enumerate(places):
+                for place in places:
                     self.cluster.give(place.host, waiting.shape, place.devices)
-                    self.leases.drop((waiting.task, index))
+                self.leases.drop((waiting.task,))
             here = [job.waiting for job in jobs if job.waiting.since_ms <= now and job.waiting.task not in self.started]
             self._round(now, sorted(here, key=self.key))
             moments |= self._ends.keys() | {one.start_ms for one in self.kept.values()}
 
-    def _round(self, now: int, order: list[Waiting]) -> None:
-        profile = Profile(self.cluster, now, self.leases)
-        wanted = heads(order, self.kept, now, depth=self.depth, patience_ms=self.patience_ms)
+    def _round(self, now: int, order: list[ReservationRequest]) -> None:
+        profile = AvailabilityProfile(self.cluster, now, self.leases)
+        wanted = reservation_candidates(order, self.kept, now, depth=self.depth, patience_ms=self.patience_ms)
         self.kept = reserve(profile, wanted, self.kept)
         for waiting in wanted:
             mine = self.kept[waiting.task]
@@ -131,28 +150,31 @@ class Replay:
             if places:
                 self.backfilled += bool(self.kept)
                 ends = now + waiting.longest_ms
-                profile.add(Claim(at.host, waiting.shape, at.devices, now, ends) for at in places)
+                profile.add(Allocation(at.host, waiting.shape, at.devices, now, ends) for at in places)
                 for at in places:
-                    backfill.placed(at.host, waiting.shape, at.devices, ends)
+                    backfill.place(at.host, waiting.shape, at.devices, ends)
                 self._start(waiting, places, now)
 
-    def _places(self, profile: Profile, backfill: Backfill, waiting: Waiting, now: int) -> tuple[Place, ...]:
+    def _places(
+        self, profile: AvailabilityProfile, backfill: Backfill, waiting: ReservationRequest, now: int
+    ) -> tuple[Place, ...]:
         if waiting.pods > 1:
-            start = earliest(profile, waiting.shape, waiting.pods, waiting.longest_ms)
-            return start.places if isinstance(start, Start) and start.at_ms == now else ()
+            start = earliest_start(profile, waiting.shape, waiting.pods, waiting.longest_ms)
+            return start.places if isinstance(start, EarliestStart) and start.at_ms == now else ()
         for host in range(len(self.cluster)):
             if self.cluster.fits(host, waiting.shape):
-                devices = backfill.devices(host, waiting.shape, now + waiting.longest_ms)
+                devices = backfill.pick_devices(host, waiting.shape, now + waiting.longest_ms)
                 if devices is None:
-                    devices = room_of(self.cluster, host).pick(waiting.shape)
+                    devices = room_of(self.cluster, host).pick_devices(waiting.shape)
                 if devices >= 0:
                     return (Place(host, devices),)
         return ()
 
-    def _start(self, waiting: Waiting, places: tuple[Place, ...], now: int) -> None:
+    def _start(self, waiting: ReservationRequest, places: tuple[Place, ...], now: int) -> None:
         self.started[waiting.task] = now
-        for index, at in enumerate(places):
+        for at in places:
             self.cluster.take(at.host, waiting.shape, at.devices)
-            claim = Claim(at.host, waiting.shape, at.devices, now, now + waiting.longest_ms)
-            self.leases.put((waiting.task, index), claim)
+        end_ms = now + waiting.longest_ms
+        held = [Allocation(at.host, waiting.shape, at.devices, now, end_ms) for at in places]
+        self.leases.put_task(waiting.task, held)
         self._ends.setdefault(now + self._takes[waiting.task], []).append((waiting, places))

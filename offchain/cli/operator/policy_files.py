@@ -38,7 +38,7 @@ def read(queues: Path | None, reservations: Path | None) -> Definitions:
     """What these files define. Raises CliError or ManifestError, with every problem, where one cannot be used."""
     # Both load a parser of YAML.
     from offchain.core.scheduler.queue_definitions import parse_queues  # noqa: PLC0415
-    from offchain.core.timing.windows_text import parse_windows  # noqa: PLC0415
+    from offchain.core.scheduler.reservation_windows import parse_windows  # noqa: PLC0415
 
     return Definitions(
         None if queues is None else parse_queues(_text(queues), source=str(queues)),

@@ -9,9 +9,9 @@ from typing import Any
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.tenant.manifest_text import duration_text
 from offchain.cli.tenant.outlooks import Asked
-from offchain.core.conduct.deteriorating import AtRisk
 from offchain.core.fit import Misfit
 from offchain.core.outlook import Outlook
+from offchain.core.scheduler.host_risk import PodAtRisk
 from offchain.core.starts import Starts
 from offchain.core.values import Survival, Task
 from offchain.schema.chain_types.ids import lease_parts
@@ -89,12 +89,12 @@ def leaving_pairs(asked: Asked) -> list[tuple[str, object]]:
     return [("Spot tasks leave", told if found.victims else None), ("Nobody leaves", found.why)]
 
 
-def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:
+def risk_fields(risks: Sequence[PodAtRisk]) -> list[dict[str, Any]]:
     """For --json: pods on hosts that deteriorate."""
     return [{"pod": lease_parts(one.lease)[1], "host": one.host, "reason": one.risk} for one in risks]
 
 
-def risk_text(risks: Sequence[AtRisk]) -> str | None:
+def risk_text(risks: Sequence[PodAtRisk]) -> str | None:
     """For people."""
     return "; ".join(f"pod {lease_parts(one.lease)[1]}: {one.risk}" for one in risks) or None
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import CliError
 from offchain.cli.tenant.submit_checks import layout_of
-from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
+from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.values import RetainedData, Task, TaskState
 from offchain.ports import BlockRef, ChainPort
@@ -31,7 +31,7 @@ class Asked:
     task: Task
     outlook: Outlook
     now_ms: int
-    at_risk: tuple[AtRisk, ...] = ()
+    at_risk: tuple[PodAtRisk, ...] = ()
     leaving: Leaving | None = None
     notice_ms: int = 0
 
@@ -80,7 +80,7 @@ async def outlook_at(chain: ChainPort, number: int) -> Asked:
     task = snapshot.tasks.get(number)
     if task is None:
         raise await _why_not_there(chain, number, head)
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms, pods_at_risk(task, snapshot.hosts.values()))
 
 
 async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:

@@ -9,15 +9,15 @@ import numpy as np
 from offchain.core.fleet.want import Want, sharer
 from offchain.core.planning.groups import Group, Groups
 from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.reservation_windows import ReservationWindows
 from offchain.core.scheduler.resources import queue_name, task_amount
-from offchain.core.timing.windows import Windows
 from offchain.core.values import Layout, Task, TaskState
 
 
 class Coming:
     """Of one scheduler: it shares all of this with it."""
 
-    def __init__(self, turn: FairShareQueue, groups: Groups, windows: Windows) -> None:
+    def __init__(self, turn: FairShareQueue, groups: Groups, windows: ReservationWindows) -> None:
         self._turn = turn
         self._groups = groups
         self._windows = windows

@@ -11,8 +11,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from offchain.core.conduct.memory import Memory
-from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want, alone
@@ -33,14 +31,15 @@ from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
-from offchain.core.preempting.asking import Queues
-from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.host_health import FailureHistory
+from offchain.core.scheduler.host_observations import HostObservation
+from offchain.core.scheduler.preemption import QueueEntitlements, ReservedHosts, host_rows
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.core.scheduler.queue_usage import QuotaExceeded
+from offchain.core.scheduler.reservation_windows import ReservationWindow
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name
-from offchain.core.timing.reservations import Reservation, Waiting
-from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Lease, Task
 from offchain.schema.protocol.decisions import Standing
 
@@ -57,7 +56,7 @@ class Desk:
         queues: QueueTree | None = None,
         weights: Weights | None = None,
         account: str = "",
-        windows: Sequence[Window] = (),
+        windows: Sequence[ReservationWindow] = (),
     ) -> None:
         self._account = account
         self._shifts = Shifts(account)
@@ -65,7 +64,7 @@ class Desk:
         self._busy_since = 0
         """Since when tasks have always waited, chain time in ms."""
         self.planner = Planner(seed, weights)
-        self.memory = Memory()
+        self.memory = FailureHistory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, queues or queue_tree(), windows)
@@ -115,7 +114,7 @@ class Desk:
         """Do not place this task before then: the chain has refused it."""
         self._books.wait(number, until_ms)
 
-    def apart(self, rooms: Mapping[int, Room]) -> None:
+    def apart(self, rooms: Mapping[int, ReservedHosts]) -> None:
         """Rooms that are kept for these tasks: each is looked at by itself, whoever else asks for the same.
 
         Their hosts are in everybody's part: a gate keeps all others from them.
@@ -202,7 +201,7 @@ class Desk:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
 
-    def _waiting_for(self, number: int) -> Waiting | None:
+    def _waiting_for(self, number: int) -> ReservationRequest | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
         if number not in self._turn or self._turn.quota_exceeded(number) is not None:
             return None
@@ -210,11 +209,11 @@ class Desk:
         fleet = self.planner.fleet
         among, own = self._keeper.may_reserve(want), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
-        resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
+        resting = self.memory.hosts_in_cooldown(want.shape, want.manifest, self._now_ms)
         if resting:
             among = among & ~fleet.facts.hosts.among(resting, fleet.facts.host)
         lie = apart(want.layout, fleet.facts)
-        return Waiting(number, alone(want.shape), least, lasts_ms(task), since_ms(task), among, own, lie)
+        return ReservationRequest(number, alone(want.shape), least, lasts_ms(task), since_ms(task), among, own, lie)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
@@ -241,10 +240,10 @@ class Desk:
         self._turn.mark_unschedulable(task.id)
         self._groups.blocked(self._books.group(task.id), task.id)
 
-    def seen(self, seen: Seen) -> None:
+    def seen(self, seen: HostObservation) -> None:
         """Take in what a host did."""
         self._further.changed()
-        self.memory.seen(seen)
+        self.memory.observe(seen)
 
     def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
         """What runs on these hosts, or is to run there."""
@@ -252,7 +251,7 @@ class Desk:
 
     def left_alone(self, want: Want, now_ms: int) -> int:
         """How many hosts such pods leave alone for a while, because they failed there."""
-        return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
+        return len(self.memory.hosts_in_cooldown(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
 
     def looks_after(self, task: Task, now_ms: int) -> bool:
         """Whether pods of this task that run are for this scheduler to look after in this shift."""
@@ -305,9 +304,9 @@ class Desk:
         """The limit of a queue or an account that keeps a task waiting."""
         return self._turn.quota_exceeded(number) if number in self._turn else None
 
-    def queues(self) -> Queues:
+    def queues(self) -> QueueEntitlements:
         """Who may have whom leave now, as the queues say."""
-        return Queues(self._turn.entitlements(), lambda task: self._turn.leaf(queue_name(task), task.tenant))
+        return QueueEntitlements(self._turn.entitlements(), lambda task: self._turn.leaf(queue_name(task), task.tenant))
 
     def standing(self, number: int, now_ms: int) -> Standing:
         """How a task stands now."""
@@ -344,14 +343,14 @@ class Desk:
         names = self.planner.fleet.cluster.names
         closed = self._of_others.closed(now_ms, names, at_work, self._busy_since, gang=gang)
         for room in self._books.rooms.values():
-            closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
+            closed[host_rows(room.hosts, self.planner.fleet.cluster)] = False
         self.planner.close(closed)
 
     def _remember(self, now_ms: int) -> None:
         """Let what failed lately speak against hosts, and tell tasks apart whose manifest some hosts cannot use."""
-        for host, trouble in self.memory.moved(now_ms).items():
+        for host, trouble in self.memory.changed_scores(now_ms).items():
             self.planner.troubled(host, trouble)
-        manifests = self.memory.fresh_manifests()
+        manifests = self.memory.new_manifest_cooldowns()
         if manifests:
             for number in [number for number in self._turn if self._tasks[number].manifest in manifests]:
                 self._books.queue(self._tasks[number])

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.timing.claims import FOREVER, Column
-from offchain.core.timing.ends import Ends
-from offchain.core.timing.loops import NONE, Changes
+from offchain.core.scheduler.availability import LeaseEnds
+from offchain.core.scheduler.availability_kernels import FOREVER, NONE, AllocationColumn, Changes
 
 HOSTS = 4
 
@@ -28,10 +27,15 @@ steps = st.lists(st.tuples(st.lists(st.integers(0, 5), max_size=3), claims), max
 
 
 def rows_of(many: list[tuple[int, ...]]) -> Any:
-    rows = np.zeros((len(many), Column.COUNT), dtype=np.int64)
+    rows = np.zeros((len(many), AllocationColumn.COUNT), dtype=np.int64)
     for row, (_, host, cpu, memory, milli, devices, until_ms) in zip(rows, many, strict=True):
-        row[[Column.HOST, Column.CPU, Column.MEMORY, Column.MILLI]] = host, cpu, memory, milli
-        row[[Column.DEVICES, Column.UNTIL]] = devices, until_ms
+        row[[AllocationColumn.HOST, AllocationColumn.CPU, AllocationColumn.MEMORY, AllocationColumn.MILLI]] = (
+            host,
+            cpu,
+            memory,
+            milli,
+        )
+        row[[AllocationColumn.DEVICES, AllocationColumn.UNTIL]] = devices, until_ms
     return rows
 
 
@@ -51,7 +55,7 @@ def read(changes: Changes) -> list[list[tuple[int, ...]]]:
 
 @given(steps, st.integers(0, 6), st.integers(0, 3))
 def test_what_is_kept_is_what_is_found_anew(of: list[Any], now_ms: int, spare: int):
-    kept, model = Ends(), dict[int, list[tuple[int, ...]]]()
+    kept, model = LeaseEnds(), dict[int, list[tuple[int, ...]]]()
     for gone, come in of:
         kept.drop(gone)
         for task in gone:
@@ -62,7 +66,8 @@ def test_what_is_kept_is_what_is_found_anew(of: list[Any], now_ms: int, spare: i
         model |= {task: here for task, here in new.items() if here}
         known = {task for task, here in model.items() if any(one[-1] < FOREVER for one in here)}
         assert kept.known(range(6)) == known
-    anew = Ends.of(rows_of([one for here in model.values() for one in here]))
+    anew, put = LeaseEnds(), [one for here in model.values() for one in here]
+    anew.put(np.array([task for task, *_ in put], dtype=np.int64), rows_of(put))
     assert read(kept.changes(HOSTS, now_ms, spare)) == read(anew.changes(HOSTS, now_ms, spare))
     for one, other in zip(kept.sums(HOSTS), anew.sums(HOSTS), strict=True):
         assert one.tolist() == other.tolist()

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_moving_properties import LIMITS, NOW, mover, worlds
 
-from offchain.core.conduct.deteriorating import leaves
-from offchain.core.moving.mover import Move, Mover, Moving, Naming
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.shifts import SHIFT_MS
+from offchain.core.scheduler.host_risk import move_reason
+from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner, PodMove, StandbyNaming
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.support.chain_records import escrow
@@ -33,12 +33,12 @@ class Chain:
         self.late = {host.id for host in there if host.last_heartbeat < NOW}
         self.movers = {name: self._scheduler(name) for name in SCHEDULERS}
 
-    def _scheduler(self, name: str) -> Mover:
+    def _scheduler(self, name: str) -> MigrationPlanner:
         made = mover(list(self.hosts.values()), list(self.tasks.values()), account=name)
         made._desk.schedulers(SCHEDULERS)
         return made
 
-    def block(self) -> dict[str, tuple[list[Move], list[Naming]]]:
+    def block(self) -> dict[str, tuple[list[PodMove], list[StandbyNaming]]]:
         """What each scheduler has sent, now that the chain has answered."""
         self._beat()
         sent = {name: decided(made, self.now_ms) for name, made in self.movers.items()}
@@ -52,9 +52,9 @@ class Chain:
             self._tell(made)
             moves, namings = sent[name]
             for move in moves:
-                made.moved(move)
+                made.move_finished(move)
             for naming in namings:
-                made.named(naming)
+                made.naming_finished(naming)
         return sent
 
     def lease(self, number: int) -> tuple[Task, Lease | None]:
@@ -68,7 +68,7 @@ class Chain:
         for made in self.movers.values():
             self._tell(made)
 
-    def _tell(self, made: Mover) -> None:
+    def _tell(self, made: MigrationPlanner) -> None:
         made._desk.put_hosts(self.hosts.values())
         for name in self.hosts:
             made.watch.host_changed(name)
@@ -76,7 +76,7 @@ class Chain:
             made._desk.put_task(task)
             made.put_task(task)
 
-    def _move(self, move: Move) -> None:
+    def _move(self, move: PodMove) -> None:
         task, lease = self.lease(move.lease)
         if lease is None or any(self.hosts[move.host].devices[one].milli_free < 1000 for one in move.devices):
             return  # another was faster
@@ -95,7 +95,7 @@ class Chain:
         self._take(lease.host, lease.devices, 1000)
         self._take(move.host, move.devices, 0)
 
-    def _name(self, naming: Naming) -> None:
+    def _name(self, naming: StandbyNaming) -> None:
         task, lease = self.lease(naming.lease)
         if lease is None:
             return
@@ -111,17 +111,17 @@ class Chain:
         self.hosts[name] = replace(host, devices=changed)
 
 
-def decided(made: Mover, now_ms: int) -> tuple[list[Move], list[Naming]]:
+def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[StandbyNaming]]:
     """What a scheduler sends in one round; what it had doubts of and read again is as it was."""
-    found: list[Moving] = []
+    found: list[MigrationPlan] = []
 
     def moving(gates: Iterable[Gate]) -> None:
-        found.append(made.round(tuple(gates), now_ms))
-        while found[-1].doubts:
-            found.append(made.round(tuple(gates), now_ms))
+        found.append(made.plan(tuple(gates), now_ms))
+        while found[-1].unconfirmed:
+            found.append(made.plan(tuple(gates), now_ms))
 
     made._desk.round(now_ms, (), moving)
-    return [move for one in found for move in one.moves], [naming for one in found for naming in one.namings]
+    return [move for one in found for move in one.moves], [naming for one in found for naming in one.standbys]
 
 
 @settings(max_examples=examples(20))
@@ -174,5 +174,5 @@ def test_what_the_dead_leave_the_living_do(survivor: str, dies_after: int, pods:
     for _ in range(12 * SHIFT_MS // BLOCK_MS):
         chain.block()
     leases = [lease for task in chain.tasks.values() for lease in task.leases]
-    assert all(leaves(one, chain.hosts[one.host], chain.now_ms, LIMITS) is None for one in leases)
+    assert all(move_reason(one, chain.hosts[one.host], chain.now_ms, LIMITS) is None for one in leases)
     assert all(one.standby is not None for one in leases)

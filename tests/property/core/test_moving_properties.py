@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.conduct.deteriorating import Limits, amiss, leaves
-from offchain.core.moving.mover import MOST_MOVING, MOST_NAMED, Move, Mover, Naming
 from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.host_risk import HealthLimits, host_risk, move_reason
+from offchain.core.scheduler.migration import MAX_MOVES, MAX_STANDBYS, MigrationPlanner, PodMove, StandbyNaming
 from offchain.core.values import (
     Host,
     HostStatus,
@@ -24,7 +24,7 @@ from tests.support.chain_records import ANY_RATE, escrow
 from tests.support.desk_world import gpu_host, job
 
 NOW = 1_000_000
-LIMITS = Limits(poor_ppm=300_000, late_ms=30_000, told_ms=0)
+LIMITS = HealthLimits(poor_ppm=300_000, heartbeat_ms=30_000, notice_ms=0)
 PODS = 3
 
 
@@ -88,29 +88,29 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
     return there, [draw(running(number, there)) for number in range(draw(st.integers(0, 12)))]
 
 
-def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> Mover:
+def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> MigrationPlanner:
     desk = Desk(seed, account=account)
     desk.put_hosts(there)
-    made = Mover(desk, LIMITS)
+    made = MigrationPlanner(desk, LIMITS)
     for task in tasks:
         desk.put_task(task)
         made.put_task(task)
     return made
 
 
-def all_of(made: Mover, now_ms: int) -> tuple[list[Move], list[Naming]]:
+def all_of(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[StandbyNaming]]:
     """What is decided until nothing is in doubt; what was read again is as it was."""
     moves, namings = [], []
     for _ in range(20):
-        found = made.round((), now_ms)
+        found = made.plan((), now_ms)
         moves += found.moves
-        namings += found.namings
-        if not found.doubts:
+        namings += found.standbys
+        if not found.unconfirmed:
             return moves, namings
     raise AssertionError("a doubt that was looked into stays")
 
 
-def decided(there: list[Host], tasks: list[Task], seed: bytes = b"s") -> tuple[list[Move], list[Naming]]:
+def decided(there: list[Host], tasks: list[Task], seed: bytes = b"s") -> tuple[list[PodMove], list[StandbyNaming]]:
     return all_of(mover(there, tasks, seed), NOW)
 
 
@@ -123,9 +123,9 @@ def test_pods_are_moved_only_off_hosts_that_deteriorate_to_hosts_that_do_not(wor
     for move in moves:
         task, lease = leases[move.lease]
         assert task.survival is not Survival.RESTART
-        assert leaves(lease, known[lease.host], NOW, LIMITS) is move.risk
+        assert move_reason(lease, known[lease.host], NOW, LIMITS) is move.risk
         assert move.host != lease.host
-        assert amiss(known[move.host], NOW, LIMITS) is None
+        assert host_risk(known[move.host], NOW, LIMITS) is None
         devices = known[move.host].devices
         assert all(devices[index].healthy and devices[index].milli_free == 1000 for index in move.devices)
     assert len({move.task for move in moves}) == len(moves), "one pod of a task at a time"
@@ -143,14 +143,14 @@ def test_a_standby_is_on_a_host_of_another_provider_that_is_in_order_and_has_roo
         task, lease = leases[naming.lease]
         assert task.survival is Survival.STANDBY
         assert known[naming.host].provider != known[lease.host].provider
-        assert amiss(known[naming.host], NOW, LIMITS) is None
+        assert host_risk(known[naming.host], NOW, LIMITS) is None
         assert all(known[naming.host].devices[index].milli_free == 1000 for index in naming.devices)
         if lease.standby is not None:
             before = known[lease.standby.host]
             free = all(
                 before.devices[i].milli_free == 1000 and before.devices[i].healthy for i in lease.standby.devices
             )
-            in_order = before.provider != known[lease.host].provider and amiss(before, NOW, LIMITS) is None
+            in_order = before.provider != known[lease.host].provider and host_risk(before, NOW, LIMITS) is None
             taken = any(move.host == before.id for move in moves)
             others = [known[one.host] for one in task.leases if one.id != lease.id]
             shared = {
@@ -174,8 +174,8 @@ def test_no_more_than_so_many_are_on_their_way_and_two_do_not_take_the_same_room
         at += 3_600_000
         for host in there:
             made._desk.put_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
-    assert len(moves) <= MOST_MOVING
-    assert len(namings) <= MOST_NAMED
+    assert len(moves) <= MAX_MOVES
+    assert len(namings) <= MAX_STANDBYS
     places = [(move.host, index) for move in moves for index in move.devices]
     assert len(places) == len(set(places))
 

@@ -8,17 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.placing.board import Place
-from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
-from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
+from offchain.core.scheduler.preemption import (
+    Preemption,
+    PreemptionHistory,
+    PreemptionPolicy,
+    PreemptionRefused,
+    Preemptor,
+    preempt,
+)
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
+from offchain.core.scheduler.victim_search import RunningTask
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.support.examples import examples
 from tests.support.queue_samples import OWN
 from tests.support.timing_samples import fits, room_of
 
 NOW = 10_000
-RULES = Rules(notice_ms=10)
+RULES = PreemptionPolicy(notice_ms=10)
 
 
 @st.composite
@@ -30,12 +37,12 @@ def work(draw):
         shape, places = draw(shapes()), []
         for _ in range(draw(st.sampled_from([1, 1, 1, 2]))):
             host = draw(st.integers(0, len(cluster) - 1))
-            devices = room_of(cluster, host).pick(shape)
+            devices = room_of(cluster, host).pick_devices(shape)
             if devices >= 0 and cluster.fits(host, shape):
                 cluster.take(host, shape, devices)
                 places.append(Place(host, devices))
         if places:
-            one = Running(
+            one = RunningTask(
                 task,
                 0,
                 draw(st.integers(0, 3)),
@@ -78,15 +85,15 @@ def fits_apart(cluster, shape, pods, apart):
 @given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), st.frozensets(st.integers(0, 6), max_size=2), groups)
 def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, leaving, groups):
     cluster, running = work
-    wanting = Wanting(99, "mine", priority, shape, pods, 1000)
+    preemptor = Preemptor(99, "mine", priority, shape, pods, 1000)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
-    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving), OWN, apart=apart)
+    done = preempt(preemptor, running, cluster, NOW, RULES, PreemptionHistory(victims=leaving), OWN, groups=apart)
     may = [one for one in running if one.spot and one.priority < priority and one.task not in leaving]
 
     def enough(gone):
         return without(cluster, gone, lambda: fits_apart(cluster, shape, pods, groups))
 
-    assert (done is Refused.FITS) == enough([])
+    assert (done is PreemptionRefused.FITS) == enough([])
     assert isinstance(done, Preemption) == (not enough([]) and enough(may))
     if not isinstance(done, Preemption):
         return
@@ -118,7 +125,7 @@ PARTS = 3
 @given(work(), shapes(), st.integers(1, 3), groups, st.data())
 def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shape, pods, groups, data):
     cluster, running = work
-    running = [replace(one, part=data.draw(st.integers(1, PARTS)), spot=True) for one in running]
+    running = [replace(one, leaf=data.draw(st.integers(1, PARTS)), spot=True) for one in running]
     totals = ResourceAmount(
         *(int(column.sum()) for column in (cluster.whole.cpu, cluster.whole.memory, cluster.whole.device))
     )
@@ -126,32 +133,32 @@ def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shap
     for part in range(1, PARTS + 1):
         held = NO_RESOURCES
         for one in running:
-            held = held.plus(one.amount) if one.part == part else held
+            held = held.plus(one.amount) if one.leaf == part else held
         right = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
         nodes.append(EntitlementNode(0, data.draw(st.sampled_from([1.0, 3.0])), held, right))
-    wanting = Wanting(99, "mine", 9, shape, pods, 1000)
-    takings = Entitlements(totals, nodes).reclaim_policies(PARTS, wanting.amount)
+    preemptor = Preemptor(99, "mine", 9, shape, pods, 1000)
+    policies = Entitlements(totals, nodes).reclaim_policies(PARTS, preemptor.amount)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
-    done = preempt(wanting, running, cluster, NOW, RULES, Past(), takings, apart=apart)
+    done = preempt(preemptor, running, cluster, NOW, RULES, PreemptionHistory(), policies, groups=apart)
 
     def held_by(some):
-        return [(one.part, one.amount) for one in some]
+        return [(one.leaf, one.amount) for one in some]
 
     def enough(gone):
         return without(cluster, gone, lambda: fits_apart(cluster, shape, pods, groups))
 
     ways = []
-    for taking in takings:
-        may = [one for one in running if taking.is_open(one.part)]
+    for policy in policies:
+        may = [one for one in running if policy.is_open(one.leaf)]
         sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]
-        ways.append([some for some in sets if taking.allows(held_by(some)) and enough(some)])
+        ways.append([some for some in sets if policy.allows(held_by(some)) and enough(some)])
     if enough([]):
-        assert done is Refused.FITS
+        assert done is PreemptionRefused.FITS
         return
     assert isinstance(done, Preemption) == any(ways)
     if isinstance(done, Preemption):
         at = next(at for at, found in enumerate(ways) if found)
-        assert takings[at].allows(held_by(done.victims))
+        assert policies[at].allows(held_by(done.victims))
         assert enough(done.victims)
         if pods == 1:
             assert done.cost == min(sum(RULES.cost(one, NOW) for one in some) for some in ways[at])

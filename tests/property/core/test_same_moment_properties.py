@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
+from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.queue_definitions import Queue, QueueTree, ResourceLimit, queue_tree
-from offchain.core.timing.claims import FOREVER
-from offchain.core.timing.reservations import Reservation
+from offchain.core.scheduler.reservations import Reservation
 from offchain.core.values import Host, Task
 from tests.support.desk_world import MINUTE, gpu_host, job
 from tests.support.examples import examples

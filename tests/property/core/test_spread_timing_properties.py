@@ -1,4 +1,4 @@
-"""Pods that are to lie apart have reserved starts: the first at which they can, and no sooner."""
+"""Pods that are to lie groups have reserved starts: the first at which they can, and no sooner."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.timing.claims import Claim, Claims
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.start import Never, Start, earliest
+from offchain.core.scheduler.availability import Allocation
+from offchain.core.scheduler.reservations import EarliestStart, Infeasible, earliest_start
 from tests.property.core.test_timing_properties import LAST, busy, rooms, shapes
 from tests.support.examples import examples
-from tests.support.timing_samples import most_pods
+from tests.support.timing_samples import most_pods, profile_of
 
 
 @settings(max_examples=examples(60))
@@ -20,7 +19,7 @@ def test_a_spread_gang_starts_at_the_first_moment_at_which_so_many_groups_of_hos
     work, shape, pods, longest_ms, groups
 ):
     cluster, leases, windows = work
-    apart = np.array(groups[: len(cluster)], dtype=np.int64)
+    groups = np.array(groups[: len(cluster)], dtype=np.int64)
     hosts = [
         i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
     ]
@@ -29,13 +28,13 @@ def test_a_spread_gang_starts_at_the_first_moment_at_which_so_many_groups_of_hos
         times = range(at, at + longest_ms)
         return {groups[host] for host in hosts if most_pods(rooms(cluster, leases, windows, host, times), shape, 1)}
 
-    profile = Profile(cluster, 0, Claims.of(leases), Claims.of(windows))
-    start = earliest(profile, shape, pods, longest_ms, apart=apart)
+    profile = profile_of(cluster, leases, windows)
+    start = earliest_start(profile, shape, pods, longest_ms, groups=groups)
     at = next((moment for moment in range(LAST) if len(open_groups(moment)) >= pods), None)
-    assert (start.at_ms if isinstance(start, Start) else None) == at
-    if isinstance(start, Never):
-        assert start.room <= len(set(groups))
+    assert (start.at_ms if isinstance(start, EarliestStart) else None) == at
+    if isinstance(start, Infeasible):
+        assert start.pods_fitting <= len(set(groups))
         return
-    claims = [Claim(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
+    claims = [Allocation(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
     assert len(claims) == pods == len({groups[place.host] for place in start.places})
-    assert profile.holds(claims)
+    assert profile.fits(claims)

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import Claim, Claims
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.reservations import Waiting
-from offchain.core.timing.start import Start, earliest
+from offchain.core.scheduler.availability import Allocation
+from offchain.core.scheduler.backfill import Backfill
+from offchain.core.scheduler.reservations import EarliestStart, ReservationRequest, earliest_start
 from tests.support.examples import examples
-from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, room_of
+from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, profile_of, room_of
 
 MODELS = ("red", "blue")
 LAST = 40
@@ -51,15 +49,15 @@ def busy(draw):
     leases = []
     for shape in draw(st.lists(shapes(), max_size=6)):
         host = draw(st.integers(0, len(cluster) - 1))
-        devices = room_of(cluster, host).pick(shape)
+        devices = room_of(cluster, host).pick_devices(shape)
         if devices >= 0 and cluster.fits(host, shape):
             cluster.take(host, shape, devices)
-            leases.append(Claim(host, shape, devices, 0, draw(st.integers(1, 20))))
+            leases.append(Allocation(host, shape, devices, 0, draw(st.integers(1, 20))))
     windows = []
     for shape in draw(st.lists(shapes(), max_size=3)):
         host = draw(st.integers(0, len(cluster) - 1))
         begin = draw(st.integers(0, 20))
-        windows.append(Claim(host, shape, (1 << shape.gpus) - 1, begin, begin + draw(st.integers(1, 10))))
+        windows.append(Allocation(host, shape, (1 << shape.gpus) - 1, begin, begin + draw(st.integers(1, 10))))
     return cluster, leases, windows
 
 
@@ -93,44 +91,46 @@ def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, sha
         have = (most_pods(rooms(cluster, leases, windows, host, times), shape, pods) for host in hosts)
         return sum(have) >= pods
 
-    profile = Profile(cluster, 0, Claims.of(leases), Claims.of(windows))
-    start = earliest(profile, shape, pods, longest_ms)
+    profile = profile_of(cluster, leases, windows)
+    start = earliest_start(profile, shape, pods, longest_ms)
     at = next((moment for moment in range(LAST) if fit(moment)), None)
-    assert (start.at_ms if isinstance(start, Start) else None) == at
-    if isinstance(start, Start):
-        claims = [Claim(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
+    assert (start.at_ms if isinstance(start, EarliestStart) else None) == at
+    if isinstance(start, EarliestStart):
+        claims = [Allocation(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
         assert len(claims) == pods
         assert {place.host for place in start.places} <= set(hosts)
         assert all(place.devices.bit_count() == shape.gpus for place in start.places)
-        assert profile.holds(claims)
+        assert profile.fits(claims)
         # What was added and removed leaves no trace.
         profile.add(claims)
         profile.remove(claims)
-        assert earliest(profile, shape, pods, longest_ms).at_ms == at
+        assert earliest_start(profile, shape, pods, longest_ms).at_ms == at
 
 
 @settings(max_examples=examples(60))
 @given(busy(), st.lists(st.tuples(shapes(), st.integers(0, 2), st.integers(1, 30)), max_size=6))
 def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_anew(work, pods):
     cluster, leases, windows = work
-    profile = Profile(cluster, 0, Claims.of(leases), Claims.of(windows))
+    profile = profile_of(cluster, leases, windows)
     kept = Backfill(profile)
     for shape, index, ends_ms in pods:
         host = index % len(cluster)
         fresh = Backfill(profile)
-        devices = room_of(cluster, host).pick(shape)
+        devices = room_of(cluster, host).pick_devices(shape)
         if devices < 0 or not cluster.fits(host, shape):
             continue
-        claim = Claim(host, shape, devices, 0, ends_ms)
+        claim = Allocation(host, shape, devices, 0, ends_ms)
         chosen = np.zeros(len(cluster), dtype=np.int64)
         chosen[host] = devices
-        may = kept.may(host, shape, devices, ends_ms)
-        assert may == fresh.may(host, shape, devices, ends_ms) == kept.mask(shape, chosen, ends_ms)[host]
-        if kept.reserved[host]:
-            assert may == profile.holds([claim])
+        may = kept.is_allowed(host, shape, devices, ends_ms)
+        assert (
+            may == fresh.is_allowed(host, shape, devices, ends_ms) == kept.allowed_hosts(shape, chosen, ends_ms)[host]
+        )
+        if kept.reserved_hosts[host]:
+            assert may == profile.fits([claim])
         if may:
             cluster.take(host, shape, devices)
-            kept.placed(host, shape, devices, ends_ms)
+            kept.place(host, shape, devices, ends_ms)
             profile.add([claim])
 
 
@@ -141,7 +141,7 @@ def jobs(draw):
     for task in range(draw(st.integers(5, 14))):
         shape = draw(st.sampled_from([HALF, GPU, GPU, PAIR, TRIPLE]))
         longest = draw(st.integers(1, 15))
-        waiting = Waiting(task, shape, draw(st.sampled_from([1, 1, 1, 2])), longest, draw(st.integers(0, 6)))
+        waiting = ReservationRequest(task, shape, draw(st.sampled_from([1, 1, 1, 2])), longest, draw(st.integers(0, 6)))
         made.append(Job(waiting, draw(st.just(longest) | st.integers(1, longest))))
     return made
 
@@ -150,8 +150,10 @@ def jobs(draw):
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=2), jobs(), st.integers(1, 3), st.sampled_from([0, 10, 1000]))
 def test_with_backfill_nobody_starts_later_than_it_was_promised(counts, work, depth, patience_ms):
     cluster = gpus(*counts)
-    empty = Profile(cluster, 0, Claims())
-    work = [job for job in work if isinstance(earliest(empty, job.waiting.shape, job.waiting.pods, 1), Start)]
+    empty = profile_of(cluster)
+    work = [
+        job for job in work if isinstance(earliest_start(empty, job.waiting.shape, job.waiting.pods, 1), EarliestStart)
+    ]
     replay = Replay(cluster, depth, patience_ms, lambda one: (one.since_ms, one.task))
     replay.run(work)
     assert len(replay.started) == len(work)

@@ -7,15 +7,20 @@ from typing import Any, NamedTuple
 import pytest
 from core_builders import gpu, host, lease, snapshot, task
 
-from offchain.core.conduct import observe
-from offchain.core.conduct.deteriorating import AtRisk, Risk, at_risk, risk_of
-from offchain.core.conduct.latencies import Latencies
-from offchain.core.conduct.memory import Memory
-from offchain.core.conduct.pauses import FIRST_MS, LONGEST_MS
-from offchain.core.conduct.record import HALF_LIFE_MS
-from offchain.core.conduct.seen import Seen, What
-from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
 from offchain.core.fleet.want import Want
+from offchain.core.scheduler import host_observations
+from offchain.core.scheduler.host_health import (
+    FIRST_COOLDOWN_MS,
+    HALF_LIFE_MS,
+    LONGEST_COOLDOWN_MS,
+    MIN_STARTS,
+    SLOW_START_MIN_MS,
+    FailureHistory,
+    LatencyHistory,
+    StartTimes,
+)
+from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
+from offchain.core.scheduler.host_risk import PodAtRisk, Risk, pods_at_risk, risk_of
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import placement
@@ -35,31 +40,31 @@ def pod(name: str, **fields: Any) -> Happened:
     return Happened("Tasks", name, {"lease": LEASE, **fields})
 
 
-def of_pod(*events: Happened) -> list[tuple[What, int]]:
-    found = list(observe.of_pods(snapshot(RUNNING), events, 5_000))
+def of_pod(*events: Happened) -> list[tuple[ObservationKind, int]]:
+    found = list(host_observations.pod_observations(snapshot(RUNNING), events, 5_000))
     for seen in found:
         assert (seen.host, seen.at_ms, seen.shape, seen.manifest, seen.lease) == ("h1", 5_000, SHAPE, b"m", LEASE)
-    return [(seen.what, seen.took_ms) for seen in found]
+    return [(seen.kind, seen.took_ms) for seen in found]
 
 
 @pytest.mark.parametrize(
     ("reason", "what"),
     [
-        ({"HostRefused": "DriverError"}, What.REFUSED),
-        ({"HostRefused": "ResourcesUnavailable"}, What.LACKED),
-        ({"HostRefused": "ImageUnavailable"}, What.NOT_RUN),
-        ({"HostRefused": "ManifestInvalid"}, What.NOT_RUN),
-        ("StartTimeout", What.START_TIMEOUT),
-        ("HostLost", What.LOST),
+        ({"HostRefused": "DriverError"}, ObservationKind.REFUSED),
+        ({"HostRefused": "ResourcesUnavailable"}, ObservationKind.LACKED),
+        ({"HostRefused": "ImageUnavailable"}, ObservationKind.NOT_RUN),
+        ({"HostRefused": "ManifestInvalid"}, ObservationKind.NOT_RUN),
+        ("StartTimeout", ObservationKind.START_TIMEOUT),
+        ("HostLost", ObservationKind.LOST),
     ],
 )
-def test_why_a_pod_came_to_nothing_says_what_its_host_did(reason: object, what: What):
+def test_why_a_pod_came_to_nothing_says_what_its_host_did(reason: object, what: ObservationKind):
     assert of_pod(pod("Requeued", reason=reason)) == of_pod(pod("PodLost", reason=reason)) == [(what, 0)]
 
 
 def test_a_pod_that_goes_on_at_its_standby_failed_at_its_host_and_one_that_was_moved_did_not():
     moved = Happened("Tasks", "LeaseMoved", {"from": LEASE, "to": lease_id(7, 0, 1), "reason": "HostLost"})
-    assert of_pod(moved) == [(What.LOST, 0)]
+    assert of_pod(moved) == [(ObservationKind.LOST, 0)]
     assert not of_pod(moved._replace(fields=moved.fields | {"reason": "Moved"}))
 
 
@@ -68,11 +73,11 @@ def test_a_lease_that_its_provider_took_back_is_no_failure():
 
 
 def test_a_start_took_as_long_as_its_lease_is_old():
-    assert of_pod(pod("PodStarted")) == [(What.STARTED, 4_900)]
+    assert of_pod(pod("PodStarted")) == [(ObservationKind.STARTED, 4_900)]
 
 
 def test_pods_that_are_not_known_and_other_events_say_nothing():
-    assert not list(observe.of_pods(snapshot(), [pod("PodStarted")], 0))
+    assert not list(host_observations.pod_observations(snapshot(), [pod("PodStarted")], 0))
     assert not of_pod(pod("PodReported"), Happened("Hosts", "StatusChanged", {"host": "h1"}))
 
 
@@ -84,44 +89,49 @@ def test_hosts_are_absent_lose_devices_and_are_proved_wrong():
         Happened("Hosts", "Slashed", {"host": "h1", "fault": "WrongResult"}),
         Happened("Hosts", "Slashed", {"host": "h1", "fault": "Absent"}),
     ]
-    found = list(observe.of_hosts(snapshot(known), events, 9))
-    assert found == [Seen("h1", what, 9) for what in (What.ABSENT, What.DEVICE_FAULT, What.PROVED_FAULT)]
+    found = list(host_observations.host_observations(snapshot(known), events, 9))
+    assert found == [
+        HostObservation("h1", what, 9)
+        for what in (ObservationKind.ABSENT, ObservationKind.DEVICE_FAULT, ObservationKind.PROVED_FAULT)
+    ]
 
 
 def test_a_start_is_slow_by_the_measure_of_all_others():
-    found = Starts()
-    assert not any(found.slow(4_000) for _ in range(ENOUGH))
-    assert not found.slow(LEAST_MS)
-    assert found.slow(LEAST_MS + 1)
-    lazy = Starts()
-    assert not any(lazy.slow(60_000) for _ in range(ENOUGH))
-    assert not lazy.slow(200_000)
+    found = StartTimes()
+    assert not any(found.is_slow(4_000) for _ in range(MIN_STARTS))
+    assert not found.is_slow(SLOW_START_MIN_MS)
+    assert found.is_slow(SLOW_START_MIN_MS + 1)
+    lazy = StartTimes()
+    assert not any(lazy.is_slow(60_000) for _ in range(MIN_STARTS))
+    assert not lazy.is_slow(200_000)
 
 
 def test_slow_starts_speak_against_a_host_and_close_it_to_nobody():
-    found = Memory()
-    for number in range(ENOUGH):
-        found.seen(Seen("quick", What.STARTED, 0, SHAPE, b"m", number, 4_000))
+    found = FailureHistory()
+    for number in range(MIN_STARTS):
+        found.observe(HostObservation("quick", ObservationKind.STARTED, 0, SHAPE, b"m", number, 4_000))
     for number in range(3):
-        found.seen(Seen("slow", What.STARTED, 0, SHAPE, b"m", 100 + number, 100_000))
+        found.observe(HostObservation("slow", ObservationKind.STARTED, 0, SHAPE, b"m", 100 + number, 100_000))
     assert found.score("quick", 0) == 0
     assert found.score("slow", 0) > 0.25
-    assert [what for what, _ in found.last("slow")] == [What.SLOW_START] * 3
-    assert not found.left_alone(SHAPE, b"m", 0)
+    assert [what for what, _ in found.recent_failures("slow")] == [ObservationKind.SLOW_START] * 3
+    assert not found.hosts_in_cooldown(SHAPE, b"m", 0)
 
 
 def test_what_a_host_measured_is_seen_beside_what_it_had_told_before():
     told = Happened("Hosts", "NetworkMeasured", {"host": "h1", "down_mbps": 5, "up_mbps": 5, "latency_ms": 90})
-    assert list(observe.of_hosts(snapshot(host("h1", latency_ms=10)), [told], 9)) == [
-        Seen("h1", What.ROUND_TRIP, 9, took_ms=90, before_ms=10)
+    assert list(host_observations.host_observations(snapshot(host("h1", latency_ms=10)), [told], 9)) == [
+        HostObservation("h1", ObservationKind.ROUND_TRIP, 9, took_ms=90, before_ms=10)
     ]
-    assert list(observe.of_hosts(snapshot(), [told], 9)) == [Seen("h1", What.ROUND_TRIP, 9, took_ms=90)]
+    assert list(host_observations.host_observations(snapshot(), [told], 9)) == [
+        HostObservation("h1", ObservationKind.ROUND_TRIP, 9, took_ms=90)
+    ]
 
 
 def grew(*told: int, before: int = 0) -> list[bool]:
-    found, news = Latencies(), []
+    found, news = LatencyHistory(), []
     for latency in told:
-        news.append(found.grew("h1", latency, before))
+        news.append(found.has_grown("h1", latency, before))
         before = latency or before
     return news
 
@@ -145,50 +155,50 @@ def test_a_latency_that_has_grown_counts_once_until_it_is_as_it_was_or_has_becom
 
 
 def test_latencies_that_grow_speak_against_a_host_like_slow_starts():
-    found = Memory()
+    found = FailureHistory()
     for number in range(6):
-        found.seen(Seen("far", What.ROUND_TRIP, 0, took_ms=10 if number % 2 == 0 else 500))
-        found.seen(Seen("near", What.ROUND_TRIP, 0, took_ms=10 + number))
+        found.observe(HostObservation("far", ObservationKind.ROUND_TRIP, 0, took_ms=10 if number % 2 == 0 else 500))
+        found.observe(HostObservation("near", ObservationKind.ROUND_TRIP, 0, took_ms=10 + number))
     assert found.score("near", 0) == 0
-    assert [what for what, _ in found.last("far")] == [What.LATENCY] * 3
+    assert [what for what, _ in found.recent_failures("far")] == [ObservationKind.LATENCY] * 3
     assert found.score("far", 0) > 0.25
-    assert found.moved(0).keys() == {"far"}
-    assert not found.left_alone(SHAPE, b"m", 0)
+    assert found.changed_scores(0).keys() == {"far"}
+    assert not found.hosts_in_cooldown(SHAPE, b"m", 0)
 
 
-def refused(found: Memory, at_ms: int, what: What = What.REFUSED) -> None:
-    found.seen(Seen("h1", what, at_ms, SHAPE, b"m"))
+def refused(found: FailureHistory, at_ms: int, what: ObservationKind = ObservationKind.REFUSED) -> None:
+    found.observe(HostObservation("h1", what, at_ms, SHAPE, b"m"))
 
 
 def test_a_start_forgives_what_failed_before_but_the_score_stays():
-    found = Memory()
+    found = FailureHistory()
     refused(found, 0)
     refused(found, 0)
-    assert found.left_alone(SHAPE, None, 1) == {"h1"}
-    assert found.next_ms(1) == FIRST_MS
-    found.seen(Seen("h1", What.STARTED, 1, SHAPE, b"m"))
-    assert not found.left_alone(SHAPE, None, 1)
+    assert found.hosts_in_cooldown(SHAPE, None, 1) == {"h1"}
+    assert found.next_ms(1) == FIRST_COOLDOWN_MS
+    found.observe(HostObservation("h1", ObservationKind.STARTED, 1, SHAPE, b"m"))
+    assert not found.hosts_in_cooldown(SHAPE, None, 1)
     assert found.score("h1", 0) == pytest.approx(0.5)
     assert found.score("h1", HALF_LIFE_MS) == pytest.approx(1 / 3)
 
 
 def test_failures_that_lie_far_apart_are_accidents():
-    found = Memory()
+    found = FailureHistory()
     for number in range(5):
-        refused(found, number * 3 * LONGEST_MS)
-        assert found.next_ms(number * 3 * LONGEST_MS) is None
+        refused(found, number * 3 * LONGEST_COOLDOWN_MS)
+        assert found.next_ms(number * 3 * LONGEST_COOLDOWN_MS) is None
 
 
 def test_a_pause_for_a_manifest_is_told_once():
-    found = Memory()
-    refused(found, 0, What.NOT_RUN)
-    assert not found.fresh_manifests()
-    assert found.remembers(b"m")
-    refused(found, 0, What.NOT_RUN)
-    assert found.fresh_manifests() == {b"m"}
-    assert not found.fresh_manifests()
-    assert found.left_alone(SHAPE, b"m", 0) == {"h1"}
-    assert not found.left_alone(SHAPE, b"other", 0)
+    found = FailureHistory()
+    refused(found, 0, ObservationKind.NOT_RUN)
+    assert not found.new_manifest_cooldowns()
+    assert found.has_failed(b"m")
+    refused(found, 0, ObservationKind.NOT_RUN)
+    assert found.new_manifest_cooldowns() == {b"m"}
+    assert not found.new_manifest_cooldowns()
+    assert found.hosts_in_cooldown(SHAPE, b"m", 0) == {"h1"}
+    assert not found.hosts_in_cooldown(SHAPE, b"other", 0)
     assert found.score("h1", 0) == 0
 
 
@@ -219,7 +229,7 @@ def test_why_a_pod_is_likely_to_fail(held: Lease, there: Host, trouble: float, r
 def test_what_the_chain_tells_of_a_tasks_pods():
     there = task(1, lease(1, host="a"), lease(2, host="b"), lease(3, host="gone"), state=TaskState.RUNNING)
     hosts = [host("a"), host("b", status=HostStatus.OFFLINE), host("c", score_ppm=0)]
-    assert at_risk(there, hosts) == (AtRisk(2, "b", Risk.AWAY),)
+    assert pods_at_risk(there, hosts) == (PodAtRisk(2, "b", Risk.AWAY),)
 
 
 @pytest.mark.parametrize(("latency_ms", "risk"), [(0, None), (50, None), (51, Risk.LATENCY)])
@@ -227,11 +237,11 @@ def test_a_pod_is_at_risk_whose_host_is_further_now_than_its_task_takes(latency_
     near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
     anywhere = task(1, lease(1, host="a"), state=TaskState.RUNNING)
     there = host("a", latency_ms=latency_ms)
-    assert [one.risk for one in at_risk(near, [there])] == ([] if risk is None else [risk])
-    assert not at_risk(anywhere, [there])
+    assert [one.risk for one in pods_at_risk(near, [there])] == ([] if risk is None else [risk])
+    assert not pods_at_risk(anywhere, [there])
 
 
 def test_what_is_more_certain_is_told_before_a_latency():
     near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
     away = host("a", latency_ms=51, status=HostStatus.OFFLINE)
-    assert at_risk(near, [away]) == (AtRisk(1, "a", Risk.AWAY),)
+    assert pods_at_risk(near, [away]) == (PodAtRisk(1, "a", Risk.AWAY),)

@@ -9,30 +9,41 @@ import pytest
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.placing.board import Place
-from offchain.core.preempting.asking import Queues, victims
-from offchain.core.preempting.rules import MINUTE, Past, Preemption, Rules, Running, Wanting
-from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.scheduler.preemption import (
+    MINUTE_MS,
+    Preemption,
+    PreemptionHistory,
+    PreemptionPolicy,
+    PreemptionRefused,
+    Preemptor,
+    QueueEntitlements,
+    choose_victims,
+    preempt,
+)
+from offchain.core.scheduler.victim_search import RunningTask
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.support.chain_records import escrow
 from tests.support.desk_world import gpu_host, job
 from tests.support.queue_samples import OWN, sample_queue
 from tests.support.timing_samples import GPU, gpus
 
-NOW = 100 * MINUTE
+NOW = 100 * MINUTE_MS
 
 
-def spot(task: int, *hosts: int, rate: int = 1) -> Running:
-    return Running(task, 0, 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
+def spot(task: int, *hosts: int, rate: int = 1) -> RunningTask:
+    return RunningTask(task, 0, 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
 
 
-def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Refused:
-    cluster = gpus(*(1 for _ in apart))
+def leave(running: list[RunningTask], groups_of_hosts: list[int], pods: int) -> list[int] | PreemptionRefused:
+    cluster = gpus(*(1 for _ in groups_of_hosts))
     for one in running:
         for place in one.places:
             cluster.take(place.host, GPU, place.devices)
-    wanting = Wanting(99, "mine", 5, GPU, pods, 1000)
-    found = preempt(wanting, running, cluster, NOW, Rules(), Past(), OWN, apart=np.array(apart))
-    return found if isinstance(found, Refused) else [one.task for one in found.victims]
+    preemptor = Preemptor(99, "mine", 5, GPU, pods, 1000)
+    found = preempt(
+        preemptor, running, cluster, NOW, PreemptionPolicy(), PreemptionHistory(), OWN, groups=np.array(groups_of_hosts)
+    )
+    return found if isinstance(found, PreemptionRefused) else [one.task for one in found.victims]
 
 
 def test_of_each_group_the_one_that_costs_least_leaves():
@@ -45,7 +56,7 @@ def test_nobody_leaves_in_a_group_that_has_room():
 
 
 def test_nobody_leaves_where_there_are_too_few_groups():
-    assert leave([spot(1, 0), spot(2, 1)], [0, 0], 2) is Refused.NOBODY
+    assert leave([spot(1, 0), spot(2, 1)], [0, 0], 2) is PreemptionRefused.NOBODY
 
 
 def test_one_that_makes_room_in_two_groups_costs_less_than_one_in_each():
@@ -73,15 +84,15 @@ def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
 def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: list[int]):
     fleet = Fleet()
     fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
-    wanting = job(9, pods=2, priority=5, layout=layout)
-    found = victims(
-        wanting,
+    preemptor = job(9, pods=2, priority=5, layout=layout)
+    found = choose_victims(
+        preemptor,
         [runs(1, "a"), runs(2, "b"), runs(3, "c")],
         fleet,
         NOW,
-        Past(),
+        PreemptionHistory(),
         None,
-        Queues(sample_queue().entitlements(), lambda _: 0),
+        QueueEntitlements(sample_queue().entitlements(), lambda _: 0),
     )
     assert isinstance(found, Preemption)
     assert [one.task for one in found.victims] == expected

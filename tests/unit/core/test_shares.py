@@ -10,8 +10,8 @@ from offchain.core.placing import kinds
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import GpuKind, Shape
 from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.entitlements import may_preempt
-from offchain.core.timing.claims import FOREVER
 from offchain.core.values import GpuRequest, Host, Task
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 

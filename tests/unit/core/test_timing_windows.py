@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from offchain.core.planning.desk import Desk
-from offchain.core.timing.windows import Window
-from offchain.core.timing.windows_text import WindowsError, parse_windows
+from offchain.core.scheduler.reservation_windows import ReservationWindow, WindowFileError, parse_windows
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,7 +17,7 @@ HOUR = 60 * MINUTE
 
 def window(*accounts, begin=60, end=120, **changes):
     where = changes or {"hosts": frozenset({"h1"})}
-    return Window("w", begin * MINUTE, end * MINUTE, frozenset(accounts), **where)
+    return ReservationWindow("w", begin * MINUTE, end * MINUTE, frozenset(accounts), **where)
 
 
 def world(*windows, hosts=None):
@@ -55,13 +54,13 @@ def test_the_example_says_what_its_comments_say():
     ],
 )
 def test_what_is_wrong_is_told_with_its_line_and_a_remedy(text, told):
-    with pytest.raises(WindowsError) as caught:
+    with pytest.raises(WindowFileError) as caught:
         parse_windows(text, source="r.yaml")
     assert any(told in line for line in caught.value.lines()), caught.value.lines()
 
 
 def test_everything_wrong_is_told_at_once():
-    with pytest.raises(WindowsError) as caught:
+    with pytest.raises(WindowFileError) as caught:
         parse_windows(f"{FINE}    accounts: x\n    regions: eu\n  b: {{}}")
     assert [problem.line for problem in caught.value.problems] == [5, 6, 7]
 

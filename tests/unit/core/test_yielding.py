@@ -7,9 +7,9 @@ import pytest
 from offchain.core.placing.board import Place
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.yielding import Ranks, Yielding
-from offchain.core.preempting.rooms import Room
+from offchain.core.scheduler.preemption import ReservedHosts
 from offchain.core.scheduler.queue_definitions import Queue, queue_tree
-from offchain.core.timing.reservations import Reservation
+from offchain.core.scheduler.reservations import Reservation
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.timing_samples import GPU
 
@@ -85,7 +85,7 @@ def test_it_goes_behind_where_it_would_not_start_sooner_before():
 def test_what_others_leave_for_a_task_is_open_to_it_and_nothing_else_is():
     for hosts, starts in ((("h1",), [3]), (("elsewhere",), [])):
         made = busy()
-        made.desk.apart({3: Room(frozenset(hosts), HOUR)})
+        made.desk.apart({3: ReservedHosts(frozenset(hosts), HOUR)})
         made.submit(job(3, minutes=300, priority=200, tenant="other"))
         assert made.round(2 * MINUTE) == starts
 

@@ -6,7 +6,7 @@ import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
 from offchain.adapters.keys import signer
-from offchain.core.conduct.pauses import FIRST_MS
+from offchain.core.scheduler.host_health import FIRST_COOLDOWN_MS
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import GTY
@@ -39,7 +39,7 @@ async def test_a_host_that_refuses_twice_is_not_asked_at_once_again(reason: obje
         assert toy.waiting("assign"), "once is an accident"
         await refused_by_its_host(toy, quiet, task, 1, reason)
         assert not toy.waiting("assign")
-        await toy.block(after_ms=FIRST_MS - 2 * BLOCK_MS)
+        await toy.block(after_ms=FIRST_COOLDOWN_MS - 2 * BLOCK_MS)
         await quiet()
         assert not toy.waiting("assign")
         await toy.block(after_ms=2 * BLOCK_MS)
@@ -151,7 +151,7 @@ async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(
         toy.chain.storage["Tasks", "Schedulers"].pop((other,), None)
         toy._leave = lambda _account: [("Tasks", "SchedulerLeaving", {"who": other, "until": toy.now})]
         await toy.call("leave")
-        for _ in range(FIRST_MS // BLOCK_MS - 4):
+        for _ in range(FIRST_COOLDOWN_MS // BLOCK_MS - 4):
             await toy.block()
             await quiet()
         assert bool(toy.done("assign")) is not alone

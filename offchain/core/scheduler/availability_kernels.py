@@ -1,4 +1,4 @@
-"""How much room a host has, and from when on: the loops that are compiled."""
+"""Compiled loops of the availability profile: how many pods fit on a host, and from when on."""
 
 from __future__ import annotations
 
@@ -9,37 +9,48 @@ import numpy as np
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish, copy
 from offchain.core.placing.free import Bools, Columns, Ints
-from offchain.core.timing.claims import FOREVER, Column
 
-AT, CPU, MEMORY, MILLI, DEVICES = range(5)
-"""The columns of :attr:`Changes.rows`: when, and what comes (or, less than 0, goes); `MILLI` of each of `DEVICES`."""
-
-MOMENT, HOST, PODS = range(3)
-"""The columns of what :func:`steps` finds."""
+FOREVER: Final = 1 << 62
+"""An end, or a duration, without limit."""
 
 NONE: Final = -1
-"""No row."""
+"""In place of the number of a row."""
 
-_FROM, _UNTIL, _OF_HOST = Column.FROM, Column.UNTIL, Column.HOST
-_OF_CPU, _OF_MEMORY, _OF_MILLI, _OF_DEVICES = Column.CPU, Column.MEMORY, Column.MILLI, Column.DEVICES
+AT, CPU, MEMORY, MILLI, DEVICES = range(5)
+"""Columns of :attr:`Changes.rows`: when, and what becomes free (below 0: used); `MILLI` on each of `DEVICES`."""
+
+MOMENT, HOST, PODS = range(3)
+"""Columns of the result of :func:`find_steps`."""
+
+
+class AllocationColumn:
+    """Columns of allocations as rows of numbers: :func:`offchain.core.scheduler.availability.allocation_rows`."""
+
+    HOST, CPU, MEMORY, MILLI, DEVICES, FROM, UNTIL = range(7)
+    COUNT = 7
+
+
+_OF_HOST, _FROM, _UNTIL = AllocationColumn.HOST, AllocationColumn.FROM, AllocationColumn.UNTIL
+_OF_CPU, _OF_MEMORY = AllocationColumn.CPU, AllocationColumn.MEMORY
+_OF_MILLI, _OF_DEVICES = AllocationColumn.MILLI, AllocationColumn.DEVICES
 
 
 class Changes(NamedTuple):
-    """How what is free will change. A host's first row leads to its next one, in the order of time."""
+    """Future changes of free resources: a linked list of rows for each host, in order of time."""
 
     rows: Ints
     host: Ints
-    """[row]: of which host."""
+    """[row]: its host."""
     after: Ints
-    """[row]: the next one."""
+    """[row]: the next row of the host."""
     first: Ints
     """[host]: its first row."""
     shrinks_ms: Ints
-    """[host]: when room goes for the last time, 0 where it only comes."""
+    """[host]: the last time at which resources become used; 0 if they only become free."""
 
 
 @inner
-def _enter(changes: Changes, row: int) -> None:
+def _link(changes: Changes, row: int) -> None:
     rows, after, host = changes.rows, changes.after, changes.host[row]
     before, behind = NONE, changes.first[host]
     while behind != NONE and rows[behind, AT] < rows[row, AT]:
@@ -52,15 +63,15 @@ def _enter(changes: Changes, row: int) -> None:
 
 
 @compiled
-def enter(changes: Changes, some: Ints) -> None:
-    """Chain these rows, which are not. It takes least where the last moments come first."""
+def link_rows(changes: Changes, some: Ints) -> None:
+    """Insert these rows into the lists of their hosts; fastest if the latest come first."""
     for row in some:
-        _enter(changes, row)
+        _link(changes, row)
 
 
 @compiled
-def leave(changes: Changes, some: Ints) -> None:
-    """Take these rows, which are chained, out of their chains."""
+def unlink_rows(changes: Changes, some: Ints) -> None:
+    """Remove these rows from the lists of their hosts."""
     after = changes.after
     for row in some:
         host = changes.host[row]
@@ -74,18 +85,21 @@ def leave(changes: Changes, some: Ints) -> None:
 
 
 @compiled
-def hold(claims: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: Changes, many: int) -> int:
-    """Claims come (`sign` 1) or go (-1): to `free` where they have begun, else as rows from `many` on; how many then.
+def apply_allocations(
+    allocations: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: Changes, count: int
+) -> int:
+    """Add (`sign` 1) or remove (-1) allocations; return the number of rows in use then, of which there were `count`.
 
-    `underway`: [host], whether something of it is held now.
+    Those that have begun change `free`, and all that will begin or end add rows. `underway`: [host], whether something
+    is allocated now.
     """
     rows, device = changes.rows, free.device
-    for claim in range(len(claims)):
-        host, from_ms, until_ms = claims[claim, _OF_HOST], claims[claim, _FROM], claims[claim, _UNTIL]
+    for one in range(len(allocations)):
+        host, from_ms, until_ms = allocations[one, _OF_HOST], allocations[one, _FROM], allocations[one, _UNTIL]
         if until_ms <= now_ms:
             continue
-        cpu, memory, milli = claims[claim, _OF_CPU], claims[claim, _OF_MEMORY], claims[claim, _OF_MILLI]
-        devices = claims[claim, _OF_DEVICES]
+        cpu, memory, milli = allocations[one, _OF_CPU], allocations[one, _OF_MEMORY], allocations[one, _OF_MILLI]
+        devices = allocations[one, _OF_DEVICES]
         if from_ms <= now_ms:
             underway[host] = True
             free.cpu[host] -= sign * cpu
@@ -96,22 +110,22 @@ def hold(claims: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, c
             at = from_ms if begins else until_ms
             if at <= now_ms or at >= FOREVER:
                 continue
-            comes = -sign if begins else sign
-            rows[many, AT], rows[many, DEVICES] = at, devices
-            rows[many, CPU], rows[many, MEMORY], rows[many, MILLI] = comes * cpu, comes * memory, comes * milli
-            changes.host[many] = host
-            _enter(changes, many)
-            many += 1
-            if comes < 0:
+            freed = -sign if begins else sign
+            rows[count, AT], rows[count, DEVICES] = at, devices
+            rows[count, CPU], rows[count, MEMORY], rows[count, MILLI] = freed * cpu, freed * memory, freed * milli
+            changes.host[count] = host
+            _link(changes, count)
+            count += 1
+            if freed < 0:
                 changes.shrinks_ms[host] = max(changes.shrinks_ms[host], at)
-    return many
+    return count
 
 
 @compiled
 def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
-    """How many such pods have room beside each other, up to `most`; each needs its GPUs on different devices.
+    """Return how many such pods fit beside each other, up to `most`; each needs its GPUs on different devices.
 
-    `n` pods have, where the devices have room for `n` times their number, no device counting for more than `n`.
+    `n` pods fit if the devices have room for `n` times their number, no device counting for more than `n`.
     """
     pods = most
     if wish.cpu > 0:
@@ -134,8 +148,8 @@ def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
 
 
 @compiled
-def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
-    """Write for each host how many such pods have room, up to `most`."""
+def count_pods(free: Columns, wish: Wish, most: int, found: Ints) -> None:
+    """Write to `found`, [host], how many such pods fit, up to `most`."""
     for host in range(len(free.cpu)):
         found[host] = 0
         if wish.accepts[free.main[host]]:
@@ -143,7 +157,7 @@ def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
 
 
 @inner
-def _change(rows: Ints, row: int, device: Ints) -> None:
+def _apply_to_devices(rows: Ints, row: int, device: Ints) -> None:
     devices = rows[row, DEVICES]
     if devices:
         for index in range(len(device)):
@@ -151,8 +165,10 @@ def _change(rows: Ints, row: int, device: Ints) -> None:
 
 
 @compiled
-def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints) -> tuple[int, int]:
-    """The least cores and memory that are free at any moment before `until_ms`; into `least`, that of each device."""
+def minimum_free(
+    host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints
+) -> tuple[int, int]:
+    """Return the least cores and memory free at any time in the interval, and write the least of each device."""
     rows, after = changes.rows, changes.after
     row = changes.first[host]
     cpu, memory = free.cpu[host], free.memory[host]
@@ -160,17 +176,17 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
     while row != NONE and rows[row, AT] <= from_ms:
         cpu += rows[row, CPU]
         memory += rows[row, MEMORY]
-        _change(rows, row, device)
+        _apply_to_devices(rows, row, device)
         row = after[row]
     least_cpu, least_memory = cpu, memory
     copy(device, least)
     while row != NONE and rows[row, AT] < until_ms:
         moment = rows[row, AT]
-        # What comes and what goes in the same moment are one change.
+        # Rows with the same time are one change.
         while row != NONE and rows[row, AT] == moment:
             cpu += rows[row, CPU]
             memory += rows[row, MEMORY]
-            _change(rows, row, device)
+            _apply_to_devices(rows, row, device)
             row = after[row]
         least_cpu, least_memory = min(least_cpu, cpu), min(least_memory, memory)
         for index in range(len(device)):
@@ -179,50 +195,53 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
 
 
 @inner
-def _moments(changes: Changes, first: int, begin_ms: int, longest_ms: int) -> Ints:
-    """When the number of pods that could start may change: room comes, or a start would reach into what goes."""
+def _moments(changes: Changes, first: int, begin_ms: int, duration_ms: int) -> Ints:
+    """Return the times at which the number of pods that could start may change.
+
+    Resources become free, or a start would overlap with a time at which they become used.
+    """
     rows, after = changes.rows, changes.after
-    many = 1
+    count = 1
     row = first
     while row != NONE:
-        many += 1
+        count += 1
         row = after[row]
-    moments = np.empty(many, dtype=np.int64)
+    moments = np.empty(count, dtype=np.int64)
     moments[0] = begin_ms
-    row, many = first, 1
+    row, count = first, 1
     while row != NONE:
-        goes = rows[row, CPU] < 0 or rows[row, MEMORY] < 0 or rows[row, MILLI] < 0
-        moment = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
-        # Sorted in: rows are in the order of time, so that only what goes has others to pass.
-        place = many
-        while moments[place - 1] > moment:
-            moments[place] = moments[place - 1]
-            place -= 1
-        moments[place] = moment
-        many += 1
+        shrinks = rows[row, CPU] < 0 or rows[row, MEMORY] < 0 or rows[row, MILLI] < 0
+        moment = max(begin_ms, rows[row, AT] - duration_ms + 1 if shrinks else rows[row, AT])
+        # Insertion sort: rows are in order of time, so that only those which shrink have others to pass.
+        at = count
+        while moments[at - 1] > moment:
+            moments[at] = moments[at - 1]
+            at -= 1
+        moments[at] = moment
+        count += 1
         row = after[row]
     return moments
 
 
 @compiled
-def steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
+def find_steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
     hosts: Ints,
     free: Columns,
     changes: Changes,
     wish: Wish,
     begin_ms: int,
-    longest_ms: int,
+    duration_ms: int,
     pods: int,
     each: int,
     found: Ints,
 ) -> int:
-    """Write when the number of pods that could start on each of `hosts`, and stay, changes by how many; how many rows.
+    """Write when, and by how many, the number of pods that could start and stay on each host changes; return the rows.
 
-    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`; of
-    a single pod's hosts with the same moment, only the first.
+    A host counts for at most `each` pods. Nothing is written after the first time at which one host alone has room for
+    all `pods`; of the hosts of a single pod with the same time, only the first is written.
     """
     rows, after = changes.rows, changes.after
-    many = 0
+    count = 0
     latest = FOREVER
     enough = 1 if pods == 1 else 0
     device = np.empty(free.device.shape[1], dtype=np.int64)
@@ -231,17 +250,17 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
         had = 0
         if changes.shrinks_ms[host] > begin_ms:
             last = -1
-            for moment in _moments(changes, row, begin_ms, longest_ms):
+            for moment in _moments(changes, row, begin_ms, duration_ms):
                 if moment == last:
                     continue
                 last = moment
                 if moment > latest:
                     break
-                cpu, memory = lowest(host, free, changes, moment, moment + longest_ms, device)
+                cpu, memory = minimum_free(host, free, changes, moment, moment + duration_ms, device)
                 has = pods_on(cpu, memory, device, wish, each)
                 if has != had:
-                    found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
-                    many += 1
+                    found[count, MOMENT], found[count, HOST], found[count, PODS] = moment, host, has - had
+                    count += 1
                     had = has
                 if had >= pods:
                     latest = moment - enough
@@ -254,16 +273,16 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
             while row != NONE and rows[row, AT] <= moment:
                 cpu += rows[row, CPU]
                 memory += rows[row, MEMORY]
-                _change(rows, row, device)
+                _apply_to_devices(rows, row, device)
                 row = after[row]
             has = pods_on(cpu, memory, device, wish, each)
             if has > had:
-                found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
-                many += 1
+                found[count, MOMENT], found[count, HOST], found[count, PODS] = moment, host, has - had
+                count += 1
                 had = has
             if had >= pods:
                 latest = moment - enough
             if had >= each or row == NONE:
                 break
             moment = rows[row, AT]
-    return many
+    return count

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import placement_at
@@ -215,8 +214,7 @@ class MakingRoom:
         verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers, pods=pods))
         del self._asking[task.id]
         if verdict.done:
-            # Who leaves is known from the records, and may be told again when it has run anew.
-            self._past = replace(self._past.after(found, now_ms, PreemptionPolicy()), victims=frozenset())
+            self._past = self._past.after(found, now_ms, PreemptionPolicy())
         self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+import numpy as np
+
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, FreeResources, LeaseEnds
 from offchain.core.scheduler.backfill import Backfill
 from offchain.core.scheduler.reservations import (
-    EarliestStart,
     Reservation,
     ReservationRequest,
     earliest_start,
@@ -89,6 +90,26 @@ def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
     return sum(most_pods(room_of(cluster, host), shape, pods) for host in hosts) >= pods
 
 
+class SampleBackfill(Backfill):
+    """Answers for one host, too."""
+
+    def is_allowed(self, host: int, shape: Shape, devices: int, ends_ms: int) -> bool:
+        row = self._row.get(host)
+        return row is None or self._free(row, ends_ms).fits(shape, devices)
+
+    def pick_devices(self, host: int, shape: Shape, ends_ms: int) -> int | None:
+        """None: nothing is reserved there."""
+        row = self._row.get(host)
+        return None if row is None else self._free(row, ends_ms).pick_devices(shape)
+
+    def is_reserved(self, host: int) -> bool:
+        return host in self._row
+
+    def _free(self, row: int, ends_ms: int) -> FreeResources:
+        step = int(self._step(np.array([row]), ends_ms)[0])
+        return FreeResources(int(self._cpu[row, step]), int(self._memory[row, step]), self._device[row, step])
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A task that takes less than its maximum."""
@@ -142,7 +163,7 @@ class Replay:
             if mine.start_ms == now:
                 del self.kept[waiting.task]
                 self._start(waiting, mine.places, now)
-        backfill = Backfill(profile)
+        backfill = SampleBackfill(profile)
         for waiting in order:
             if waiting.task in self.started or waiting.task in self.kept:
                 continue
@@ -156,11 +177,11 @@ class Replay:
                 self._start(waiting, places, now)
 
     def _places(
-        self, profile: AvailabilityProfile, backfill: Backfill, waiting: ReservationRequest, now: int
+        self, profile: AvailabilityProfile, backfill: SampleBackfill, waiting: ReservationRequest, now: int
     ) -> tuple[Place, ...]:
         if waiting.pods > 1:
             start = earliest_start(profile, waiting.shape, waiting.pods, waiting.longest_ms)
-            return start.places if isinstance(start, EarliestStart) and start.at_ms == now else ()
+            return start.places if start is not None and start.at_ms == now else ()
         for host in range(len(self.cluster)):
             if self.cluster.fits(host, waiting.shape):
                 devices = backfill.pick_devices(host, waiting.shape, now + waiting.longest_ms)

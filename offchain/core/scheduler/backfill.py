@@ -8,7 +8,7 @@ import numpy as np
 
 from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
 from offchain.core.placing.shapes import Shape
-from offchain.core.scheduler.availability import AvailabilityProfile, FreeResources
+from offchain.core.scheduler.availability import AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
 
 
@@ -51,13 +51,6 @@ class Backfill:
         self._placed: dict[int, _PlacedPods] = {}
         """[row]"""
 
-    @property
-    def reserved_hosts(self) -> Bools:
-        """[host]: whether something of it is reserved."""
-        mask: Bools = np.zeros(self._host_count, dtype=np.bool_)
-        mask[self._hosts] = True
-        return mask
-
     def restricts(self, devices: Ints) -> bool:
         """Return whether pods fit on a host with reservations; `devices`, [host], is below 0 where they do not fit."""
         return bool((devices[self._hosts] >= 0).any())
@@ -74,16 +67,6 @@ class Backfill:
             & ((self._device[rows, step] >= shape.gpu_milli) | (chosen == 0)).all(axis=1)
         )
         return mask
-
-    def is_allowed(self, host: int, shape: Shape, devices: int, ends_ms: int) -> bool:
-        """Return whether such a pod may start there now on these devices."""
-        row = self._row.get(host)
-        return row is None or self._free(row, ends_ms).fits(shape, devices)
-
-    def pick_devices(self, host: int, shape: Shape, ends_ms: int) -> int | None:
-        """Return devices on which such a pod may start, as bits; -1: none; None: nothing is reserved there."""
-        row = self._row.get(host)
-        return None if row is None else self._free(row, ends_ms).pick_devices(shape)
 
     def place(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
         """Record that such a pod starts there now and ends at `ends_ms` at the latest."""
@@ -123,7 +106,3 @@ class Backfill:
         """Return the last step that begins before the end."""
         last: Ints = np.maximum((self._from[rows] < min(ends_ms, FOREVER)).sum(axis=1) - 1, 0)
         return last
-
-    def _free(self, row: int, ends_ms: int) -> FreeResources:
-        step = int(self._step(np.array([row]), ends_ms)[0])
-        return FreeResources(int(self._cpu[row, step]), int(self._memory[row, step]), self._device[row, step])

@@ -22,7 +22,6 @@ from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.free import Bools, Ints, bits
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.entitlements import SHARES_REASON, Entitlements, ReclaimPolicy, shares_reason
-from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.resources import ResourceAmount, shape_amount
 from offchain.core.scheduler.victim_search import RunningTask, Victim, VictimSearch
 from offchain.core.values import Task, TaskState
@@ -66,9 +65,8 @@ class PreemptionPolicy:
     window_ms: int = HOUR_MS
 
     def cost(self, running: RunningTask, now_ms: int) -> int:
-        """Return what is lost if the task ends: work since its last checkpoint, the notice, and its next start."""
-        since = running.started_ms if running.saved_ms is None else max(running.saved_ms, running.started_ms)
-        return (max(0, now_ms - since) + self.notice_ms) * running.rate_per_ms + running.restart_cost
+        """Return what is lost if the task ends: its work, and the notice."""
+        return (max(0, now_ms - running.started_ms) + self.notice_ms) * running.rate_per_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +77,12 @@ class Preemption:
     victims: tuple[RunningTask, ...]
     places: tuple[Place, ...]
     notice_ends_ms: int
-    cost: int
-
-    def reservation(self) -> Reservation:
-        """Return what reserves the places during the notice."""
-        who = self.preemptor
-        return Reservation(who.task, who.shape, self.notice_ends_ms, who.longest_ms, self.places)
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionHistory:
     preempted_at: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """[account]: when its tasks preempted others, within the window."""
-    victims: frozenset[int] = frozenset()
-    """Tasks that were preempted and have not started again: they preempt no others."""
     preemptors: frozenset[int] = frozenset()
     """Tasks that preempted others and have not ended."""
 
@@ -103,8 +93,7 @@ class PreemptionHistory:
     def is_eligible(self, running: RunningTask, preemptor: Preemptor, now_ms: int, policy: PreemptionPolicy) -> bool:
         """Return whether the running task may be preempted for this preemptor."""
         young = running.task in self.preemptors and now_ms - running.started_ms < policy.min_run_ms
-        lower = running.priority < preemptor.priority
-        return running.spot and lower and running.task not in self.victims and not young
+        return running.spot and running.priority < preemptor.priority and not young
 
     def after(self, done: Preemption, now_ms: int, policy: PreemptionPolicy) -> PreemptionHistory:
         """Return the history with one more preemption."""
@@ -114,23 +103,17 @@ class PreemptionHistory:
         return replace(
             self,
             preempted_at={**self.preempted_at, account: (*recent, now_ms)},
-            victims=self.victims | victims,
             preemptors=(self.preemptors | {done.preemptor.task}) - victims,
         )
 
-    def started(self, task: int) -> PreemptionHistory:
-        """Return the history after a task was placed: it is no longer a victim."""
-        return replace(self, victims=self.victims - {task})
-
     def ended(self, task: int) -> PreemptionHistory:
-        return replace(self, victims=self.victims - {task}, preemptors=self.preemptors - {task})
+        return replace(self, preemptors=self.preemptors - {task})
 
 
 class PreemptionRefused(Enum):
     """Why no task is preempted."""
 
     FITS = "there is room without"
-    VICTIM = "it was made to leave itself, and waits for room"
     TOO_OFTEN = "its account has made others leave too often; it may again later"
     NOBODY = "no spot tasks of lower priority hold enough"
     SHARES = SHARES_REASON
@@ -153,8 +136,6 @@ def preempt(
     allow; the first by which the pods fit applies. `groups`: [host], for anti-affinity: at most one pod on all hosts
     with the same number.
     """
-    if preemptor.task in history.victims:
-        return PreemptionRefused.VICTIM
     search = VictimSearch(preemptor.shape, preemptor.pods, cluster, excluded, groups)
     if search.pods_fitting >= preemptor.pods:
         return PreemptionRefused.FITS
@@ -169,9 +150,8 @@ def preempt(
         search = VictimSearch(preemptor.shape, preemptor.pods, cluster, excluded, groups)
         chosen = search.find([victim for victim in eligible if one.is_open(victim.running.leaf)], one)
         if chosen is not None:
-            cost = sum(victim.cost for victim in chosen)
             victims = tuple(victim.running for victim in chosen)
-            return Preemption(preemptor, victims, search.places(), now_ms + policy.notice_ms, cost)
+            return Preemption(preemptor, victims, search.places(), now_ms + policy.notice_ms)
     return PreemptionRefused.SHARES
 
 

@@ -98,8 +98,6 @@ class QueueUsage:
         """Return the node of a leaf; a new account in `default` gets one."""
         node = self.leaves.get(leaf)
         if node is None:
-            if leaf.queue != DEFAULT:
-                raise ValueError(f'no tasks wait in queue "{leaf.queue}"')
             node = self._add_leaf(leaf, 1.0, self._queues[DEFAULT])
         return node
 

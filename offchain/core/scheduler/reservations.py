@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.free import Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
-from offchain.core.scheduler.availability_kernels import HOST, MOMENT, PODS, count_pods, find_steps
+from offchain.core.scheduler.availability_kernels import HOST, MOMENT, PODS, find_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,54 +26,31 @@ class EarliestStart:
     """Of each pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Infeasible:
-    """The pods never fit together on the present hosts."""
-
-    pods: int
-    pods_fitting: int
-    """How many would fit if nothing else ran, up to `pods`."""
-    excluded: Mapping[str, int]
-    """[field of the shape]: how many hosts it excludes; a host counts for the first that does."""
-    occupied_hosts: int
-    """Hosts on which others use, without an end, what such pods would need."""
-
-    def __str__(self) -> str:
-        """For people."""
-        of = f"{self.pods} pods" if self.pods > 1 else "a pod"
-        parts = [f"{field} excludes {count} hosts" for field, count in self.excluded.items()]
-        if self.occupied_hosts:
-            parts.append(f"{self.occupied_hosts} hosts are held without an end")
-        if self.pods_fitting < self.pods:
-            parts.append(f"if nothing else ran there would be room for {self.pods_fitting}")
-        return f"there will never be room for {of}: {', '.join(parts)}"
-
-
 def earliest_start(
     profile: AvailabilityProfile,
     shape: Shape,
     pods: int,
     duration_ms: int,
-    at_ms: int = 0,
     among: Bools | None = None,
     groups: Ints | None = None,
-) -> EarliestStart | Infeasible:
-    """Return when `pods` pods fit together for `duration_ms`, not before `at_ms`, and where: on few hosts.
+) -> EarliestStart | None:
+    """Return when `pods` pods fit together for `duration_ms`, and where: on as few hosts as possible; None: never.
 
     `among`: [host], where they may be placed; None: anywhere. `groups`: [host], for anti-affinity: at most one pod on
     all hosts with the same number; None: pods may be on the same host.
     """
-    begin_ms = max(profile.now_ms, at_ms)
     hosts = profile.candidates(shape)
     if among is not None:
         hosts = hosts[among[hosts]]
     found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
     wish = Wish.of(shape, profile.cluster)
     each = pods if groups is None else 1
-    found = found[: find_steps(hosts, profile.free, profile.changes, wish, begin_ms, duration_ms, pods, each, found)]
+    found = found[
+        : find_steps(hosts, profile.free, profile.changes, wish, profile.now_ms, duration_ms, pods, each, found)
+    ]
     at = _first_moment(found if groups is None else _by_group(found, groups), pods)
     if at is None:
-        return _infeasible(profile.cluster, shape, pods, found, groups)
+        return None
     upto = found[found[:, MOMENT] <= at]
     counts = np.zeros(len(profile.cluster), dtype=np.int64)
     np.add.at(counts, upto[:, HOST], upto[:, PODS])
@@ -129,33 +105,6 @@ def _places(
         if len(places) == pods:
             break
     return tuple(places)
-
-
-def _infeasible(cluster: Cluster, shape: Shape, pods: int, found: Ints, groups: Ints | None) -> Infeasible:
-    empty: Ints = np.zeros(len(cluster), dtype=np.int64)
-    count_pods(cluster.whole, Wish.of(shape, cluster), pods if groups is None else 1, empty)
-    ever: Ints = np.zeros(len(cluster), dtype=np.int64)
-    np.add.at(ever, found[:, HOST], found[:, PODS])
-    fitting = int(empty.sum()) if groups is None else len(np.unique(groups[empty > 0]))
-    return Infeasible(pods, min(fitting, pods), _excluded(cluster, shape), int((ever < empty).sum()))
-
-
-def _excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
-    """Return how many hosts each field of the shape excludes even if nothing runs there."""
-    free = cluster.whole
-    left: Ints = np.arange(len(cluster))
-    found = {}
-    for name, fits in (
-        ("models", cluster.accepts(shape)[free.main] if len(cluster) else np.ones(0, dtype=np.bool_)),
-        ("gpus", free.gpus >= shape.gpus),
-        ("cpu_milli", free.cpu >= shape.cpu_milli),
-        ("memory_mib", free.memory >= shape.memory_mib),
-    ):
-        fitting = left[fits[left]]
-        if len(fitting) < len(left):
-            found[name] = len(left) - len(fitting)
-        left = fitting
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +207,7 @@ def reserve(
         profile.remove(one.own)
         start = earliest_start(profile, one.shape, one.pods, one.longest_ms, among=one.among, groups=one.groups)
         profile.add(one.own)
-        if isinstance(start, EarliestStart) and (mine is None or start.at_ms < mine.start_ms):
+        if start is not None and (mine is None or start.at_ms < mine.start_ms):
             mine = Reservation(one.task, one.shape, start.at_ms, one.longest_ms, start.places)
         if mine is not None:
             profile.add(mine.allocations())

@@ -47,10 +47,7 @@ _EXCLUDED: Final = -(1 << 60)
 
 @dataclass(frozen=True, slots=True)
 class RunningTask:
-    """A running task and its places. Costs are in the chain's smallest unit.
-
-    `leaf`: its node in the queue tree. `saved_ms`: its last checkpoint, if any. `restart_cost`: of starting it again.
-    """
+    """A running task and its places. `leaf`: its node in the queue tree. Rates are in the chain's smallest unit."""
 
     task: int
     leaf: int
@@ -60,8 +57,6 @@ class RunningTask:
     places: tuple[Place, ...]
     rate_per_ms: int
     started_ms: int
-    saved_ms: int | None = None
-    restart_cost: int = 0
 
     @property
     def amount(self) -> ResourceAmount:

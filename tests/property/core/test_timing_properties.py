@@ -9,10 +9,20 @@ from hypothesis import strategies as st
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation
-from offchain.core.scheduler.backfill import Backfill
-from offchain.core.scheduler.reservations import EarliestStart, ReservationRequest, earliest_start
+from offchain.core.scheduler.reservations import ReservationRequest, earliest_start
 from tests.support.examples import examples
-from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, profile_of, room_of
+from tests.support.timing_samples import (
+    GPU,
+    HALF,
+    PAIR,
+    Job,
+    Replay,
+    SampleBackfill,
+    gpus,
+    most_pods,
+    profile_of,
+    room_of,
+)
 
 MODELS = ("red", "blue")
 LAST = 40
@@ -94,8 +104,8 @@ def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, sha
     profile = profile_of(cluster, leases, windows)
     start = earliest_start(profile, shape, pods, longest_ms)
     at = next((moment for moment in range(LAST) if fit(moment)), None)
-    assert (start.at_ms if isinstance(start, EarliestStart) else None) == at
-    if isinstance(start, EarliestStart):
+    assert (None if start is None else start.at_ms) == at
+    if start is not None:
         claims = [Allocation(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
         assert len(claims) == pods
         assert {place.host for place in start.places} <= set(hosts)
@@ -112,10 +122,10 @@ def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, sha
 def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_anew(work, pods):
     cluster, leases, windows = work
     profile = profile_of(cluster, leases, windows)
-    kept = Backfill(profile)
+    kept = SampleBackfill(profile)
     for shape, index, ends_ms in pods:
         host = index % len(cluster)
-        fresh = Backfill(profile)
+        fresh = SampleBackfill(profile)
         devices = room_of(cluster, host).pick_devices(shape)
         if devices < 0 or not cluster.fits(host, shape):
             continue
@@ -126,7 +136,7 @@ def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_an
         assert (
             may == fresh.is_allowed(host, shape, devices, ends_ms) == kept.allowed_hosts(shape, chosen, ends_ms)[host]
         )
-        if kept.reserved_hosts[host]:
+        if kept.is_reserved(host):
             assert may == profile.fits([claim])
         if may:
             cluster.take(host, shape, devices)
@@ -151,9 +161,7 @@ def jobs(draw):
 def test_with_backfill_nobody_starts_later_than_it_was_promised(counts, work, depth, patience_ms):
     cluster = gpus(*counts)
     empty = profile_of(cluster)
-    work = [
-        job for job in work if isinstance(earliest_start(empty, job.waiting.shape, job.waiting.pods, 1), EarliestStart)
-    ]
+    work = [job for job in work if earliest_start(empty, job.waiting.shape, job.waiting.pods, 1) is not None]
     replay = Replay(cluster, depth, patience_ms, lambda one: (one.since_ms, one.task))
     replay.run(work)
     assert len(replay.started) == len(work)

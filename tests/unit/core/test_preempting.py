@@ -9,7 +9,6 @@ from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
-from offchain.core.scheduler.backfill import Backfill
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
 from offchain.core.scheduler.preemption import (
     MINUTE_MS,
@@ -19,20 +18,20 @@ from offchain.core.scheduler.preemption import (
     Preemptor,
     preempt,
 )
-from offchain.core.scheduler.reservations import ReservationRequest, reserve
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
 from tests.support.queue_samples import OWN
-from tests.support.timing_samples import GPU, HALF, PAIR, gpus
+from tests.support.timing_samples import GPU, HALF, PAIR, SampleBackfill, gpus
 
 TENTH = Shape(1, 1, 1, 100)
 NOW = 100 * MINUTE_MS
 RULES = PreemptionPolicy(notice_ms=MINUTE_MS, min_run_ms=10 * MINUTE_MS, max_per_account=2)
 
 
-def spot(task, *places, shape=GPU, priority=0, saved_ms=None, rate=1, started_ms=0, cost=0):
+def spot(task, *places, shape=GPU, priority=0, rate=1, started_ms=0):
     places = tuple(Place(*place) for place in places)
-    return RunningTask(task, 0, priority, True, shape, places, rate, started_ms, saved_ms, cost)  # noqa: FBT003
+    return RunningTask(task, 0, priority, True, shape, places, rate, started_ms)  # noqa: FBT003
 
 
 def preemptor(shape=GPU, pods=1, priority=5, task=99):
@@ -52,17 +51,16 @@ def victims(*args, **more):
 
 
 def test_the_one_that_loses_the_least_work_is_the_victim():
-    running = [spot(1, (0, 1)), spot(2, (1, 1), saved_ms=NOW - 5), spot(3, (2, 1), saved_ms=NOW - 9)]
+    running = [spot(1, (0, 1)), spot(2, (1, 1), started_ms=NOW - 5), spot(3, (2, 1), started_ms=NOW - 9)]
     found = ask(gpus(1, 1, 1), running, preemptor())
     assert [one.task for one in found.victims] == [2]
     assert found.places == (Place(1, 1),)
     assert found.notice_ends_ms == NOW + MINUTE_MS
-    assert found.cost == 5 + MINUTE_MS
+    assert RULES.cost(found.victims[0], NOW) == 5 + MINUTE_MS
 
 
-def test_what_a_victim_pays_and_what_its_restart_costs_count():
+def test_what_a_victim_pays_counts():
     assert victims(gpus(1, 1), [spot(1, (0, 1), rate=2), spot(2, (1, 1), rate=3)], preemptor()) == [1]
-    assert victims(gpus(1, 1), [spot(1, (0, 1), cost=9), spot(2, (1, 1))], preemptor()) == [2]
 
 
 @pytest.mark.parametrize("priority", [5, 6])
@@ -184,20 +182,6 @@ def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
     policies = Entitlements(whole, nodes).reclaim_policies(2, ResourceAmount(0, 0, 4000))
     found = preempt(preemptor(PAIR, pods=2), running, cluster, NOW, RULES, PreemptionHistory(), policies)
     assert [one.task for one in found.victims] == [1, 2]
-    assert found.cost == sum(RULES.cost(one, NOW) for one in found.victims)
-
-
-def test_a_victim_makes_nobody_leave_until_it_has_started_again():
-    running, low = [spot(1, (0, 1), priority=3)], spot(2, (1, 1))
-    cluster = gpus(1, 1)
-    done = ask(cluster, [*running, low], preemptor(pods=2))
-    past = PreemptionHistory().after(done, NOW, RULES)
-    again = Preemptor(1, 0, 3, GPU, 1, 1000)
-    assert preempt(again, [low], cluster, NOW, RULES, past, OWN) is PreemptionRefused.VICTIM
-    assert preempt(preemptor(task=98), [low], cluster, NOW, RULES, past, OWN) is PreemptionRefused.NOBODY, (
-        "it is leaving already"
-    )
-    assert preempt(again, [low], cluster, NOW, RULES, past.started(1).ended(2), OWN) is not PreemptionRefused.VICTIM
 
 
 def test_who_made_others_leave_is_not_made_to_leave_before_it_has_run_for_a_while():
@@ -229,11 +213,12 @@ def test_while_the_notice_runs_nobody_else_takes_the_room():
     cluster.give(0, GPU, 1)
     leases.drop((1,))
     profile = AvailabilityProfile(cluster, NOW, leases)
-    profile.add(found.reservation().allocations())
-    free = Backfill(profile)
+    want = found.preemptor
+    reservation = Reservation(want.task, want.shape, found.notice_ends_ms, want.longest_ms, found.places)
+    profile.add(reservation.allocations())
+    free = SampleBackfill(profile)
     assert free.is_allowed(0, GPU, 1, found.notice_ends_ms)
     assert not free.is_allowed(0, GPU, 1, found.notice_ends_ms + 1)
-    want = found.preemptor
     waiting = ReservationRequest(want.task, want.shape, want.pods, want.longest_ms, 0)
-    at_once = reserve(AvailabilityProfile(cluster, NOW, leases), [waiting], {want.task: found.reservation()})
+    at_once = reserve(AvailabilityProfile(cluster, NOW, leases), [waiting], {want.task: reservation})
     assert at_once[want.task].start_ms == NOW

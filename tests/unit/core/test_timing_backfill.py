@@ -7,9 +7,8 @@ from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
-from offchain.core.scheduler.backfill import Backfill
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates, reserve
-from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, profile_of, running
+from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, SampleBackfill, gpus, lease, profile_of, running
 
 CORE = Shape(1000, 0)
 
@@ -18,7 +17,7 @@ def backfill(cluster, leases, *queue):
     """What may start before these heads of the queue, and what is reserved for them."""
     profile = AvailabilityProfile(cluster, 0, leases)
     kept = reserve(profile, queue, {})
-    return Backfill(profile), kept
+    return SampleBackfill(profile), kept
 
 
 def test_a_task_may_start_before_the_head_if_it_ends_before_the_heads_start():
@@ -45,7 +44,7 @@ def test_on_hosts_of_which_nothing_is_reserved_everything_may_start():
         cluster, running(cluster, lease(0, 50), lease(1, 90, PAIR, 0b11)), ReservationRequest(1, PAIR, 1, 9, 0)
     )
     assert free.pick_devices(1, GPU, FOREVER) is None
-    assert free.reserved_hosts.tolist() == [True, False]
+    assert [free.is_reserved(host) for host in (0, 1)] == [True, False]
     assert free.allowed_hosts(GPU, np.array([0b10, 0b10]), 51).tolist() == [False, True]
     assert free.allowed_hosts(GPU, np.array([0b10, 0b10]), 50).tolist() == [True, True]
 
@@ -64,7 +63,7 @@ def test_what_was_backfilled_is_not_given_twice():
 
 def test_what_is_taken_now_is_not_free_now_whoever_asks_for_how_long():
     cluster = gpus(2)
-    free = Backfill(profile_of(cluster, reserved=[Allocation(0, CORE, 0, 10, 20)]))
+    free = SampleBackfill(profile_of(cluster, reserved=[Allocation(0, CORE, 0, 10, 20)]))
     free.place(0, Shape(2000, 0), 0, 5)
     assert not free.is_allowed(0, CORE, 0, 5)
     assert not free.is_allowed(0, CORE, 0, 15)
@@ -137,9 +136,9 @@ def test_gangs_wait_no_longer_than_their_patience_and_twice_the_longest_task_for
 def test_an_operators_window_is_kept_free():
     cluster = gpus(1)
     profile = profile_of(cluster, reserved=[Allocation(0, GPU, 1, 30, 60)])
-    free = Backfill(profile)
+    free = SampleBackfill(profile)
     assert free.is_allowed(0, GPU, 1, 30)
     assert not free.is_allowed(0, GPU, 1, 31)
-    underway = Backfill(profile_of(cluster, reserved=[Allocation(0, GPU, 1, -5, 30)]))
+    underway = SampleBackfill(profile_of(cluster, reserved=[Allocation(0, GPU, 1, -5, 30)]))
     assert not underway.is_allowed(0, GPU, 1, 1)
-    assert underway.reserved_hosts.tolist() == [True]
+    assert underway.is_reserved(0)

@@ -9,8 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import offchain.core.scheduler.fair_share
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
 from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, Queue, ResourceLimit, queue_tree
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, dominant_share
 from tests.support.examples import examples
 from tests.support.queue_samples import GPU, TOTALS, SampleQueue, fill, queued, sample_queue, take, usage_of
 
@@ -233,3 +235,44 @@ def test_tasks_that_left_in_a_batch_no_longer_wait(waiting, steps, sweep):
                     found.remove(number)
                 with pytest.raises(KeyError):
                     found.class_of(number)
+
+
+batch_tasks = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 3), st.integers(0, 10**6)), max_size=40
+)
+BATCH_AMOUNTS = (ResourceAmount(1, 1, 0), ResourceAmount(3, 2, 0), ResourceAmount(1, 1, 2))
+LARGE_TOTALS = ResourceAmount(4096, 8192, 2048)
+
+
+@given(batch_tasks)
+def test_batches_keep_shares_within_a_slice_and_take_each_task_once(of: list[tuple[str, int, int, int]]):
+    waiting = [
+        QueuedTask(number, "default", account, class_id, BATCH_AMOUNTS[class_id], priority, at)
+        for number, (account, class_id, priority, at) in enumerate(of)
+    ]
+    queue = FairShareQueue(queue_tree([Queue("default")]), LARGE_TOTALS)
+    for task in waiting:
+        queue.add(task)
+    queue.begin_cycle(10**6)
+    seen: list[int] = []
+    used: dict[str, ResourceAmount] = {account: ResourceAmount() for account in "abc"}
+    by_id = {task.id: task for task in waiting}
+    while batch := queue.next_batch():
+        ready = {task.account for task in waiting if task.id not in seen}
+        poorest = min(dominant_share(used[account], LARGE_TOTALS) for account in ready)
+        assert queue.next() == batch.tasks[0]
+        amount = by_id[batch.tasks[0]].amount
+        assert sum(batch.leaf_counts) == len(batch.tasks)
+        start = 0
+        for many in batch.leaf_counts:
+            part = [by_id[number] for number in batch.tasks[start : start + many]]
+            start += many
+            assert {(task.account, task.amount) for task in part} == {(part[0].account, amount)}
+            for task in part:
+                used[task.account] = used[task.account].plus(amount)
+                seen.append(task.id)
+            share = dominant_share(used[part[0].account], LARGE_TOTALS)
+            assert share <= poorest + max(BATCH_SHARE, dominant_share(amount, LARGE_TOTALS)) + 1e-9
+        queue.commit_batch(len(batch.tasks))
+    assert sorted(seen) == list(range(len(waiting)))
+    assert len(queue) == 0

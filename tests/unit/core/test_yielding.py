@@ -11,7 +11,7 @@ from offchain.core.scheduler.preemption import ReservedHosts
 from offchain.core.scheduler.queue_definitions import Queue, queue_tree
 from offchain.core.scheduler.reservations import Reservation
 from tests.support.desk_world import MINUTE, World, gpu_host, job
-from tests.support.timing_samples import GPU
+from tests.support.reservation_samples import GPU
 
 HOUR = 60 * MINUTE
 

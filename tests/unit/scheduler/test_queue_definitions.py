@@ -66,13 +66,13 @@ def test_child_queues_inherit_ageing():
         ("queues:\n  a: {}\n  a: {}", '"a" is written twice, first on line 2'),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_a_remedy(text, told):
+def test_a_problem_is_reported_with_its_line_and_a_hint(text, told):
     with pytest.raises(QueueFileError) as caught:
         parse_queues(text, source="q.yaml")
     assert told in caught.value.lines()[0]
 
 
-def test_everything_wrong_is_told_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(QueueFileError) as caught:
         parse_queues("queues:\n  a: {weight: x, most: y}\n  b: {borrow: z}")
     assert [problem.line for problem in caught.value.problems] == [2, 2, 3]

@@ -1,4 +1,4 @@
-"""When a gang can start: on clusters small enough to say it by heart."""
+"""Earliest start times on small clusters."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.reservations import EarliestStart, earliest_start
-from tests.support.timing_samples import GPU, HALF, PAIR, gpus, lease, lease_ends, profile_of, running
+from tests.support.reservation_samples import GPU, HALF, PAIR, gpus, lease, lease_ends, profile_of, running
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 
@@ -18,7 +18,7 @@ def start(cluster, leases, shape, pods=1, *, reserved=None, longest_ms=10):
     return earliest_start(profile, shape, pods, longest_ms)
 
 
-def test_a_pod_starts_now_where_there_is_room_and_else_when_the_first_lease_ends():
+def test_a_pod_starts_now_if_it_fits_and_else_when_the_first_lease_ends():
     cluster = gpus(1, 1)
     leases = running(cluster, lease(0, 50), lease(1, 30))
     assert start(cluster, leases, GPU) == EarliestStart(30, (Place(1, 1),))
@@ -47,20 +47,20 @@ def test_a_gang_that_exceeds_the_empty_cluster_never_starts():
     assert start(cluster, lease_ends(), Shape(2000, 99_999, 1, 1000, RED)) is None
 
 
-def test_what_is_held_without_an_end_is_never_free():
+def test_resources_allocated_without_an_end_are_never_free():
     cluster = gpus(1, 1)
     leases = running(cluster, lease(0, FOREVER), lease(1, 30))
     assert start(cluster, leases, GPU).at_ms == 30
     assert start(cluster, leases, GPU, 2) is None
 
 
-def test_a_lease_that_should_have_ended_holds_its_part_still():
+def test_an_overdue_lease_still_uses_its_resources():
     cluster = gpus(1)
     leases = running(cluster, lease(0, 30))
     assert earliest_start(AvailabilityProfile(cluster, 100, leases), GPU, 1, 10).at_ms == 101
 
 
-def test_a_reserved_window_is_left_free_from_its_beginning_to_its_end():
+def test_a_window_is_left_free_from_its_beginning_to_its_end():
     window = [Allocation(0, GPU, 1, 20, 60)]
     assert start(gpus(1), lease_ends(), GPU, reserved=window, longest_ms=20).at_ms == 0
     assert start(gpus(1), lease_ends(), GPU, reserved=window, longest_ms=21).at_ms == 60
@@ -81,7 +81,7 @@ def test_windows_that_follow_each_other_do_not_add_up():
     assert start(gpus(1), lease_ends(), HALF, reserved=windows, longest_ms=100).at_ms == 0
 
 
-def test_a_window_that_begins_as_a_lease_ends_does_not_meet_it():
+def test_a_window_that_begins_when_a_lease_ends_does_not_overlap_with_it():
     cluster = gpus(2)
     leases = running(cluster, lease(0, 20))
     window = [Allocation(0, GPU, 1, 20, 60)]

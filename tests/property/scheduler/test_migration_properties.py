@@ -132,7 +132,7 @@ def test_pods_are_moved_only_off_hosts_that_deteriorate_to_hosts_that_do_not(wor
 
 
 @given(worlds())
-def test_a_standby_is_on_a_host_of_another_provider_that_is_in_order_and_has_room(
+def test_a_standby_is_on_a_healthy_host_of_another_provider_with_free_resources(
     world: tuple[list[Host], list[Task]],
 ):
     there, tasks = world
@@ -161,7 +161,7 @@ def test_a_standby_is_on_a_host_of_another_provider_that_is_in_order_and_has_roo
 
 
 @given(worlds())
-def test_no_more_than_so_many_are_on_their_way_and_two_do_not_take_the_same_room(
+def test_moves_under_way_are_bounded_and_do_not_share_resources(
     world: tuple[list[Host], list[Task]],
 ):
     there, tasks = world
@@ -181,6 +181,6 @@ def test_no_more_than_so_many_are_on_their_way_and_two_do_not_take_the_same_room
 
 
 @given(worlds(), st.binary(min_size=1, max_size=4))
-def test_the_same_records_and_seed_give_the_same(world: tuple[list[Host], list[Task]], seed: bytes):
+def test_migration_is_deterministic_by_records_and_seed(world: tuple[list[Host], list[Task]], seed: bytes):
     there, tasks = world
     assert decided(there, tasks, seed) == decided(there, tasks[::-1], seed)

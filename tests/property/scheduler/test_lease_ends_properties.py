@@ -1,4 +1,4 @@
-"""What is kept of claims as they come and go is what is found when all of them are looked at anew."""
+"""LeaseEnds that is updated equals one that is made anew."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def read(changes: Changes) -> list[list[tuple[int, ...]]]:
 
 
 @given(steps, st.integers(0, 6), st.integers(0, 3))
-def test_what_is_kept_is_what_is_found_anew(of: list[Any], now_ms: int, spare: int):
+def test_lease_ends_updated_by_changes_equal_new_ones(of: list[Any], now_ms: int, spare: int):
     kept, model = LeaseEnds(), dict[int, list[tuple[int, ...]]]()
     for gone, come in of:
         kept.drop(gone)

@@ -1,4 +1,4 @@
-"""Windows of time: the file that defines them, and hosts that are for some accounts alone."""
+"""Reservation windows: the file that defines them, and their effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def world(*windows, hosts=None):
     return made
 
 
-def test_the_example_says_what_its_comments_say():
+def test_the_example_means_what_its_comments_say():
     day, weekend = parse_windows((ROOT / "examples/reservations.yaml").read_text(encoding="utf-8"))
     assert (day.until_ms - day.from_ms, weekend.until_ms - weekend.from_ms) == (12 * HOUR, 48 * HOUR)
     assert (day.regions, day.models, len(day.accounts)) == ({b"eu-central"}, {b"H100"}, 2)
@@ -53,19 +53,19 @@ def test_the_example_says_what_its_comments_say():
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_a_remedy(text, told):
+def test_a_problem_is_reported_with_its_line_and_a_hint(text, told):
     with pytest.raises(WindowFileError) as caught:
         parse_windows(text, source="r.yaml")
     assert any(told in line for line in caught.value.lines()), caught.value.lines()
 
 
-def test_everything_wrong_is_told_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(WindowFileError) as caught:
         parse_windows(f"{FINE}    accounts: x\n    regions: eu\n  b: {{}}")
     assert [problem.line for problem in caught.value.problems] == [5, 6, 7]
 
 
-def test_others_may_use_what_ends_before_the_window_and_its_accounts_all_of_it():
+def test_other_accounts_may_run_tasks_that_end_before_the_window():
     made = world(window("ours"))
     made.submit(job(1, minutes=50, tenant="other"), job(2, minutes=60, tenant="other"))
     assert made.round(0) == [1]
@@ -83,7 +83,7 @@ def test_others_start_when_the_window_is_over():
     assert made.round(120 * MINUTE) == [1]
 
 
-def test_one_of_the_accounts_is_not_kept_out_by_others_that_ask_for_the_same_and_came_first():
+def test_older_equal_tasks_of_other_accounts_do_not_block_an_account_of_the_window():
     made = world(window("ours"))
     made.submit(job(1, minutes=90, tenant="other"), job(2, minutes=90, tenant="ours"))
     assert made.round(70 * MINUTE) == [2]
@@ -99,7 +99,7 @@ def test_a_reservation_of_one_of_the_accounts_may_be_within_the_window():
     assert made.round(50 * MINUTE) == [2]
 
 
-def test_where_windows_meet_only_accounts_of_both_come_in():
+def test_overlapping_windows_admit_only_accounts_of_both():
     made = world(window("ours", "both"), window("theirs", "both", begin=90, end=150))
     made.submit(*(job(number, minutes=60, tenant=who) for number, who in enumerate(("ours", "theirs", "both"))))
     assert made.round(61 * MINUTE) == [2]
@@ -114,13 +114,13 @@ def test_where_windows_meet_only_accounts_of_both_come_in():
         ({"regions": frozenset({b"eu"}), "models": frozenset({b"A100"})}, "h2"),
     ],
 )
-def test_a_window_is_of_the_hosts_that_have_all_that_it_names(where, open_host):
+def test_a_window_covers_hosts_that_meet_all_of_its_conditions(where, open_host):
     made = world(window("ours", **where), hosts=[gpu_host("h1", 1), gpu_host("h2", 1, model=b"H100", region=b"us")])
     made.submit(*(job(number, minutes=600, tenant="other") for number in range(2)))
     assert [pod.host for number in made.round(0) for pod in made.at[number]] == [open_host]
 
 
-def test_a_host_that_comes_is_of_the_window_too():
+def test_a_window_covers_hosts_that_register_later():
     made = world(window("ours", regions=frozenset({b"eu"})))
     made.submit(job(1, minutes=600, tenant="other"))
     assert made.round(0) == []

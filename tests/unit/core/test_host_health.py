@@ -1,4 +1,4 @@
-"""What events say about hosts, and what is remembered of it."""
+"""Observations of hosts by events, failure history and risks."""
 
 from __future__ import annotations
 
@@ -58,30 +58,30 @@ def of_pod(*events: Happened) -> list[tuple[ObservationKind, int]]:
         ("HostLost", ObservationKind.LOST),
     ],
 )
-def test_why_a_pod_came_to_nothing_says_what_its_host_did(reason: object, what: ObservationKind):
+def test_the_reason_of_a_pod_failure_determines_the_observation(reason: object, what: ObservationKind):
     assert of_pod(pod("Requeued", reason=reason)) == of_pod(pod("PodLost", reason=reason)) == [(what, 0)]
 
 
-def test_a_pod_that_goes_on_at_its_standby_failed_at_its_host_and_one_that_was_moved_did_not():
+def test_a_failover_counts_as_a_failure_of_the_host_and_a_move_does_not():
     moved = Happened("Tasks", "LeaseMoved", {"from": LEASE, "to": lease_id(7, 0, 1), "reason": "HostLost"})
     assert of_pod(moved) == [(ObservationKind.LOST, 0)]
     assert not of_pod(moved._replace(fields=moved.fields | {"reason": "Moved"}))
 
 
-def test_a_lease_that_its_provider_took_back_is_no_failure():
+def test_a_reclaimed_lease_is_no_failure():
     assert not of_pod(pod("Requeued", reason="Reclaimed"))
 
 
-def test_a_start_took_as_long_as_its_lease_is_old():
+def test_a_start_takes_as_long_as_its_lease_is_old():
     assert of_pod(pod("PodStarted")) == [(ObservationKind.STARTED, 4_900)]
 
 
-def test_pods_that_are_not_known_and_other_events_say_nothing():
+def test_unknown_pods_and_other_events_yield_no_observation():
     assert not list(host_observations.pod_observations(snapshot(), [pod("PodStarted")], 0))
     assert not of_pod(pod("PodReported"), Happened("Hosts", "StatusChanged", {"host": "h1"}))
 
 
-def test_hosts_are_absent_lose_devices_and_are_proved_wrong():
+def test_absence_device_faults_and_proved_faults_are_observed():
     known = host("h1", devices=(gpu(), gpu(healthy=False), gpu()))
     events = [
         Happened("Hosts", "AbsenceReported", {"host": "h1"}),
@@ -96,7 +96,7 @@ def test_hosts_are_absent_lose_devices_and_are_proved_wrong():
     ]
 
 
-def test_a_start_is_slow_by_the_measure_of_all_others():
+def test_a_start_is_slow_compared_to_the_median_of_all_others():
     found = StartTimes()
     assert not any(found.is_slow(4_000) for _ in range(MIN_STARTS))
     assert not found.is_slow(SLOW_START_MIN_MS)
@@ -106,7 +106,7 @@ def test_a_start_is_slow_by_the_measure_of_all_others():
     assert not lazy.is_slow(200_000)
 
 
-def test_slow_starts_speak_against_a_host_and_close_it_to_nobody():
+def test_slow_starts_raise_the_score_without_a_cooldown():
     found = FailureHistory()
     for number in range(MIN_STARTS):
         found.observe(HostObservation("quick", ObservationKind.STARTED, 0, SHAPE, b"m", number, 4_000))
@@ -118,7 +118,7 @@ def test_slow_starts_speak_against_a_host_and_close_it_to_nobody():
     assert not found.hosts_in_cooldown(SHAPE, b"m", 0)
 
 
-def test_what_a_host_measured_is_seen_beside_what_it_had_told_before():
+def test_a_measured_round_trip_is_observed_with_the_value_before_it():
     told = Happened("Hosts", "NetworkMeasured", {"host": "h1", "down_mbps": 5, "up_mbps": 5, "latency_ms": 90})
     assert list(host_observations.host_observations(snapshot(host("h1", latency_ms=10)), [told], 9)) == [
         HostObservation("h1", ObservationKind.ROUND_TRIP, 9, took_ms=90, before_ms=10)
@@ -136,7 +136,7 @@ def grew(*told: int, before: int = 0) -> list[bool]:
     return news
 
 
-def test_a_latency_has_grown_by_the_measure_of_its_own_host():
+def test_a_latency_has_grown_compared_to_the_median_of_its_host():
     assert grew(100, 301) == [False, True]
     assert grew(100, 300) == [False, False]
     assert grew(10, 60) == [False, False]
@@ -146,7 +146,7 @@ def test_a_latency_has_grown_by_the_measure_of_its_own_host():
     assert grew(20, 0, 200) == [False, False, True]
 
 
-def test_a_latency_that_has_grown_counts_once_until_it_is_as_it_was_or_has_become_what_is_usual():
+def test_a_grown_latency_counts_once_until_it_recovers_or_becomes_usual():
     assert grew(10, 10, 100, 200, 300) == [False, False, True, False, False]
     assert grew(10, 100, 200, 900) == [False, True, False, False]
     assert grew(10, 100, 12, 100) == [False, True, False, True]
@@ -154,7 +154,7 @@ def test_a_latency_that_has_grown_counts_once_until_it_is_as_it_was_or_has_becom
     assert settled == [False, False, True, False, False, False, True]
 
 
-def test_latencies_that_grow_speak_against_a_host_like_slow_starts():
+def test_growing_latencies_raise_the_score_without_a_cooldown():
     found = FailureHistory()
     for number in range(6):
         found.observe(HostObservation("far", ObservationKind.ROUND_TRIP, 0, took_ms=10 if number % 2 == 0 else 500))
@@ -170,7 +170,7 @@ def refused(found: FailureHistory, at_ms: int, what: ObservationKind = Observati
     found.observe(HostObservation("h1", what, at_ms, SHAPE, b"m"))
 
 
-def test_a_start_forgives_what_failed_before_but_the_score_stays():
+def test_a_start_ends_the_cooldown_but_the_score_stays():
     found = FailureHistory()
     refused(found, 0)
     refused(found, 0)
@@ -182,14 +182,14 @@ def test_a_start_forgives_what_failed_before_but_the_score_stays():
     assert found.score("h1", HALF_LIFE_MS) == pytest.approx(1 / 3)
 
 
-def test_failures_that_lie_far_apart_are_accidents():
+def test_failures_far_apart_cause_no_cooldown():
     found = FailureHistory()
     for number in range(5):
         refused(found, number * 3 * LONGEST_COOLDOWN_MS)
         assert found.next_ms(number * 3 * LONGEST_COOLDOWN_MS) is None
 
 
-def test_a_pause_for_a_manifest_is_told_once():
+def test_a_new_cooldown_of_a_manifest_is_reported_once():
     found = FailureHistory()
     refused(found, 0, ObservationKind.NOT_RUN)
     assert not found.new_manifest_cooldowns()
@@ -226,14 +226,14 @@ def test_why_a_pod_is_likely_to_fail(held: Lease, there: Host, trouble: float, r
     assert risk_of(held, there, trouble) == risk
 
 
-def test_what_the_chain_tells_of_a_tasks_pods():
+def test_pods_at_risk_by_the_records_of_the_chain():
     there = task(1, lease(1, host="a"), lease(2, host="b"), lease(3, host="gone"), state=TaskState.RUNNING)
     hosts = [host("a"), host("b", status=HostStatus.OFFLINE), host("c", score_ppm=0)]
     assert pods_at_risk(there, hosts) == (PodAtRisk(2, "b", Risk.AWAY),)
 
 
 @pytest.mark.parametrize(("latency_ms", "risk"), [(0, None), (50, None), (51, Risk.LATENCY)])
-def test_a_pod_is_at_risk_whose_host_is_further_now_than_its_task_takes(latency_ms: int, risk: Risk | None):
+def test_a_pod_is_at_risk_if_the_latency_of_its_host_exceeds_the_limit_of_its_task(latency_ms: int, risk: Risk | None):
     near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
     anywhere = task(1, lease(1, host="a"), state=TaskState.RUNNING)
     there = host("a", latency_ms=latency_ms)
@@ -241,7 +241,7 @@ def test_a_pod_is_at_risk_whose_host_is_further_now_than_its_task_takes(latency_
     assert not pods_at_risk(anywhere, [there])
 
 
-def test_what_is_more_certain_is_told_before_a_latency():
+def test_more_certain_risks_precede_latency():
     near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
     away = host("a", latency_ms=51, status=HostStatus.OFFLINE)
     assert pods_at_risk(near, [away]) == (PodAtRisk(1, "a", Risk.AWAY),)

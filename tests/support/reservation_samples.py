@@ -1,4 +1,4 @@
-"""A small scheduler in virtual time, for tests of what it is promised when; and rooms counted the slow way."""
+"""A small scheduler in virtual time, and samples for tests of reservations and preemption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever hosts do: what is remembered is bounded, scores are within their range, failures add up and fade."""
+"""Properties of host health: bounds, ranges of scores, decay and cool-downs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def told(story: list[HostObservation]) -> FailureHistory:
 
 
 @given(stories, TIMES)
-def test_scores_are_from_0_to_1_and_hosts_of_which_nothing_was_seen_have_none(story: list[HostObservation], now: int):
+def test_scores_are_from_0_to_1_and_unknown_hosts_have_0(story: list[HostObservation], now: int):
     found = told(story)
     for host in {seen.host for seen in story}:
         assert 0 <= found.score(host, now) < 1
@@ -65,7 +65,7 @@ def test_scores_are_from_0_to_1_and_hosts_of_which_nothing_was_seen_have_none(st
 
 
 @given(stories, HOSTS, AGAINST, SHAPES)
-def test_a_further_failure_never_makes_a_host_better_and_others_stay(
+def test_a_failure_raises_the_score_of_its_host_only(
     story: list[HostObservation], host: str, what: ObservationKind, shape
 ):
     now = story[-1].at_ms if story else 0
@@ -76,7 +76,7 @@ def test_a_further_failure_never_makes_a_host_better_and_others_stay(
 
 
 @given(stories, TIMES)
-def test_scores_fade_and_are_gone_in_the_end(story: list[HostObservation], later: int):
+def test_scores_decay_to_0(story: list[HostObservation], later: int):
     found = told(story)
     end = story[-1].at_ms if story else 0
     for host in {seen.host for seen in story}:
@@ -85,7 +85,7 @@ def test_scores_fade_and_are_gone_in_the_end(story: list[HostObservation], later
 
 
 @given(stories)
-def test_what_is_told_of_scores_adds_up_to_them(story: list[HostObservation]):
+def test_reported_changes_add_up_to_the_scores(story: list[HostObservation]):
     found, known = FailureHistory(), dict[str, float]()
     for seen in story:
         found.observe(seen)
@@ -99,7 +99,7 @@ def test_what_is_told_of_scores_adds_up_to_them(story: list[HostObservation]):
 
 
 @given(stories)
-def test_what_became_of_one_pod_counts_once_however_often_it_is_seen(story: list[HostObservation]):
+def test_repeated_observations_of_a_lease_count_once(story: list[HostObservation]):
     leased = [replace(seen, lease=number) for number, seen in enumerate(story) if seen.kind not in AMONG_OTHERS]
     once, twice = told(leased), told([seen for seen in leased for _ in range(2)])
     for seen in leased:
@@ -110,13 +110,13 @@ def test_what_became_of_one_pod_counts_once_however_often_it_is_seen(story: list
 
 
 @given(st.integers(1, 100))
-def test_pauses_begin_after_some_failures_and_never_get_shorter(failures: int):
+def test_cooldowns_begin_after_some_failures_and_never_get_shorter(failures: int):
     assert (cooldown_ms(failures) > 0) == (failures >= FAILURES_BEFORE_COOLDOWN)
     assert cooldown_ms(failures) <= cooldown_ms(failures + 1) <= LONGEST_COOLDOWN_MS
 
 
 @given(st.lists(st.tuples(HOSTS, SHAPES, st.booleans()), max_size=60))
-def test_a_host_is_left_alone_only_after_failures_of_that_kind_since_it_last_worked(steps):
+def test_a_host_is_in_cooldown_only_after_failures_of_the_kind_since_its_last_success(steps):
     found, in_a_row = Cooldowns(), dict[tuple[str, Shape], int]()
     for now, (host, shape, works) in enumerate(steps):
         if works:
@@ -136,7 +136,7 @@ def test_a_host_is_left_alone_only_after_failures_of_that_kind_since_it_last_wor
     )
 
 
-def test_a_flood_of_failures_is_forgotten_from_its_beginning():
+def test_the_oldest_failures_are_evicted_first():
     found, shape = FailureHistory(), Shape(1000, 1024)
     most = max(host_health.MAX_HOSTS, host_health.MAX_COOLDOWNS)
     for number in range(most + 10):
@@ -150,7 +150,7 @@ def test_a_flood_of_failures_is_forgotten_from_its_beginning():
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 30)), max_size=80))
-def test_who_ran_a_manifest_is_known_of_the_last_ones(runs: list[tuple[int, int]]):
+def test_image_locality_knows_the_hosts_of_the_latest_manifests(runs: list[tuple[int, int]]):
     found = ImageLocality()
     known: dict[bytes, frozenset[str]] = {}
     for manifest, host in runs:
@@ -166,7 +166,7 @@ def test_who_ran_a_manifest_is_known_of_the_last_ones(runs: list[tuple[int, int]
         assert all(len(hosts) <= host_health.MAX_HOSTS_PER_MANIFEST for hosts in after.values())
 
 
-def test_of_many_manifests_the_one_that_ran_the_longest_ago_is_forgotten():
+def test_the_manifest_that_ran_the_longest_ago_is_evicted():
     found = ImageLocality()
     for number in range(host_health.MAX_MANIFESTS):
         found.add(number.to_bytes(2, "big"), "h")
@@ -177,14 +177,14 @@ def test_of_many_manifests_the_one_that_ran_the_longest_ago_is_forgotten():
 
 
 @given(stories)
-def test_what_a_manifest_may_have_caused_is_not_held_against_a_shape(story: list[HostObservation]):
+def test_failures_that_a_manifest_may_have_caused_cause_no_cooldown_for_a_shape(story: list[HostObservation]):
     found = told([seen for seen in story if seen.kind not in SHAPE_FAILURES])
     for seen in story:
         assert not found.hosts_in_cooldown(seen.shape, None, seen.at_ms)
 
 
 @given(st.lists(st.integers(0, 2_000), max_size=60))
-def test_a_latency_grows_only_where_it_is_far_above_the_least_that_was_told(told: list[int]):
+def test_a_latency_has_grown_only_if_it_is_far_above_the_least_value(told: list[int]):
     found, before, goes_on = LatencyHistory(), 0, False
     known: list[int] = []
     for ms in told:
@@ -201,7 +201,7 @@ def test_a_latency_grows_only_where_it_is_far_above_the_least_that_was_told(told
         before = ms or before
 
 
-def test_of_many_hosts_those_are_remembered_that_told_their_latency_last():
+def test_latencies_of_the_hosts_that_reported_last_are_kept():
     found = LatencyHistory()
     for number in range(host_health.MAX_HOSTS + 10):
         found.has_grown(f"h{number}", 10, 0)

@@ -1,4 +1,4 @@
-"""Whatever runs: only those leave who may, are enough, and are needed."""
+"""Properties of preemption."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -19,10 +19,10 @@ from offchain.core.scheduler.preemption import (
 )
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
-from tests.property.core.test_timing_properties import clusters, shapes
+from tests.property.scheduler.test_availability_properties import clusters, shapes
 from tests.support.examples import examples
 from tests.support.queue_samples import OWN
-from tests.support.timing_samples import fits, room_of
+from tests.support.reservation_samples import fits, room_of
 
 NOW = 10_000
 RULES = PreemptionPolicy(notice_ms=10)
@@ -81,7 +81,7 @@ def fits_apart(cluster, shape, pods, apart):
 
 @settings(max_examples=examples(120))
 @given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), groups)
-def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, groups):
+def test_victims_are_eligible_enough_and_needed(work, shape, pods, priority, groups):
     cluster, running = work
     preemptor = Preemptor(99, "mine", priority, shape, pods, 1000)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
@@ -121,7 +121,7 @@ PARTS = 3
 
 @settings(max_examples=examples(250))
 @given(work(), shapes(), st.integers(1, 3), groups, st.data())
-def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shape, pods, groups, data):
+def test_victims_found_by_exhaustive_search_are_found(work, shape, pods, groups, data):
     cluster, running = work
     running = [replace(one, leaf=data.draw(st.integers(1, PARTS)), spot=True) for one in running]
     totals = ResourceAmount(

@@ -1,4 +1,4 @@
-"""Several schedulers over one chain: no two of them move the same pod, and what one leaves undone another does."""
+"""Migration with several schedulers on one chain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_moving_properties import LIMITS, NOW, mover, worlds
 
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.shifts import SHIFT_MS
@@ -15,6 +14,7 @@ from offchain.core.scheduler.host_risk import move_reason
 from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner, PodMove, StandbyNaming
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
+from tests.property.scheduler.test_migration_properties import LIMITS, NOW, mover, worlds
 from tests.support.chain_records import escrow
 from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
@@ -140,7 +140,7 @@ def test_no_two_schedulers_move_the_same_pod_or_name_its_standby(world: tuple[li
 
 @settings(max_examples=examples(10))
 @given(st.sampled_from(SCHEDULERS), st.integers(0, 8), st.integers(1, 6), st.integers(0, 3))
-def test_what_the_dead_leave_the_living_do(survivor: str, dies_after: int, pods: int, shift: int):
+def test_other_schedulers_take_over_from_dead_ones(survivor: str, dies_after: int, pods: int, shift: int):
     """All but one die, with whatever they had sent last lost on the way."""
     hosts = [gpu_host("old", 4, status=HostStatus.DRAINING), gpu_host("new", 8), gpu_host("else", 8, provider="q")]
     hosts = [replace(host, last_heartbeat=NOW) for host in hosts]

@@ -1,4 +1,4 @@
-"""Whatever comes: promises are kept, and starts are the first there are."""
+"""Properties of earliest starts, reservations and backfill."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation
 from offchain.core.scheduler.reservations import ReservationRequest, earliest_start
 from tests.support.examples import examples
-from tests.support.timing_samples import (
+from tests.support.reservation_samples import (
     GPU,
     HALF,
     PAIR,
@@ -118,8 +118,34 @@ def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, sha
 
 
 @settings(max_examples=examples(60))
+@given(busy(), shapes(), st.integers(1, 3), st.integers(1, 8), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_a_spread_gang_starts_at_the_first_moment_at_which_enough_groups_have_room(
+    work, shape, pods, longest_ms, groups
+):
+    cluster, leases, windows = work
+    groups = np.array(groups[: len(cluster)], dtype=np.int64)
+    hosts = [
+        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+    ]
+
+    def open_groups(at):
+        times = range(at, at + longest_ms)
+        return {groups[host] for host in hosts if most_pods(rooms(cluster, leases, windows, host, times), shape, 1)}
+
+    profile = profile_of(cluster, leases, windows)
+    start = earliest_start(profile, shape, pods, longest_ms, groups=groups)
+    at = next((moment for moment in range(LAST) if len(open_groups(moment)) >= pods), None)
+    assert (None if start is None else start.at_ms) == at
+    if start is None:
+        return
+    claims = [Allocation(place.host, shape, place.devices, at, at + longest_ms) for place in start.places]
+    assert len(claims) == pods == len({groups[place.host] for place in start.places})
+    assert profile.fits(claims)
+
+
+@settings(max_examples=examples(60))
 @given(busy(), st.lists(st.tuples(shapes(), st.integers(0, 2), st.integers(1, 30)), max_size=6))
-def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_anew(work, pods):
+def test_a_backfill_updated_by_placements_equals_a_new_one(work, pods):
     cluster, leases, windows = work
     profile = profile_of(cluster, leases, windows)
     kept = SampleBackfill(profile)
@@ -158,7 +184,7 @@ def jobs(draw):
 
 @settings(max_examples=examples(60))
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=2), jobs(), st.integers(1, 3), st.sampled_from([0, 10, 1000]))
-def test_with_backfill_nobody_starts_later_than_it_was_promised(counts, work, depth, patience_ms):
+def test_with_backfill_no_task_starts_later_than_promised(counts, work, depth, patience_ms):
     cluster = gpus(*counts)
     empty = profile_of(cluster)
     work = [job for job in work if earliest_start(empty, job.waiting.shape, job.waiting.pods, 1) is not None]

@@ -1,4 +1,4 @@
-"""Who may start before the head of the queue, and how long a gang waits behind a stream of small tasks."""
+"""Backfill, and how long a gang waits behind a stream of small tasks."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,18 @@ from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates, reserve
-from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, SampleBackfill, gpus, lease, profile_of, running
+from tests.support.reservation_samples import (
+    GPU,
+    HALF,
+    PAIR,
+    Job,
+    Replay,
+    SampleBackfill,
+    gpus,
+    lease,
+    profile_of,
+    running,
+)
 
 CORE = Shape(1000, 0)
 
@@ -20,7 +31,7 @@ def backfill(cluster, leases, *queue):
     return SampleBackfill(profile), kept
 
 
-def test_a_task_may_start_before_the_head_if_it_ends_before_the_heads_start():
+def test_a_task_may_start_before_the_head_if_it_ends_before_the_reservation_begins():
     cluster = gpus(2)
     free, kept = backfill(cluster, running(cluster, lease(0, 50)), ReservationRequest(1, PAIR, 1, 100, 0))
     assert kept[1] == Reservation(1, PAIR, 50, 100, (Place(0, 0b11),))
@@ -28,7 +39,7 @@ def test_a_task_may_start_before_the_head_if_it_ends_before_the_heads_start():
     assert not free.is_allowed(0, GPU, 0b10, 51)
 
 
-def test_a_task_may_run_on_where_it_leaves_what_is_reserved():
+def test_a_task_may_run_on_beside_what_is_reserved():
     cluster = gpus(2)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 70, HALF, 0b10))
     free, kept = backfill(cluster, leases, ReservationRequest(1, GPU, 1, 100, 0))
@@ -38,7 +49,7 @@ def test_a_task_may_run_on_where_it_leaves_what_is_reserved():
     assert free.pick_devices(0, GPU, 10) == -1
 
 
-def test_on_hosts_of_which_nothing_is_reserved_everything_may_start():
+def test_hosts_without_reservations_are_not_restricted():
     cluster = gpus(2, 2)
     free, _ = backfill(
         cluster, running(cluster, lease(0, 50), lease(1, 90, PAIR, 0b11)), ReservationRequest(1, PAIR, 1, 9, 0)
@@ -49,7 +60,7 @@ def test_on_hosts_of_which_nothing_is_reserved_everything_may_start():
     assert free.allowed_hosts(GPU, np.array([0b10, 0b10]), 50).tolist() == [True, True]
 
 
-def test_what_was_backfilled_is_not_given_twice():
+def test_backfilled_resources_are_not_used_twice():
     cluster = gpus(4)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 50, devices=0b10))
     free, kept = backfill(cluster, leases, ReservationRequest(1, Shape(3000, 3072, 3, 1000), 1, 100, 0))
@@ -61,7 +72,7 @@ def test_what_was_backfilled_is_not_given_twice():
     assert free.pick_devices(0, GPU, 50) > 0
 
 
-def test_what_is_taken_now_is_not_free_now_whoever_asks_for_how_long():
+def test_resources_used_now_are_not_free_now_for_any_duration():
     cluster = gpus(2)
     free = SampleBackfill(profile_of(cluster, reserved=[Allocation(0, CORE, 0, 10, 20)]))
     free.place(0, Shape(2000, 0), 0, 5)
@@ -94,11 +105,11 @@ def test_a_reservation_begins_sooner_when_it_can_and_never_later():
     assert late[1].places == (Place(1, 1),)
 
 
-def test_a_task_that_can_never_start_gets_no_reservation():
+def test_an_infeasible_task_gets_no_reservation():
     assert reserve(profile_of(gpus(1)), [ReservationRequest(1, PAIR, 1, 9, 0)], {}) == {}
 
 
-def test_the_first_of_the_queue_and_gangs_that_waited_for_long_are_the_heads():
+def test_the_first_of_the_queue_and_overdue_gangs_are_candidates_for_reservations():
     queue = [
         ReservationRequest(task, GPU, pods, 9, since)
         for task, pods, since in ((1, 1, 0), (2, 1, 9), (3, 4, 8), (4, 2, 5))
@@ -133,7 +144,7 @@ def test_gangs_wait_no_longer_than_their_patience_and_twice_the_longest_task_for
     assert first < second <= patience_ms + 4 * 10
 
 
-def test_an_operators_window_is_kept_free():
+def test_a_reservation_window_stays_free():
     cluster = gpus(1)
     profile = profile_of(cluster, reserved=[Allocation(0, GPU, 1, 30, 60)])
     free = SampleBackfill(profile)

@@ -1,4 +1,4 @@
-"""Room is made where a layout allows all pods of a gang together."""
+"""Preemption for gangs with anti-affinity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, 
 from tests.support.chain_records import escrow
 from tests.support.desk_world import gpu_host, job
 from tests.support.queue_samples import OWN, sample_queue
-from tests.support.timing_samples import GPU, gpus
+from tests.support.reservation_samples import GPU, gpus
 
 NOW = 100 * MINUTE_MS
 
@@ -46,20 +46,20 @@ def leave(running: list[RunningTask], groups_of_hosts: list[int], pods: int) -> 
     return found if isinstance(found, PreemptionRefused) else [one.task for one in found.victims]
 
 
-def test_of_each_group_the_one_that_costs_least_leaves():
+def test_the_cheapest_task_of_each_group_is_the_victim():
     running = [spot(1, 0, rate=2), spot(2, 1), spot(3, 2, rate=5), spot(4, 3, rate=4)]
     assert leave(running, [0, 0, 1, 1], 2) == [2, 4]
 
 
-def test_nobody_leaves_in_a_group_that_has_room():
+def test_no_task_is_preempted_in_a_group_with_free_resources():
     assert leave([spot(1, 1), spot(2, 2, rate=9)], [0, 0, 1], 2) == [2]
 
 
-def test_nobody_leaves_where_there_are_too_few_groups():
+def test_no_task_is_preempted_if_there_are_too_few_groups():
     assert leave([spot(1, 0), spot(2, 1)], [0, 0], 2) is PreemptionRefused.NOBODY
 
 
-def test_one_that_makes_room_in_two_groups_costs_less_than_one_in_each():
+def test_one_victim_in_two_groups_costs_less_than_one_in_each():
     running = [spot(1, 0, 2, rate=3), spot(2, 1, rate=2), spot(3, 3, rate=2)]
     assert leave(running, [0, 0, 1, 1], 2) == [1]
 
@@ -81,7 +81,7 @@ def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
 @pytest.mark.parametrize(
     ("layout", "expected"), [(Layout.ANY, [1, 2]), (Layout.HOSTS, [1, 2]), (Layout.PROVIDERS, [1, 3])]
 )
-def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: list[int]):
+def test_groups_of_hosts_and_providers_follow_the_records_of_the_chain(layout: Layout, expected: list[int]):
     fleet = Fleet()
     fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
     preemptor = job(9, pods=2, priority=5, layout=layout)

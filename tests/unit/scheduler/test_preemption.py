@@ -1,4 +1,4 @@
-"""Who is made to leave for whom, by name."""
+"""Preemption on small clusters."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from offchain.core.scheduler.reservations import Reservation, ReservationRequest
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
 from tests.support.queue_samples import OWN
-from tests.support.timing_samples import GPU, HALF, PAIR, SampleBackfill, gpus
+from tests.support.reservation_samples import GPU, HALF, PAIR, SampleBackfill, gpus
 
 TENTH = Shape(1, 1, 1, 100)
 NOW = 100 * MINUTE_MS
@@ -50,7 +50,7 @@ def victims(*args, **more):
     return found if isinstance(found, PreemptionRefused) else [running.task for running in found.victims]
 
 
-def test_the_one_that_loses_the_least_work_is_the_victim():
+def test_the_task_that_loses_the_least_work_is_the_victim():
     running = [spot(1, (0, 1)), spot(2, (1, 1), started_ms=NOW - 5), spot(3, (2, 1), started_ms=NOW - 9)]
     found = ask(gpus(1, 1, 1), running, preemptor())
     assert [one.task for one in found.victims] == [2]
@@ -59,55 +59,55 @@ def test_the_one_that_loses_the_least_work_is_the_victim():
     assert RULES.cost(found.victims[0], NOW) == 5 + MINUTE_MS
 
 
-def test_what_a_victim_pays_counts():
+def test_the_rate_of_a_victim_counts():
     assert victims(gpus(1, 1), [spot(1, (0, 1), rate=2), spot(2, (1, 1), rate=3)], preemptor()) == [1]
 
 
 @pytest.mark.parametrize("priority", [5, 6])
-def test_nobody_of_the_same_or_a_higher_priority_leaves(priority):
+def test_tasks_of_equal_or_higher_priority_are_not_preempted(priority):
     assert victims(gpus(1), [spot(1, (0, 1), priority=priority)], preemptor()) is PreemptionRefused.NOBODY
 
 
-def test_only_spot_tasks_leave():
+def test_only_spot_tasks_are_preempted():
     firm = RunningTask(1, 0, 0, False, GPU, (Place(0, 1),), 1, 0)  # noqa: FBT003
     assert victims(gpus(1), [firm], preemptor()) is PreemptionRefused.NOBODY
 
 
-def test_where_it_fits_without_nobody_leaves():
+def test_a_feasible_task_preempts_no_other():
     assert victims(gpus(2), [spot(1, (0, 1))], preemptor()) is PreemptionRefused.FITS
 
 
-def test_who_is_not_needed_stays():
+def test_victims_that_are_not_needed_stay():
     halves = [spot(1, (0, 0b01), shape=HALF, rate=1), spot(2, (0, 0b01), shape=HALF, rate=1)]
     assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=5)], preemptor()) == [2, 1]
     assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=1)], preemptor()) == [3]
     assert victims(gpus(1, 2), [spot(1, (0, 1)), spot(2, (1, 0b11), shape=PAIR, rate=3)], preemptor(pods=2)) == [2]
 
 
-def test_one_that_costs_more_than_each_of_two_may_still_cost_less_than_both():
+def test_one_expensive_victim_may_cost_less_than_two_cheap_ones():
     halves = [spot(1, (0, 0b01), shape=HALF, rate=2), spot(2, (0, 0b01), shape=HALF, rate=4)]
     assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=5)], preemptor()) == [3]
 
 
-def test_a_gang_takes_the_cheapest_hosts_and_what_is_free():
+def test_a_gang_gets_the_cheapest_hosts_and_free_ones():
     running = [spot(1, (0, 1), rate=5), spot(2, (1, 1), rate=2), spot(3, (2, 1), rate=3)]
     found = ask(gpus(1, 1, 1, 1), running, preemptor(pods=3))
     assert [one.task for one in found.victims] == [2, 3]
     assert {place.host for place in found.places} == {1, 2, 3}
 
 
-def test_a_gang_that_ends_leaves_all_its_hosts():
+def test_a_preempted_gang_frees_all_of_its_hosts():
     assert victims(gpus(1, 1), [spot(1, (0, 1), (1, 1))], preemptor(pods=2)) == [1]
     both = [spot(1, (0, 1), (1, 1), rate=3), spot(2, (2, 1), rate=2), spot(3, (3, 1), rate=2)]
     assert victims(gpus(1, 1, 1, 1), both, preemptor(pods=2)) == [1]
 
 
-def test_what_no_spot_tasks_hold_enough_for_is_refused():
+def test_preemption_is_refused_if_all_spot_tasks_together_are_not_enough():
     assert victims(gpus(1, 1), [spot(1, (0, 1))], preemptor(pods=3)) is PreemptionRefused.NOBODY
     assert victims(gpus(1), [spot(1, (0, 1))], preemptor(PAIR)) is PreemptionRefused.NOBODY
 
 
-def test_hosts_of_other_models_and_reserved_ones_are_left_alone():
+def test_hosts_of_other_models_and_reserved_hosts_are_excluded():
     hosts = Cluster.of([HostSpec("r", 1000, 1024, 1, "red"), HostSpec("b", 1000, 1024, 1, "blue")])
     blue = Shape(1000, 1024, 1, 1000, frozenset({"blue"}))
     assert victims(hosts, [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], preemptor(blue)) == [2]
@@ -115,7 +115,7 @@ def test_hosts_of_other_models_and_reserved_ones_are_left_alone():
     assert victims(gpus(1, 1), [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], preemptor(), closed=closed) == [2]
 
 
-def test_the_only_host_whose_tasks_may_leave_is_found_behind_many_cheaper_ones():
+def test_the_only_allowed_host_is_found_behind_many_cheaper_ones():
     many = 600
     running = [replace(spot(host, (host, 1)), leaf=1) for host in range(many)]
     running += [replace(spot(many, (many, 1), rate=9), leaf=2)]
@@ -135,7 +135,7 @@ def test_the_only_host_whose_tasks_may_leave_is_found_behind_many_cheaper_ones()
     assert [one.task for one in found.victims] == [many]
 
 
-def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
+def test_the_only_allowed_set_of_victims_on_a_host_is_found():
     # The pod needs half of each of two GPUs, and part 1 may lose half of one: not on the one where that is cheapest.
     first = [spot(task, (0, 0b01), shape=TENTH, rate=50) for task in range(10)]
     second = [spot(task, (0, 0b10), shape=TENTH, rate=1) for task in range(10, 15)]
@@ -159,7 +159,7 @@ def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
 
 
 @pytest.mark.parametrize("others", [0, 100])
-def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
+def test_the_only_allowed_set_of_victims_for_a_gang_is_found(others):
     # Part 1 may lose four GPUs. The cheapest holds three and makes room for one pair: for another too few are left.
     triple = Shape(3000, 3072, 3, 1000)
     running = [
@@ -184,7 +184,7 @@ def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
     assert [one.task for one in found.victims] == [1, 2]
 
 
-def test_who_made_others_leave_is_not_made_to_leave_before_it_has_run_for_a_while():
+def test_a_preemptor_is_not_preempted_before_it_has_run_for_a_while():
     past = PreemptionHistory().after(ask(gpus(1), [spot(1, (0, 1))], preemptor(task=7, priority=2)), NOW, RULES)
     young = spot(7, (0, 1), priority=2, started_ms=NOW - 10 * MINUTE_MS + 1)
     old = spot(7, (0, 1), priority=2, started_ms=NOW - 10 * MINUTE_MS)
@@ -193,7 +193,7 @@ def test_who_made_others_leave_is_not_made_to_leave_before_it_has_run_for_a_whil
     assert victims(gpus(1), [young], preemptor(), past.ended(7)) == [7]
 
 
-def test_an_account_makes_others_leave_only_so_often():
+def test_preemptions_of_an_account_are_rate_limited():
     done = ask(gpus(1), [spot(1, (0, 1))], preemptor())
     hour = RULES.window_ms
     past = PreemptionHistory().after(done, NOW - hour, RULES).after(done, NOW - hour + 1, RULES).ended(1)
@@ -203,7 +203,7 @@ def test_an_account_makes_others_leave_only_so_often():
     assert len(past.preempted_at["mine"]) == 2
 
 
-def test_while_the_notice_runs_nobody_else_takes_the_room():
+def test_the_places_are_reserved_during_the_notice():
     cluster = gpus(1)
     low = spot(1, (0, 1))
     found = ask(cluster, [low], preemptor())

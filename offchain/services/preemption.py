@@ -17,7 +17,7 @@ from offchain.core.planning.reserved import lasts_ms
 from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
 from offchain.core.scheduler.preemption import (
     GRACE_MS,
-    Preemption,
+    PreemptionDecision,
     PreemptionHistory,
     PreemptionPolicy,
     PreemptionRefused,
@@ -205,7 +205,9 @@ class MakingRoom:
             heapq.heappush(heap, place)
         return first
 
-    async def _carry_out(self, task: Task, found: Preemption, pods: Sequence[PodPlacement], now_ms: int) -> None:
+    async def _carry_out(
+        self, task: Task, found: PreemptionDecision, pods: Sequence[PodPlacement], now_ms: int
+    ) -> None:
         numbers = [victim.task for victim in found.victims]
         told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
         # The same tasks may be told again after a notice that came to nothing.

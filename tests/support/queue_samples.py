@@ -9,7 +9,7 @@ from typing import Any
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_tables import NEVER
-from offchain.core.scheduler.queue_definitions import DEFAULT, Queue, QueueLeaf, QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueLeaf, QueueTree, queue_tree
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 
 TOTALS = ResourceAmount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
@@ -85,7 +85,7 @@ class SampleQueue(FairShareQueue):
         )
 
 
-def sample_queue(*waiting: QueuedTask, queues: tuple[Queue, ...] = (), **changes: Any) -> SampleQueue:
+def sample_queue(*waiting: QueuedTask, queues: tuple[QueueDefinition, ...] = (), **changes: Any) -> SampleQueue:
     values: dict[str, Any] = {"tree": queue_tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
     return SampleQueue(waiting=waiting, **values)
 

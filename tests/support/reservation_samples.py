@@ -11,7 +11,7 @@ import numpy as np
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
-from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, FreeResources, LeaseEnds
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, HostAvailability, LeaseEnds
 from offchain.core.scheduler.backfill import Backfill
 from offchain.core.scheduler.reservations import (
     Reservation,
@@ -58,7 +58,7 @@ def running(cluster: Cluster, *leases: Allocation) -> LeaseEnds:
     return lease_ends(leases)
 
 
-def most_pods(room: FreeResources, shape: Shape, most: int) -> int:
+def most_pods(room: HostAvailability, shape: Shape, most: int) -> int:
     """How many have room beside each other, by trying every choice of devices."""
     if most == 0:
         return 0
@@ -76,10 +76,10 @@ def most_pods(room: FreeResources, shape: Shape, most: int) -> int:
     return best
 
 
-def room_of(cluster: Cluster, host: int) -> FreeResources:
+def room_of(cluster: Cluster, host: int) -> HostAvailability:
     """What is free of it now."""
     free = cluster.free
-    return FreeResources(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
+    return HostAvailability(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
 
 
 def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
@@ -105,9 +105,9 @@ class SampleBackfill(Backfill):
     def is_reserved(self, host: int) -> bool:
         return host in self._row
 
-    def _free(self, row: int, ends_ms: int) -> FreeResources:
+    def _free(self, row: int, ends_ms: int) -> HostAvailability:
         step = int(self._step(np.array([row]), ends_ms)[0])
-        return FreeResources(int(self._cpu[row, step]), int(self._memory[row, step]), self._device[row, step])
+        return HostAvailability(int(self._cpu[row, step]), int(self._memory[row, step]), self._device[row, step])
 
 
 @dataclass(frozen=True, slots=True)

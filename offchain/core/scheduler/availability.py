@@ -23,7 +23,7 @@ from offchain.core.scheduler.availability_kernels import (
     MEMORY,
     NONE,
     AllocationColumn,
-    Changes,
+    AvailabilityChanges,
     apply_allocations,
     link_rows,
     minimum_free,
@@ -71,7 +71,9 @@ class LeaseEnds:
 
     def __init__(self) -> None:
         rows, hosts = np.zeros((_INITIAL_ROWS, DEVICES + 1), dtype=np.int64), np.zeros(_INITIAL_ROWS, dtype=np.int64)
-        self._changes = Changes(rows, hosts, hosts.copy(), np.full(_INITIAL_ROWS, NONE, dtype=np.int64), hosts.copy())
+        self._changes = AvailabilityChanges(
+            rows, hosts, hosts.copy(), np.full(_INITIAL_ROWS, NONE, dtype=np.int64), hosts.copy()
+        )
         self._count = 0
         """Rows that were ever in use."""
         self._free_rows: Ints = np.zeros(0, dtype=np.int64)
@@ -132,7 +134,7 @@ class LeaseEnds:
         """Return the cores and the memory that will become free, [host]."""
         return as_long(self._cpu, hosts), as_long(self._memory, hosts)
 
-    def changes(self, hosts: int, at_least_ms: int, spare: int) -> Changes:
+    def changes(self, hosts: int, at_least_ms: int, spare: int) -> AvailabilityChanges:
         """Return a copy with `spare` unused rows; overdue ends are moved to `at_least_ms`."""
         rows, host, after, first, shrinks_ms = self._changes
         count = self._count
@@ -140,7 +142,7 @@ class LeaseEnds:
         made[:count] = rows[:count]
         np.maximum(made[:count, AT], at_least_ms, out=made[:count, AT])
         columns = as_long(host[:count], count + spare), as_long(after[:count], count + spare)
-        return Changes(made, *columns, as_long(first, hosts, NONE), as_long(shrinks_ms, hosts))
+        return AvailabilityChanges(made, *columns, as_long(first, hosts, NONE), as_long(shrinks_ms, hosts))
 
     def _new_rows(self, count: int, hosts: int) -> Ints:
         """Return `count` unused rows, and extend the columns to that many rows and hosts."""
@@ -157,13 +159,13 @@ class LeaseEnds:
         return np.concatenate([reused, np.arange(first, self._count)])
 
 
-def _lengthened(changes: Changes, rows: int) -> Changes:
+def _lengthened(changes: AvailabilityChanges, rows: int) -> AvailabilityChanges:
     host, after = as_long(changes.host, rows), as_long(changes.after, rows)
     return changes._replace(rows=as_long(changes.rows, rows), host=host, after=after)
 
 
 @dataclass(slots=True)
-class FreeResources:
+class HostAvailability:
     """What is free of one host; whether the pod accepts the GPU model is not checked here."""
 
     cpu_milli: int
@@ -171,8 +173,8 @@ class FreeResources:
     device: Ints
     """[device]: free thousandths."""
 
-    def copy(self) -> FreeResources:
-        return FreeResources(self.cpu_milli, self.memory_mib, self.device.copy())
+    def copy(self) -> HostAvailability:
+        return HostAvailability(self.cpu_milli, self.memory_mib, self.device.copy())
 
     def fits(self, shape: Shape, devices: int) -> bool:
         """Return whether a pod fits on exactly these devices, as bits."""
@@ -243,15 +245,15 @@ class AvailabilityProfile:
         """Remove allocations that were added."""
         self._apply(allocation_rows(allocations), -1)
 
-    def minimum_free(self, host: int, from_ms: int, until_ms: int) -> FreeResources:
+    def minimum_free(self, host: int, from_ms: int, until_ms: int) -> HostAvailability:
         """Return what is free of this host during the whole interval."""
         device = np.zeros(MOST_DEVICES, dtype=np.int64)
         cpu, memory = minimum_free(host, self.free, self.changes, from_ms, until_ms, device)
-        return FreeResources(int(cpu), int(memory), device)
+        return HostAvailability(int(cpu), int(memory), device)
 
     def fits(self, allocations: Iterable[Allocation]) -> bool:
         """Return whether these allocations, all of one interval, fit beside each other."""
-        free: dict[int, FreeResources] = {}
+        free: dict[int, HostAvailability] = {}
         for one in allocations:
             here = free.get(one.host)
             if here is None:

@@ -17,7 +17,7 @@ NONE: Final = -1
 """In place of the number of a row."""
 
 AT, CPU, MEMORY, MILLI, DEVICES = range(5)
-"""Columns of :attr:`Changes.rows`: when, and what becomes free (below 0: used); `MILLI` on each of `DEVICES`."""
+"""Columns of `AvailabilityChanges.rows`: when, and what becomes free (below 0: used); `MILLI` on each of `DEVICES`."""
 
 MOMENT, HOST, PODS = range(3)
 """Columns of the result of :func:`find_steps`."""
@@ -35,7 +35,7 @@ _OF_CPU, _OF_MEMORY = AllocationColumn.CPU, AllocationColumn.MEMORY
 _OF_MILLI, _OF_DEVICES = AllocationColumn.MILLI, AllocationColumn.DEVICES
 
 
-class Changes(NamedTuple):
+class AvailabilityChanges(NamedTuple):
     """Future changes of free resources: a linked list of rows for each host, in order of time."""
 
     rows: Ints
@@ -50,7 +50,7 @@ class Changes(NamedTuple):
 
 
 @inner
-def _link(changes: Changes, row: int) -> None:
+def _link(changes: AvailabilityChanges, row: int) -> None:
     rows, after, host = changes.rows, changes.after, changes.host[row]
     before, behind = NONE, changes.first[host]
     while behind != NONE and rows[behind, AT] < rows[row, AT]:
@@ -63,14 +63,14 @@ def _link(changes: Changes, row: int) -> None:
 
 
 @compiled
-def link_rows(changes: Changes, some: Ints) -> None:
+def link_rows(changes: AvailabilityChanges, some: Ints) -> None:
     """Insert these rows into the lists of their hosts; fastest if the latest come first."""
     for row in some:
         _link(changes, row)
 
 
 @compiled
-def unlink_rows(changes: Changes, some: Ints) -> None:
+def unlink_rows(changes: AvailabilityChanges, some: Ints) -> None:
     """Remove these rows from the lists of their hosts."""
     after = changes.after
     for row in some:
@@ -86,7 +86,7 @@ def unlink_rows(changes: Changes, some: Ints) -> None:
 
 @compiled
 def apply_allocations(
-    allocations: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: Changes, count: int
+    allocations: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: AvailabilityChanges, count: int
 ) -> int:
     """Add (`sign` 1) or remove (-1) allocations; return the number of rows in use then, of which there were `count`.
 
@@ -166,7 +166,7 @@ def _apply_to_devices(rows: Ints, row: int, device: Ints) -> None:
 
 @compiled
 def minimum_free(
-    host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints
+    host: int, free: Columns, changes: AvailabilityChanges, from_ms: int, until_ms: int, least: Ints
 ) -> tuple[int, int]:
     """Return the least cores and memory free at any time in the interval, and write the least of each device."""
     rows, after = changes.rows, changes.after
@@ -195,7 +195,7 @@ def minimum_free(
 
 
 @inner
-def _moments(changes: Changes, first: int, begin_ms: int, duration_ms: int) -> Ints:
+def _moments(changes: AvailabilityChanges, first: int, begin_ms: int, duration_ms: int) -> Ints:
     """Return the times at which the number of pods that could start may change.
 
     Resources become free, or a start would overlap with a time at which they become used.
@@ -227,7 +227,7 @@ def _moments(changes: Changes, first: int, begin_ms: int, duration_ms: int) -> I
 def find_steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
     hosts: Ints,
     free: Columns,
-    changes: Changes,
+    changes: AvailabilityChanges,
     wish: Wish,
     begin_ms: int,
     duration_ms: int,

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from offchain.core.fleet.want import sharer
-from offchain.core.scheduler.queue_definitions import DEFAULT, Queue, QueueTree
+from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueTree
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage, dominant_share
 from offchain.core.values import LeaseState, Task, TaskState
 
@@ -297,5 +297,5 @@ class SnapshotEntitlements:
                 sums[self._parents[node]] = sums[self._parents[node]].plus(sums[node])
         return demands
 
-    def _path(self, one: ResourceUsage) -> tuple[Queue, ...]:
+    def _path(self, one: ResourceUsage) -> tuple[QueueDefinition, ...]:
         return self._tree.path(self._tree.leaf_of(one.queue, one.account).queue)

@@ -49,7 +49,7 @@ class QueuedTask:
     submitted_at: int
 
 
-class TaskBatch(NamedTuple):
+class QueueBatch(NamedTuple):
     """Numbers of tasks that may be placed together, and how many come from each leaf, one leaf after the other."""
 
     tasks: list[int]
@@ -78,7 +78,7 @@ class FairShareQueue:
         """[class]: request of one task."""
         self._ids: Ints = np.zeros(MAX_BATCH, dtype=np.int64)
         self._parts: Ints = np.zeros((MAX_BATCH, 2), dtype=np.int64)
-        self._batch = TaskBatch([], [])
+        self._batch = QueueBatch([], [])
         """The last one."""
         self.begin_cycle(0)
 
@@ -148,14 +148,14 @@ class FairShareQueue:
         updates.place_task(self._usage.tables, self._row(task))
         del self._rows[task]
 
-    def next_batch(self) -> TaskBatch | None:
+    def next_batch(self) -> QueueBatch | None:
         """Return tasks of one class that may be placed together, first the one that :meth:`next` returns."""
         self._usage.rank()
         parts = next_batch(self._usage.tables, self._ids, self._parts)
         if not parts:
             return None
         counts: list[int] = self._parts[:parts, 1].tolist()
-        self._batch = TaskBatch(self._ids[: sum(counts)].tolist(), counts)
+        self._batch = QueueBatch(self._ids[: sum(counts)].tolist(), counts)
         return self._batch
 
     def commit_batch(self, count: int) -> None:

@@ -70,7 +70,7 @@ class PreemptionPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionDecision:
     """The victims get notice; from `notice_ends_ms` on, what they free belongs to the preemptor."""
 
     preemptor: Preemptor
@@ -95,7 +95,7 @@ class PreemptionHistory:
         young = running.task in self.preemptors and now_ms - running.started_ms < policy.min_run_ms
         return running.spot and running.priority < preemptor.priority and not young
 
-    def after(self, done: Preemption, now_ms: int, policy: PreemptionPolicy) -> PreemptionHistory:
+    def after(self, done: PreemptionDecision, now_ms: int, policy: PreemptionPolicy) -> PreemptionHistory:
         """Return the history with one more preemption."""
         account = done.preemptor.account
         recent = tuple(at for at in self.preempted_at.get(account, ()) if at > now_ms - policy.window_ms)
@@ -129,7 +129,7 @@ def preempt(
     reclaim: Iterable[ReclaimPolicy],
     excluded: Bools | None = None,
     groups: Ints | None = None,
-) -> Preemption | PreemptionRefused:
+) -> PreemptionDecision | PreemptionRefused:
     """Return the cheapest victims found after whose end all pods of `preemptor` fit, on hosts not `excluded`, [host].
 
     Every victim is needed: without any one of them the pods would not fit. `reclaim`: the policies that the queues
@@ -151,7 +151,7 @@ def preempt(
         chosen = search.find([victim for victim in eligible if one.is_open(victim.running.leaf)], one)
         if chosen is not None:
             victims = tuple(victim.running for victim in chosen)
-            return Preemption(preemptor, victims, search.places(), now_ms + policy.notice_ms)
+            return PreemptionDecision(preemptor, victims, search.places(), now_ms + policy.notice_ms)
     return PreemptionRefused.SHARES
 
 
@@ -188,7 +188,7 @@ def choose_victims(
     history: PreemptionHistory,
     reserved: Bools | None,
     queues: QueueEntitlements,
-) -> Preemption | PreemptionRefused:
+) -> PreemptionDecision | PreemptionRefused:
     """Return the cheapest of the `spot` tasks whose end makes `task` feasible, by the chain's records.
 
     Only hosts are considered that the filters allow and that are not `reserved`, [host].
@@ -207,7 +207,7 @@ def choose_victims(
     reclaim = queues.entitlements.reclaim_policies(queues.leaf_of(task), preemptor.amount)
     policy = PreemptionPolicy()
     found = preempt(preemptor, running, fleet.cluster, now_ms, policy, history, reclaim, excluded, groups)
-    if isinstance(found, Preemption) and len(found.victims) > MAX_VICTIMS:
+    if isinstance(found, PreemptionDecision) and len(found.victims) > MAX_VICTIMS:
         return PreemptionRefused.NOBODY
     return found
 

@@ -87,7 +87,7 @@ class ResourceLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueDefinition:
     """The definition of one queue.
 
     `weight`: its share among its siblings. `borrow`: it may use more than its share while others leave it unused.
@@ -113,7 +113,7 @@ class Queue:
 class QueueTree:
     """All queues by name, parents before children; the root and `default` always exist."""
 
-    queues: Mapping[str, Queue]
+    queues: Mapping[str, QueueDefinition]
     children: Mapping[str, tuple[str, ...]] = field(init=False)
     """[queue]: the names of its child queues, for queues that have any."""
 
@@ -136,7 +136,7 @@ class QueueTree:
             return QueueLeaf(queue)
         return QueueLeaf(DEFAULT, account)
 
-    def path(self, queue: str) -> tuple[Queue, ...]:
+    def path(self, queue: str) -> tuple[QueueDefinition, ...]:
         """Return the queue and its ancestors, up to the root."""
         found = [self.queues[queue]]
         while found[-1].name:
@@ -164,15 +164,15 @@ class QueueTree:
         return limit if defined.borrow else limit.minimum(totals.scaled(self.nominal_share(queue)))
 
 
-def queue_tree(queues: Iterable[Queue] = ()) -> QueueTree:
+def queue_tree(queues: Iterable[QueueDefinition] = ()) -> QueueTree:
     """Build the tree of these queues; missing ancestors and `default` are added with default settings."""
     defined = {queue.name: queue for queue in queues}
-    found: dict[str, Queue] = {ROOT: Queue(ROOT)}
+    found: dict[str, QueueDefinition] = {ROOT: QueueDefinition(ROOT)}
     for name in (*defined, DEFAULT):
         steps = name.split("/")
         for depth in range(1, len(steps) + 1):
             ancestor = "/".join(steps[:depth])
-            found.setdefault(ancestor, defined.get(ancestor) or Queue(ancestor))
+            found.setdefault(ancestor, defined.get(ancestor) or QueueDefinition(ancestor))
     return QueueTree(found)
 
 
@@ -203,7 +203,7 @@ def parse_queues(text: str, *, source: str = "queues") -> QueueTree:
     return queue_tree(queues)
 
 
-def _queue(name: str, field: Field, reader: Reader) -> Queue:
+def _queue(name: str, field: Field, reader: Reader) -> QueueDefinition:
     if _NAME.fullmatch(name) is None:
         hint = "Use small letters, digits and dashes, with a slash before the part of a queue: research/vision"
         reader.problem(field, f'"{name}" is not the name of a queue', hint)
@@ -214,7 +214,7 @@ def _queue(name: str, field: Field, reader: Reader) -> Queue:
     entries = {} if field.kind == "null" else reader.mapping(field, _QUEUE_KEYS, {})
     if name == DEFAULT and "accounts" in entries:
         reader.problem(entries["accounts"], f'"{DEFAULT}" is for everybody', "Remove it")
-    return Queue(
+    return QueueDefinition(
         name=name,
         weight=_weight(entries.get("weight"), reader),
         borrow=reader.boolean(entries["borrow"]) is not False if "borrow" in entries else True,

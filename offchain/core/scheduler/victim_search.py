@@ -22,7 +22,7 @@ from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
 from offchain.core.placing.shapes import Shape
-from offchain.core.scheduler.availability import FreeResources
+from offchain.core.scheduler.availability import HostAvailability
 from offchain.core.scheduler.availability_kernels import count_pods, pods_on
 from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
 from offchain.core.scheduler.reservations import one_per_group
@@ -197,7 +197,7 @@ class VictimSearch:
         self.pods_fitting = self._counter.total
         """Before any victim has ended."""
         self._chosen: dict[int, Victim] = {}
-        self._hosts: dict[int, tuple[FreeResources, int]] = {}
+        self._hosts: dict[int, tuple[HostAvailability, int]] = {}
         """[host]: what is free when the chosen victims have ended, and how many pods fit then."""
         self._chosen_sums: dict[RetainedShare, ResourceAmount] | None = None
         """Of `ReclaimPolicy.sums` over the chosen victims; None: they have changed."""
@@ -381,14 +381,14 @@ class VictimSearch:
             self._hosts[host] = (free, pods)
             self._counter.change(host, before, pods)
 
-    def _on_host(self, host: int) -> tuple[FreeResources, int]:
+    def _on_host(self, host: int) -> tuple[HostAvailability, int]:
         if host in self._hosts:
             return self._hosts[host]
         free = self._free
-        here = FreeResources(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
+        here = HostAvailability(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
         return here, int(self._fitting[host])
 
-    def _pods_on(self, host: int, free: FreeResources) -> int:
+    def _pods_on(self, host: int, free: HostAvailability) -> int:
         if not self._wish.accepts[self._free.main[host]]:
             return 0
         return int(pods_on(free.cpu_milli, free.memory_mib, free.device, self._wish, self._each))
@@ -399,7 +399,7 @@ class VictimSearch:
         return found
 
 
-def _move(free: FreeResources, host: int, victim: Victim, sign: int) -> None:
+def _move(free: HostAvailability, host: int, victim: Victim, sign: int) -> None:
     """Give (`sign` 1) or take (-1) what the victim uses of this host."""
     change = free.give if sign > 0 else free.take
     for place in victim.running.places:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.scheduler.availability_kernels import FOREVER
-from offchain.core.scheduler.queue_definitions import Queue, QueueTree, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, ResourceLimit, queue_tree
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.values import Host, Task
 from tests.support.desk_world import MINUTE, gpu_host, job
@@ -19,7 +19,7 @@ from tests.support.examples import examples
 
 NOW = 60 * MINUTE
 
-LIMITED = queue_tree([Queue("default", account_limit=ResourceLimit(gpu_milli=3000))])
+LIMITED = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(gpu_milli=3000))])
 
 History = tuple[dict[str, Host], list[Task], list["Event"]]
 """The hosts, who waits when the moment begins, and what happens in it."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import offchain.core.scheduler.fair_share
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
-from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, Queue, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, dominant_share
 from tests.support.examples import examples
 from tests.support.queue_samples import GPU, TOTALS, SampleQueue, fill, queued, sample_queue, take, usage_of
@@ -33,7 +33,7 @@ ageings = st.none() | st.builds(
 @st.composite
 def trees(draw):
     return queue_tree(
-        Queue(
+        QueueDefinition(
             name,
             weight=draw(st.sampled_from((0.5, 1.0, 3.0))),
             borrow=draw(st.booleans()),
@@ -117,7 +117,12 @@ def test_no_limit_is_ever_exceeded(queues, waiting):
 )
 def test_two_queues_with_constant_demand_stay_within_one_task_of_their_weights(weights, accounts, rounds):
     """One of them has parts: its weight is what it gets by, not how many parts or accounts it has."""
-    queues = (Queue("lab", weight=weights[0]), Queue("lab/one"), Queue("lab/two"), Queue("shop", weight=weights[1]))
+    queues = (
+        QueueDefinition("lab", weight=weights[0]),
+        QueueDefinition("lab/one"),
+        QueueDefinition("lab/two"),
+        QueueDefinition("shop", weight=weights[1]),
+    )
     waiting = [
         queued(number, f"account {number % accounts}", queue=name)
         for number, name in enumerate(name for _ in range(60) for name in ("lab/one", "lab/two", "shop"))
@@ -136,7 +141,7 @@ def test_two_queues_with_constant_demand_stay_within_one_task_of_their_weights(w
 )
 def test_no_task_starves_behind_a_stream_of_higher_priority(priority, per_hour):
     """Two come for each one that is placed. It is, behind those from before it was as important as they are."""
-    queues = (Queue("lab", ageing=AgeingPolicy(per_hour=per_hour)),)
+    queues = (QueueDefinition("lab", ageing=AgeingPolicy(per_hour=per_hour)),)
     found = sample_queue(queued(0, queue="lab", priority=0), queues=queues)
     head_start_ms = priority * HOUR_MS / per_hour
     bound = 2 * (int(head_start_ms // HOUR_MS) + 2) + 1
@@ -155,7 +160,7 @@ def test_no_task_starves_behind_a_stream_of_higher_priority(priority, per_hour):
 def test_in_a_queue_the_effective_priority_decides(waiting, ageing, now_s):
     ageing = ageing or AgeingPolicy()
     lab = [queued(one.id, queue="lab", **_rest(one)) for one in waiting]
-    found = sample_queue(*lab, queues=(Queue("lab", ageing=ageing),), now_ms=now_s * 1000)
+    found = sample_queue(*lab, queues=(QueueDefinition("lab", ageing=ageing),), now_ms=now_s * 1000)
     by_id = {one.id: one for one in lab}
     order = [by_id[number] for number in take(found, len(lab))]
     assert len(order) == len(lab)
@@ -250,7 +255,7 @@ def test_batches_keep_shares_within_a_slice_and_take_each_task_once(of: list[tup
         QueuedTask(number, "default", account, class_id, BATCH_AMOUNTS[class_id], priority, at)
         for number, (account, class_id, priority, at) in enumerate(of)
     ]
-    queue = FairShareQueue(queue_tree([Queue("default")]), LARGE_TOTALS)
+    queue = FairShareQueue(queue_tree([QueueDefinition("default")]), LARGE_TOTALS)
     for task in waiting:
         queue.add(task)
     queue.begin_cycle(10**6)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.scheduler.availability import LeaseEnds
-from offchain.core.scheduler.availability_kernels import FOREVER, NONE, AllocationColumn, Changes
+from offchain.core.scheduler.availability_kernels import FOREVER, NONE, AllocationColumn, AvailabilityChanges
 
 HOSTS = 4
 
@@ -39,7 +39,7 @@ def rows_of(many: list[tuple[int, ...]]) -> Any:
     return rows
 
 
-def read(changes: Changes) -> list[list[tuple[int, ...]]]:
+def read(changes: AvailabilityChanges) -> list[list[tuple[int, ...]]]:
     """[host]: its rows by their moments; those of one moment count together."""
     found = []
     for host in range(HOSTS):

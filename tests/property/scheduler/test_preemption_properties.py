@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from offchain.core.placing.board import Place
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
 from offchain.core.scheduler.preemption import (
-    Preemption,
+    PreemptionDecision,
     PreemptionHistory,
     PreemptionPolicy,
     PreemptionRefused,
@@ -92,8 +92,8 @@ def test_victims_are_eligible_enough_and_needed(work, shape, pods, priority, gro
         return without(cluster, gone, lambda: fits_apart(cluster, shape, pods, groups))
 
     assert (done is PreemptionRefused.FITS) == enough([])
-    assert isinstance(done, Preemption) == (not enough([]) and enough(may))
-    if not isinstance(done, Preemption):
+    assert isinstance(done, PreemptionDecision) == (not enough([]) and enough(may))
+    if not isinstance(done, PreemptionDecision):
         return
     assert set(done.victims) <= set(may)
     for victim in done.victims:
@@ -153,8 +153,8 @@ def test_victims_found_by_exhaustive_search_are_found(work, shape, pods, groups,
     if enough([]):
         assert done is PreemptionRefused.FITS
         return
-    assert isinstance(done, Preemption) == any(ways)
-    if isinstance(done, Preemption):
+    assert isinstance(done, PreemptionDecision) == any(ways)
+    if isinstance(done, PreemptionDecision):
         at = next(at for at, found in enumerate(ways) if found)
         assert policies[at].allows(held_by(done.victims))
         assert enough(done.victims)

@@ -6,13 +6,13 @@ import pytest
 from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
 from offchain.core.leaving import leaving
-from offchain.core.scheduler.queue_definitions import Queue, queue_tree
+from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
 from offchain.core.values import LeaseState, Preemption, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import escrow
 
 ONE_GPU = pod(cpu_milli=1, memory_mib=1, disk_gib=0, gpus=wants())
-LABS = queue_tree((Queue("day"), Queue("night")))
+LABS = queue_tree((QueueDefinition("day"), QueueDefinition("night")))
 
 
 def runs(number, on, *devices, rate=1, **changes):

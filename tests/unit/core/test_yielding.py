@@ -8,7 +8,7 @@ from offchain.core.placing.board import Place
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.yielding import Ranks, Yielding
 from offchain.core.scheduler.preemption import ReservedHosts
-from offchain.core.scheduler.queue_definitions import Queue, queue_tree
+from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
 from offchain.core.scheduler.reservations import Reservation
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.reservation_samples import GPU
@@ -56,7 +56,7 @@ def test_who_has_waited_for_long_is_passed_no_more():
 
 
 def test_in_a_queue_of_several_accounts_the_priority_decides():
-    ranks = Ranks(queue_tree([Queue("research")]))
+    ranks = Ranks(queue_tree([QueueDefinition("research")]))
     holder = job(1, queue=b"research", tenant="a")
     assert ranks.gives_way(holder, job(2, queue=b"research", tenant="b", priority=9), 0)
     assert not ranks.gives_way(holder, job(2, tenant="a", priority=9), 0)

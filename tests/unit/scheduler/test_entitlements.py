@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from offchain.core.scheduler.queue_definitions import Queue, ResourceLimit
+from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 from tests.support.queue_samples import TOTALS, SampleQueue, queued, sample_queue
 
-EVEN = (Queue("lab"), Queue("shop"), Queue("night"))
-LABS = (Queue("lab/vision"), Queue("lab/speech"), Queue("shop"))
+EVEN = (QueueDefinition("lab"), QueueDefinition("shop"), QueueDefinition("night"))
+LABS = (QueueDefinition("lab/vision"), QueueDefinition("lab/speech"), QueueDefinition("shop"))
 
 
 BORROWED, EXCHANGED = -2, -1
@@ -27,7 +27,7 @@ class Queues:
 
     def __init__(
         self,
-        queues: tuple[Queue, ...],
+        queues: tuple[QueueDefinition, ...],
         holds: Mapping[str, float],
         waits: Mapping[str, int],
         totals: ResourceAmount = TOTALS,
@@ -70,7 +70,12 @@ def test_a_queue_with_little_demand_is_entitled_to_it_and_the_others_to_the_rest
 
 
 def test_entitlements_follow_weights_from_the_root_down():
-    queues = Queue("lab", weight=3), Queue("lab/vision", weight=2), Queue("lab/speech"), Queue("shop", weight=2)
+    queues = (
+        QueueDefinition("lab", weight=3),
+        QueueDefinition("lab/vision", weight=2),
+        QueueDefinition("lab/speech"),
+        QueueDefinition("shop", weight=2),
+    )
     found = Queues(queues, {"lab/vision": 10}, {"lab/vision": 9, "lab/speech": 9, "shop": 9})
     assert [found.entitlement(name) for name in ("lab/vision", "lab/speech", "shop")] == pytest.approx([4, 2, 4])
 
@@ -81,12 +86,16 @@ def test_accounts_in_the_default_queue_have_equal_entitlements():
 
 
 def test_a_queue_that_may_not_borrow_is_entitled_to_its_nominal_share_at_most():
-    found = Queues((Queue("lab"), Queue("shop", borrow=False)), {"lab": 10}, {"shop": 9})
+    found = Queues((QueueDefinition("lab"), QueueDefinition("shop", borrow=False)), {"lab": 10}, {"shop": 9})
     assert [found.entitlement(name) for name in ("lab", "shop")] == pytest.approx([10 - 10 / 3, 10 / 3], abs=1e-3)
 
 
 def test_demand_above_a_limit_gives_no_entitlement():
-    found = Queues((Queue("lab"), Queue("shop", account_limit=ResourceLimit(gpu_milli=500))), {"lab": 10}, {"shop": 9})
+    found = Queues(
+        (QueueDefinition("lab"), QueueDefinition("shop", account_limit=ResourceLimit(gpu_milli=500))),
+        {"lab": 10},
+        {"shop": 9},
+    )
     assert (found.entitlement("lab"), found.entitlement("shop")) == (10, 0)
 
 

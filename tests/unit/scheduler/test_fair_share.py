@@ -2,7 +2,7 @@
 
 import pytest
 
-from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, Queue, ResourceLimit
+from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, jain_fairness
 from tests.support.queue_samples import (
     CORES,
@@ -17,7 +17,7 @@ from tests.support.queue_samples import (
     usage_of,
 )
 
-LAB, SHOP = Queue("lab"), Queue("shop")
+LAB, SHOP = QueueDefinition("lab"), QueueDefinition("shop")
 
 
 def test_without_queues_accounts_take_turns():
@@ -30,12 +30,12 @@ def test_an_undefined_queue_is_the_default_queue():
 
 
 def test_tasks_of_a_queue_with_children_wait_in_the_default_queue():
-    found = sample_queue(queues=(Queue("lab/one"),))
+    found = sample_queue(queues=(QueueDefinition("lab/one"),))
     assert found.leaf("lab", "alice") == found.leaf("default", "alice")
 
 
 def test_an_account_that_a_queue_does_not_admit_waits_in_the_default_queue():
-    queues = (Queue("lab", accounts=frozenset({"alice"})), Queue("lab/one"))
+    queues = (QueueDefinition("lab", accounts=frozenset({"alice"})), QueueDefinition("lab/one"))
     found = sample_queue(queues=queues)
     assert found.leaf("lab/one", "bob") == found.leaf("default", "bob")
     assert found.leaf("lab/one", "alice") != found.leaf("default", "alice")
@@ -58,7 +58,7 @@ def test_in_a_queue_priority_is_first_then_age_then_number():
 
 def test_a_heavier_queue_is_served_more_often():
     waiting = [queued(n, queue="lab") for n in range(1, 10)] + [queued(n, queue="shop") for n in range(11, 20)]
-    placed = take(sample_queue(*waiting, queues=(Queue("lab", weight=2), SHOP)), 6)
+    placed = take(sample_queue(*waiting, queues=(QueueDefinition("lab", weight=2), SHOP)), 6)
     assert sorted(placed) == [1, 2, 3, 4, 11, 12]
 
 
@@ -101,7 +101,7 @@ def test_of_equal_shares_the_one_served_longest_ago_is_next():
 
 def test_a_child_queue_gets_cores_although_its_sibling_uses_the_gpus():
     """Plain shares in a tree would give the shop every core: the lab looks rich in GPUs, which are all taken."""
-    queues = (Queue("lab/gpus"), Queue("lab/cores"), SHOP)
+    queues = (QueueDefinition("lab/gpus"), QueueDefinition("lab/cores"), SHOP)
     used = [usage_of(queued(n, queue="lab/gpus")) for n in range(8)]
     waiting = [queued(1, queue="lab/gpus")]
     waiting += [queued(n, queue="lab/cores", amount=CORES) for n in range(11, 20)]
@@ -120,7 +120,7 @@ def test_a_child_queue_gets_cores_although_its_sibling_uses_the_gpus():
 
 
 def test_usage_of_a_child_queue_counts_again_once_its_class_is_schedulable():
-    queues = (Queue("lab/gpus"), Queue("lab/cores"), SHOP)
+    queues = (QueueDefinition("lab/gpus"), QueueDefinition("lab/cores"), SHOP)
     used = [usage_of(queued(n, queue="lab/gpus")) for n in range(4)]
     waiting = [queued(1, queue="lab/gpus"), queued(2, "bob", queue="lab/cores", amount=CORES)]
     waiting += [queued(n, queue="shop", amount=CORES) for n in range(21, 30)]
@@ -131,7 +131,7 @@ def test_usage_of_a_child_queue_counts_again_once_its_class_is_schedulable():
 
 
 def test_an_exceeded_account_limit_is_reported_and_other_accounts_continue():
-    queues = (Queue("lab", account_limit=ResourceLimit(gpu_milli=2000)),)
+    queues = (QueueDefinition("lab", account_limit=ResourceLimit(gpu_milli=2000)),)
     waiting = [queued(n, "alice", queue="lab") for n in (1, 2, 3)] + [queued(4, "bob", queue="lab")]
     found = sample_queue(*waiting, queues=queues)
     assert take(found, 9) == [1, 2, 4]
@@ -145,13 +145,17 @@ def test_an_exceeded_account_limit_is_reported_and_other_accounts_continue():
 
 
 def test_an_account_limit_spans_all_children_of_a_queue():
-    queues = (Queue("lab", account_limit=ResourceLimit(gpu_milli=1000)), Queue("lab/one"), Queue("lab/two"))
+    queues = (
+        QueueDefinition("lab", account_limit=ResourceLimit(gpu_milli=1000)),
+        QueueDefinition("lab/one"),
+        QueueDefinition("lab/two"),
+    )
     found = sample_queue(queued(1, queue="lab/one"), queued(2, queue="lab/two"), queues=queues)
     assert take(found, 9) == [1]
 
 
 def test_an_exceeded_queue_limit_is_reported_and_smaller_tasks_continue():
-    queues = (Queue("lab", limit=ResourceLimit(fraction=0.2)),)
+    queues = (QueueDefinition("lab", limit=ResourceLimit(fraction=0.2)),)
     small = queued(4, queue="lab", amount=ResourceAmount(1000, 1000, 0), priority=1)
     waiting = [queued(n, queue="lab") for n in (1, 2, 3)] + [small]
     found = sample_queue(*waiting, queues=queues)
@@ -160,13 +164,13 @@ def test_an_exceeded_queue_limit_is_reported_and_smaller_tasks_continue():
 
 
 def test_a_limit_on_the_default_queue_spans_all_accounts():
-    queues = (Queue("default", limit=ResourceLimit(gpu_milli=2000)),)
+    queues = (QueueDefinition("default", limit=ResourceLimit(gpu_milli=2000)),)
     found = sample_queue(*(queued(n, f"account {n}") for n in range(1, 6)), queues=queues)
     assert len(take(found, 9)) == 2
 
 
 def test_a_queue_that_may_not_borrow_stays_within_its_share():
-    queues = (Queue("lab", borrow=False), Queue("shop", weight=3))
+    queues = (QueueDefinition("lab", borrow=False), QueueDefinition("shop", weight=3))
     waiting = [queued(n, queue="lab") for n in range(1, 9)]
     found = sample_queue(*waiting, queues=queues)
     assert take(found, 9) == [1, 2]
@@ -177,7 +181,7 @@ def test_a_queue_that_may_not_borrow_stays_within_its_share():
 
 def test_a_request_above_the_limit_is_reported_as_such():
     asks = queued(1, queue="lab", amount=ResourceAmount(1000, 1000, 8000))
-    found = sample_queue(asks, queues=(Queue("lab", account_limit=ResourceLimit(gpu_milli=4000)),))
+    found = sample_queue(asks, queues=(QueueDefinition("lab", account_limit=ResourceLimit(gpu_milli=4000)),))
     assert found.next() is None
     told = str(found.quota_exceeded(asks.id))
     assert told == "the task asks for 8 of at most 4 GPUs of queue lab that account alice may ever hold"
@@ -185,7 +189,9 @@ def test_a_request_above_the_limit_is_reported_as_such():
 
 def test_a_fractional_limit_follows_the_size_of_the_network():
     found = sample_queue(
-        queued(1, queue="lab"), queued(2, queue="lab"), queues=(Queue("lab", limit=ResourceLimit(fraction=0.1)),)
+        queued(1, queue="lab"),
+        queued(2, queue="lab"),
+        queues=(QueueDefinition("lab", limit=ResourceLimit(fraction=0.1)),),
     )
     assert take(found, 9) == [1]
     found.begin_cycle(1, TOTALS.plus(TOTALS))
@@ -196,7 +202,7 @@ def test_a_fractional_account_limit_follows_the_size_of_the_network():
     found = sample_queue(
         queued(1, queue="lab"),
         queued(2, queue="lab"),
-        queues=(Queue("lab", account_limit=ResourceLimit(fraction=0.1)),),
+        queues=(QueueDefinition("lab", account_limit=ResourceLimit(fraction=0.1)),),
     )
     assert take(found, 9) == [1]
     found.begin_cycle(1, TOTALS.plus(TOTALS))
@@ -204,7 +210,7 @@ def test_a_fractional_account_limit_follows_the_size_of_the_network():
 
 
 def test_an_old_task_overtakes_a_task_of_higher_priority():
-    queues = (Queue("lab", ageing=AgeingPolicy(per_hour=10, up_to=120)),)
+    queues = (QueueDefinition("lab", ageing=AgeingPolicy(per_hour=10, up_to=120)),)
     old, new = queued(1, queue="lab", submitted_at=0), queued(2, queue="lab", priority=115, submitted_at=HOUR_MS)
     found = sample_queue(old, new, queues=queues, now_ms=HOUR_MS)
     assert found.first() == new
@@ -216,7 +222,7 @@ def test_an_old_task_overtakes_a_task_of_higher_priority():
 
 
 def test_tasks_at_the_ageing_ceiling_are_ordered_by_age_behind_tasks_above_it():
-    queues = (Queue("lab", ageing=AgeingPolicy(per_hour=10, up_to=120)),)
+    queues = (QueueDefinition("lab", ageing=AgeingPolicy(per_hour=10, up_to=120)),)
     waiting = [
         queued(1, queue="lab", priority=119, submitted_at=HOUR_MS),
         queued(2, queue="lab", priority=0, submitted_at=0),
@@ -231,7 +237,7 @@ def test_tasks_at_the_ageing_ceiling_are_ordered_by_age_behind_tasks_above_it():
 
 
 def test_without_ageing_priority_alone_counts():
-    queues = (Queue("lab", ageing=AgeingPolicy(per_hour=0)),)
+    queues = (QueueDefinition("lab", ageing=AgeingPolicy(per_hour=0)),)
     found = sample_queue(queued(1, queue="lab"), queued(2, queue="lab", priority=101), queues=queues, now_ms=10**12)
     assert take(found, 2) == [2, 1]
 
@@ -296,7 +302,7 @@ def test_tasks_have_an_order_in_a_network_without_hosts():
 
 def test_quota_freed_during_a_cycle_is_used_in_it():
     waiting = [queued(n, queue="lab") for n in (1, 2, 3)]
-    found = sample_queue(*waiting, queues=(Queue("lab", limit=ResourceLimit(gpu_milli=2000)),))
+    found = sample_queue(*waiting, queues=(QueueDefinition("lab", limit=ResourceLimit(gpu_milli=2000)),))
     assert take(found, 9) == [1, 2]
     found.release(usage_of(waiting[0]))
     assert take(found, 9) == [3]
@@ -304,7 +310,9 @@ def test_quota_freed_during_a_cycle_is_used_in_it():
 
 def test_a_task_added_to_an_exhausted_queue_is_next_in_the_same_cycle():
     closed = queued(2, queue="shop", amount=CORES)
-    found = sample_queue(queued(1, queue="lab"), closed, queues=(LAB, Queue("shop", limit=ResourceLimit(fraction=0))))
+    found = sample_queue(
+        queued(1, queue="lab"), closed, queues=(LAB, QueueDefinition("shop", limit=ResourceLimit(fraction=0)))
+    )
     found.mark_unschedulable(found.next())
     assert found.next() is None
     found.add(queued(3, queue="lab", amount=ResourceAmount(1, 1, 0)))

@@ -11,7 +11,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.placing.board import Place
 from offchain.core.scheduler.preemption import (
     MINUTE_MS,
-    Preemption,
+    PreemptionDecision,
     PreemptionHistory,
     PreemptionPolicy,
     PreemptionRefused,
@@ -94,5 +94,5 @@ def test_groups_of_hosts_and_providers_follow_the_records_of_the_chain(layout: L
         None,
         QueueEntitlements(sample_queue().entitlements(), lambda _: 0),
     )
-    assert isinstance(found, Preemption)
+    assert isinstance(found, PreemptionDecision)
     assert [one.task for one in found.victims] == expected

@@ -6,7 +6,7 @@ import pytest
 
 from offchain.core.scheduler.queue_definitions import (
     AgeingPolicy,
-    Queue,
+    QueueDefinition,
     QueueFileError,
     QueueLeaf,
     QueueTree,
@@ -80,9 +80,9 @@ def test_all_problems_are_reported_at_once():
 
 def test_a_tree_with_a_gap_is_refused():
     with pytest.raises(ValueError, match='"a/b" has no place'):
-        QueueTree({"": Queue(""), "default": Queue("default"), "a/b": Queue("a/b")})
+        QueueTree({"": QueueDefinition(""), "default": QueueDefinition("default"), "a/b": QueueDefinition("a/b")})
     with pytest.raises(ValueError, match='there must be a queue "default"'):
-        QueueTree({"": Queue("")})
+        QueueTree({"": QueueDefinition("")})
 
 
 def test_the_file_in_the_docs_is_one():

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from offchain.core.fleet.want import sharer
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueTree
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage, dominant_share
+from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, ResourceUsage, dominant_share
 from offchain.core.values import LeaseState, Task, TaskState
 
 NO_PARENT: Final = -1
@@ -203,12 +203,42 @@ def shares_reason(entitlements: Entitlements, node: int, request: ResourceAmount
     return f"{SHARES_REASON}: {shares}"
 
 
-class SnapshotEntitlements:
-    """Entitlements computed without tables and numpy, for commands that look at one task.
+def entitlement_nodes(
+    parents: Sequence[int],
+    weights: Sequence[float],
+    used: Sequence[ResourceAmount],
+    wanted: Sequence[ResourceAmount],
+    limits: Sequence[ResourceAmount],
+    totals: ResourceAmount,
+) -> list[EntitlementNode]:
+    """Divide the network by water-filling; all arguments are by node, parents before children, node 0 is the root.
 
-    The readable form of :meth:`offchain.core.scheduler.queue_usage.QueueUsage.entitlements`, with equal results.
-    `used`: of running tasks; `waiting`: requests.
+    From the root down an entitlement is divided among the children by weight, none gets more than it wants, and what
+    one does not want is divided among the others. `wanted`: what a leaf uses and waits for; nothing for other nodes.
     """
+    sums, demands = list(wanted), [0.0] * len(wanted)
+    children: dict[int, list[int]] = {}
+    for node in reversed(range(len(sums))):
+        sums[node] = sums[node].minimum(limits[node])
+        demands[node] = dominant_share(sums[node], totals)
+        if parents[node] != NO_PARENT:
+            sums[parents[node]] = sums[parents[node]].plus(sums[node])
+            children.setdefault(parents[node], []).append(node)
+    shares = [1.0] + [0.0] * (len(sums) - 1)
+    for node in sorted(children):
+        # Children with the least demand per weight get all of it.
+        order = sorted(children[node], key=lambda child: demands[child] / weights[child])
+        left, weight_left = shares[node], sum(weights[child] for child in order)
+        for child in order:
+            share = left * weights[child] / weight_left if weight_left > 0 else 0.0
+            shares[child] = min(demands[child], share)
+            left -= shares[child]
+            weight_left -= weights[child]
+    return list(map(EntitlementNode, parents, weights, used, shares))
+
+
+class SnapshotEntitlements:
+    """Entitlements by lists of usages and requests, without tables and numpy, for commands that look at one task."""
 
     def __init__(
         self,
@@ -228,8 +258,12 @@ class SnapshotEntitlements:
         self._parents = [self._queues[queue.parent] if name else NO_PARENT for name, queue in tree.queues.items()]
         self._parents += [self._queues[DEFAULT]] * len(accounts)
         self._weights = [queue.weight for queue in tree.queues.values()] + [1.0] * len(accounts)
+        limits = [tree.limit_of(name, totals) for name in tree.queues]
+        self._limits = [UNLIMITED if one is None else one for one in limits] + [UNLIMITED] * len(accounts)
         self._used = self._sums(used)
-        self.entitlements = Entitlements(totals, self._nodes(used, waiting))
+        wanted = self._wanted(used, waiting)
+        nodes = entitlement_nodes(self._parents, self._weights, self._used, wanted, self._limits, totals)
+        self.entitlements = Entitlements(totals, nodes)
 
     def leaf(self, queue: str, account: str) -> int:
         """Return the node of a task. KeyError for an account in `default` without usage and requests."""
@@ -246,26 +280,8 @@ class SnapshotEntitlements:
                 node = self._parents[node]
         return found
 
-    def _nodes(self, used: Iterable[ResourceUsage], waiting: Iterable[ResourceUsage]) -> list[EntitlementNode]:
-        """Divide the network by water-filling: children with the least demand per weight get all of it."""
-        demands = self._demands(used, waiting)
-        shares = [0.0] * len(demands)
-        shares[0] = 1.0
-        children: dict[int, list[int]] = {}
-        for node, parent in enumerate(self._parents):
-            children.setdefault(parent, []).append(node)
-        for node in range(len(demands)):
-            order = sorted(children.get(node, ()), key=lambda child: demands[child] / self._weights[child])
-            left, weights = shares[node], sum(self._weights[child] for child in order)
-            for child in order:
-                shares[child] = min(demands[child], left * self._weights[child] / weights)
-                left -= shares[child]
-                weights -= self._weights[child]
-        return list(map(EntitlementNode, self._parents, self._weights, self._used, shares))
-
-    def _demands(self, used: Iterable[ResourceUsage], waiting: Iterable[ResourceUsage]) -> list[float]:
-        """Return the share that each node uses and waits for, within limits."""
-        limits = {name: self._tree.limit_of(name, self._totals) for name in self._tree.queues}
+    def _wanted(self, used: Iterable[ResourceUsage], waiting: Iterable[ResourceUsage]) -> list[ResourceAmount]:
+        """Return what each leaf uses and waits for, without requests that a limit keeps waiting."""
         of_accounts: dict[tuple[str, str], ResourceAmount] = {}
         for one in used:
             for queue in self._path(one):
@@ -274,28 +290,19 @@ class SnapshotEntitlements:
 
         def is_within_limits(request: ResourceUsage) -> bool:
             for queue in self._path(request):
-                limit, account_limit = limits[queue.name], queue.account_limit
-                used_here = self._used[self._queues[queue.name]]
-                if limit is not None and not request.amount.fits_in(limit.minus(used_here)):
-                    return False
+                node, account_limit = self._queues[queue.name], queue.account_limit
                 own = of_accounts.get((queue.name, request.account), NO_RESOURCES)
+                if not request.amount.fits_in(self._limits[node].minus(self._used[node])):
+                    return False
                 if account_limit is not None and not request.amount.fits_in(account_limit.of(self._totals).minus(own)):
                     return False
             return True
 
-        wanted = self._sums(filter(is_within_limits, waiting))
+        waiting_sums = self._sums(filter(is_within_limits, waiting))
         branches = {self._queues[name] for name in (DEFAULT, *self._tree.children)}
-        sums = [NO_RESOURCES if node in branches else one.plus(self._used[node]) for node, one in enumerate(wanted)]
-        limit_of_node = list(limits.values())
-        demands = [0.0] * len(sums)
-        for node in reversed(range(len(sums))):
-            limit = limit_of_node[node] if node < len(limit_of_node) else None
-            if limit is not None:
-                sums[node] = sums[node].minimum(limit)
-            demands[node] = dominant_share(sums[node], self._totals)
-            if self._parents[node] != NO_PARENT:
-                sums[self._parents[node]] = sums[self._parents[node]].plus(sums[node])
-        return demands
+        return [
+            NO_RESOURCES if node in branches else one.plus(self._used[node]) for node, one in enumerate(waiting_sums)
+        ]
 
     def _path(self, one: ResourceUsage) -> tuple[QueueDefinition, ...]:
         return self._tree.path(self._tree.leaf_of(one.queue, one.account).queue)

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Floats, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import Ints
 from offchain.core.scheduler import fair_share_updates as updates
-from offchain.core.scheduler.entitlements import EntitlementNode, Entitlements
-from offchain.core.scheduler.fair_share_selection import available_to, class_fits, dominant_share_of
+from offchain.core.scheduler.entitlements import Entitlements, entitlement_nodes
+from offchain.core.scheduler.fair_share_selection import available_to, class_fits
 from offchain.core.scheduler.fair_share_tables import NEVER, NONE, FairShareTables, Table, empty_tables, grown
 from offchain.core.scheduler.queue_definitions import DEFAULT, ROOT, AgeingPolicy, QueueLeaf, QueueTree, ResourceLimit
 from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, amount_text, number_text
@@ -175,12 +175,14 @@ class QueueUsage:
     def entitlements(self) -> Entitlements:
         """Return usage and entitlement of each node now; a node is known by its number."""
         nodes = self.tables.nodes[: len(self.names)]
-        shares: Floats = np.zeros(len(nodes))
-        _fill_entitlements(self.tables, shares)
-        used = zip(*(nodes[name].tolist() for name in _USED), strict=True)
-        rows = zip(nodes["parent"].tolist(), nodes["weight"].tolist(), used, shares.tolist(), strict=True)
-        found = [EntitlementNode(parent, weight, ResourceAmount(*of), share) for parent, weight, of, share in rows]
-        return Entitlements(self.totals, found)
+        used = np.column_stack([nodes[name] for name in _USED])
+        limits = np.column_stack([nodes[name] for name in _LIMITS])
+        limits[nodes["limited"] == 0] = UNLIMITED
+        wanted: Ints = np.where(nodes["branch"][:, None] < 0, used, 0)
+        _add_waiting(self.tables, wanted)
+        amounts = [[ResourceAmount(*row) for row in table.tolist()] for table in (used, wanted, limits)]
+        parents, weights = nodes["parent"].tolist(), nodes["weight"].tolist()
+        return Entitlements(self.totals, entitlement_nodes(parents, weights, *amounts, self.totals))
 
     def _add_node(self, name: str, queue: str, weight: float, parent: int) -> int:
         number = len(self.names)
@@ -245,39 +247,6 @@ def _exceeded(
 
 
 @compiled
-def _fill_entitlements(tables: FairShareTables, shares: Floats) -> None:
-    """Fill in `shares`, [node]: the share of the network that each node is entitled to, by water-filling.
-
-    From the root down an entitlement is divided among the children by weight, none gets more than it uses and waits for
-    together, and what one does not want is divided among the others. Demand that exceeds a limit is not counted.
-    """
-    nodes, count = tables.nodes, len(shares)
-    wanted = np.zeros((count, 3), np.int64)
-    _add_waiting(tables, wanted)
-    demands, heap = np.zeros(count), np.zeros(count, np.int64)
-    # Children come after their parents.
-    for node in range(count - 1, -1, -1):
-        one = nodes[node]
-        if one.branch < 0:
-            wanted[node, 0] += one.cpu
-            wanted[node, 1] += one.memory
-            wanted[node, 2] += one.gpu
-        if one.limited:
-            wanted[node, 0] = min(wanted[node, 0], one.cpu_limit)
-            wanted[node, 1] = min(wanted[node, 1], one.memory_limit)
-            wanted[node, 2] = min(wanted[node, 2], one.gpu_limit)
-        if one.parent != NONE:
-            for resource in range(3):
-                wanted[one.parent, resource] += wanted[node, resource]
-        demands[node] = dominant_share_of(tables, wanted[node, 0], wanted[node, 1], wanted[node, 2])
-        shares[node] = 0.0
-    shares[0] = 1.0
-    for node in range(count):
-        if nodes[node].branch >= 0:
-            _divide(tables, node, demands, shares, heap)
-
-
-@inner
 def _add_waiting(tables: FairShareTables, wanted: Ints) -> None:
     """Add the requests of waiting tasks, [node, resource], except those kept waiting by a limit."""
     for bucket in range(tables.state[0].buckets):
@@ -287,45 +256,3 @@ def _add_waiting(tables: FairShareTables, wanted: Ints) -> None:
             wanted[one.leaf, 0] += one.count * request.cpu
             wanted[one.leaf, 1] += one.count * request.memory
             wanted[one.leaf, 2] += one.count * request.gpu
-
-
-@inner
-def _divide(tables: FairShareTables, node: int, demands: Floats, shares: Floats, heap: Ints) -> None:
-    """Divide a node's share: children with the least demand per weight get all of it, the others by weight."""
-    nodes = tables.nodes
-    count, weights = 0, 0.0
-    child = nodes[node].child
-    while child != NONE:
-        heap[count] = child
-        count += 1
-        weights += nodes[child].weight
-        child = nodes[child].sibling
-    for at in range(count // 2 - 1, -1, -1):
-        _sink(tables, demands, heap, at, count)
-    left = shares[node]
-    while count:
-        child = heap[0]
-        weight = nodes[child].weight
-        shares[child] = min(demands[child], left * weight / weights) if weights > 0.0 else 0.0
-        left -= shares[child]
-        weights -= weight
-        count -= 1
-        heap[0] = heap[count]
-        _sink(tables, demands, heap, 0, count)
-
-
-@inner
-def _sink(tables: FairShareTables, demands: Floats, heap: Ints, at: int, count: int) -> None:
-    """Restore the order of a heap of nodes below `at`; the least demand per weight is on top."""
-    nodes = tables.nodes
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        least = demands[heap[below]] / nodes[heap[below]].weight
-        if below + 1 < count:
-            other = demands[heap[below + 1]] / nodes[heap[below + 1]].weight
-            if other < least:
-                below, least = below + 1, other
-        if demands[heap[at]] / nodes[heap[at]].weight <= least:
-            return
-        heap[at], heap[below] = heap[below], heap[at]
-        at = below

@@ -97,7 +97,7 @@ def test_a_reservation_begins_sooner_when_it_can_and_never_later():
     kept = reserve(AvailabilityProfile(cluster, 0, leases), [head], {})
     assert kept[1].start_ms == 50
     cluster.give(1, GPU, 1)
-    leases.drop(1)
+    leases.drop((1,))
     sooner = reserve(AvailabilityProfile(cluster, 20, leases), [head], kept)
     assert sooner[1] == Reservation(1, GPU, 20, 100, (Place(1, 1),))
     # Somebody whose lease should have ended holds what was reserved: the next moment is tried.

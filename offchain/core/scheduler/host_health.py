@@ -271,10 +271,6 @@ class LatencyHistory:
         self._grown: set[str] = set()
         """Hosts whose latency has grown and not recovered yet."""
 
-    def __len__(self) -> int:
-        """Return how many hosts are remembered."""
-        return len(self._values)
-
     def has_grown(self, host: str, latency_ms: int, before_ms: int) -> bool:
         """Add a value; return whether it has grown compared to those before it, and had not already.
 

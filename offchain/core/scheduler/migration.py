@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from offchain.core.backoff import Backoff
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.want import Want
@@ -16,7 +17,7 @@ from offchain.core.placing.free import AnyInts, Bools, bits, indices
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.gates import Gate
 from offchain.core.scheduler.host_risk import HealthLimits, Risk
-from offchain.core.scheduler.migration_watch import MigrationWatch, MoveCandidate, StandbyCandidate
+from offchain.core.scheduler.migration_watch import MigrationCandidate, MigrationWatch
 from offchain.core.values import Layout, Lease, Task
 from offchain.schema.chain_types.ids import lease_parts
 
@@ -77,38 +78,36 @@ class MigrationPlanner:
         standbys = tuple(self._standbys(unguarded, gates, now_ms))
         return MigrationPlan(moves, standbys, self.watch.take_unconfirmed(now_ms))
 
-    def _moves(self, candidates: Iterable[MoveCandidate], gates: Sequence[Gate], now_ms: int) -> Iterator[PodMove]:
+    def _moves(self, candidates: Iterable[MigrationCandidate], gates: Sequence[Gate], now_ms: int) -> Iterator[PodMove]:
         for one in candidates:
-            task, lease = one.task, one.lease
             if len(self._moving) >= MAX_MOVES:
                 return
-            if task.id in self._moving or not self._desk.looks_after(task, now_ms):
-                continue
-            place = self._find_place(task, lease, gates, now_ms, is_move=True)
-            if place is None and self.watch.has_unconfirmed:
-                continue
-            self.watch.examine_at(task.id, self.watch.move_retries.refused(task.id, now_ms))
-            if place is not None:
-                self._hold(task, lease, place)
-                yield PodMove(task.id, lease.id, *self._details(task, place), one.risk)
+            place = None if one.task.id in self._moving else self._try(one, gates, now_ms, self.watch.move_retries)
+            if place is not None and one.risk is not None:
+                self._hold(one.task, one.lease, place)
+                yield PodMove(one.task.id, one.lease.id, *self._details(one.task, place), one.risk)
 
     def _standbys(
-        self, candidates: Iterable[StandbyCandidate], gates: Sequence[Gate], now_ms: int
+        self, candidates: Iterable[MigrationCandidate], gates: Sequence[Gate], now_ms: int
     ) -> Iterator[StandbyNaming]:
         for one in candidates:
-            task, lease = one.task, one.lease
             if len(self._naming) >= MAX_STANDBYS:
                 return
-            known = lease.id in self._naming or task.id in self._moving
-            if known or not self._desk.looks_after(task, now_ms):
-                continue
-            place = self._find_place(task, lease, gates, now_ms, is_move=False)
-            if place is None and self.watch.has_unconfirmed:
-                continue
-            self.watch.examine_at(task.id, self.watch.standby_retries.refused(lease.id, now_ms))
+            known = one.lease.id in self._naming or one.task.id in self._moving
+            place = None if known else self._try(one, gates, now_ms, self.watch.standby_retries)
             if place is not None:
-                self._naming.add(lease.id)
-                yield StandbyNaming(task.id, lease.id, *self._details(task, place))
+                self._naming.add(one.lease.id)
+                yield StandbyNaming(one.task.id, one.lease.id, *self._details(one.task, place))
+
+    def _try(self, one: MigrationCandidate, gates: Sequence[Gate], now_ms: int, retries: Backoff[int]) -> Place | None:
+        """Find a place and record the attempt, unless a heartbeat is unconfirmed or another scheduler is in charge."""
+        if not self._desk.looks_after(one.task, now_ms):
+            return None
+        place = self._find_place(one.task, one.lease, gates, now_ms, is_move=one.risk is not None)
+        if place is not None or not self.watch.has_unconfirmed:
+            key = one.lease.id if one.risk is None else one.task.id
+            self.watch.examine_at(one.task.id, retries.refused(key, now_ms))
+        return place
 
     def put_task(self, task: Task) -> None:
         """Update from a record of a task that is not final."""

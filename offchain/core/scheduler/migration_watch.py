@@ -35,20 +35,12 @@ StandbyFits = Callable[[Task, Lease], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class MoveCandidate:
-    """A pod that is to be moved, and why."""
+class MigrationCandidate:
+    """A pod that is to be moved because of a risk; without a risk, one that needs a standby."""
 
     task: Task
     lease: Lease
-    risk: Risk
-
-
-@dataclass(frozen=True, slots=True)
-class StandbyCandidate:
-    """A lease that needs a standby."""
-
-    task: Task
-    lease: Lease
+    risk: Risk | None = None
 
 
 class MigrationWatch:
@@ -108,14 +100,14 @@ class MigrationWatch:
             self._to_examine |= there
             self._await_heartbeat(name)
 
-    def due(self, now_ms: int, standby_fits: StandbyFits) -> tuple[list[MoveCandidate], list[StandbyCandidate]]:
+    def due(self, now_ms: int, standby_fits: StandbyFits) -> tuple[list[MigrationCandidate], list[MigrationCandidate]]:
         """Return which pods to move, the most certain risk first, and which leases need a standby; the oldest first.
 
         A task with a candidate is examined again next time, unless an attempt is recorded for it.
         """
         self._wake(now_ms)
-        moves: list[MoveCandidate] = []
-        standbys: list[StandbyCandidate] = []
+        moves: list[MigrationCandidate] = []
+        standbys: list[MigrationCandidate] = []
         for number in sorted(self._to_examine):
             task = self._tasks[number]
             before = len(moves) + len(standbys) + len(self._unconfirmed)
@@ -123,7 +115,7 @@ class MigrationWatch:
                 self._examine(task, lease, now_ms, standby_fits, moves, standbys)
             if before == len(moves) + len(standbys) + len(self._unconfirmed):
                 self._to_examine.discard(number)
-        moves.sort(key=lambda one: (_CERTAINTY[one.risk], one.lease.id))
+        moves.sort(key=lambda one: (-1 if one.risk is None else _CERTAINTY[one.risk], one.lease.id))
         return moves, standbys
 
     def is_healthy(self, host: Host, now_ms: int) -> bool:
@@ -170,8 +162,8 @@ class MigrationWatch:
         lease: Lease,
         now_ms: int,
         standby_fits: StandbyFits,
-        moves: list[MoveCandidate],
-        standbys: list[StandbyCandidate],
+        moves: list[MigrationCandidate],
+        standbys: list[MigrationCandidate],
     ) -> None:
         host = self._hosts.get(lease.host)
         if host is None or self._is_unconfirmed(host, now_ms):
@@ -179,13 +171,13 @@ class MigrationWatch:
         risk = move_reason(lease, host, now_ms, self.limits)
         had_notice = self._had_notice(task, lease, risk, now_ms)
         if risk is not None and had_notice and self._is_past(task.id, self.move_retries.not_before(task.id), now_ms):
-            moves.append(MoveCandidate(task, lease, risk))
+            moves.append(MigrationCandidate(task, lease, risk))
         elif (
             task.survival is Survival.STANDBY
             and not self._has_standby(task, lease, host, now_ms, standby_fits)
             and self._is_past(task.id, self.standby_retries.not_before(lease.id), now_ms)
         ):
-            standbys.append(StandbyCandidate(task, lease))
+            standbys.append(MigrationCandidate(task, lease))
 
     def _had_notice(self, task: Task, lease: Lease, risk: Risk | None, now_ms: int) -> bool:
         """Return whether the pod's notice is over, if the risk requires one; else the task is examined again then."""

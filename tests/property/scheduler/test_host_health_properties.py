@@ -205,6 +205,6 @@ def test_latencies_of_the_hosts_that_reported_last_are_kept():
     found = LatencyHistory()
     for number in range(host_health.MAX_HOSTS + 10):
         found.has_grown(f"h{number}", 10, 0)
-    assert len(found) == host_health.MAX_HOSTS
+    assert len(found._values) == host_health.MAX_HOSTS
     assert not found.has_grown("h0", 1_000, 0)
     assert found.has_grown("h20", 1_000, 0)

@@ -1,4 +1,4 @@
-"""When to try again what the chain refused: later each time, in chain time."""
+"""Growing pauses between attempts, in chain time."""
 
 from __future__ import annotations
 
@@ -14,39 +14,52 @@ K = TypeVar("K", bound=Hashable)
 
 
 def pause_ms(times: int, first_ms: int = FIRST_MS, longest_ms: int = LONGEST_MS) -> int:
-    """How long to wait after so many times in a row (at least one): twice as long after each, up to the longest."""
+    """Return the pause after this many attempts in a row (at least one): it doubles after each, up to the longest."""
     return min(longest_ms, first_ms << min(times - 1, 16))
 
 
 @dataclass(slots=True)
 class Backoff(Generic[K]):
-    """Refusals in a row by key, and the chain time before which not to try again."""
+    """Attempts in a row by key, and the chain time before which not to try again.
 
-    _refusals: dict[K, int] = field(default_factory=dict)
+    `forget_after_ms`: attempts further apart are not counted together; None: they are.
+    """
+
+    first_ms: int = FIRST_MS
+    longest_ms: int = LONGEST_MS
+    forget_after_ms: int | None = None
+    _attempts: dict[K, tuple[int, int]] = field(default_factory=dict)
+    """[key]: how many, and when the last one was."""
     _not_before: dict[K, int] = field(default_factory=dict)
 
     def refused(self, key: K, now: int) -> int:
-        """Count a refusal at chain time `now`; gives the time of the next try."""
-        self._refusals[key] = self._refusals.get(key, 0) + 1
-        self._not_before[key] = now + pause_ms(self._refusals[key])
+        """Count an attempt at chain time `now`; return the time of the next one."""
+        count, last = self._attempts.get(key, (0, now))
+        if self.forget_after_ms is not None and now - last >= self.forget_after_ms:
+            count = 0
+        self._attempts[key] = count + 1, now
+        self._not_before[key] = now + pause_ms(count + 1, self.first_ms, self.longest_ms)
         return self._not_before[key]
 
+    def not_before(self, key: K) -> int:
+        """Return when to try again; 0 for an unknown key."""
+        return self._not_before.get(key, 0)
+
     def waits(self, key: K, now: int) -> bool:
-        """Whether it is too early."""
-        return now < self._not_before.get(key, 0)
+        """Return whether it is too early to try again."""
+        return now < self.not_before(key)
 
     def next_time(self, now: int) -> int | None:
-        """When the first of them may be tried again."""
+        """Return when the first pause ends."""
         return min((time for time in self._not_before.values() if now < time), default=None)
 
     def succeeded(self, key: K) -> None:
-        """Forget its refusals: it succeeded, or is of no concern any more."""
-        self._refusals.pop(key, None)
+        """Forget a key that succeeded, or is gone."""
+        self._attempts.pop(key, None)
         self._not_before.pop(key, None)
 
     def keep_only(self, keys: Iterable[K]) -> None:
-        """Forget all others: they succeeded, or are of no concern any more."""
+        """Forget all other keys."""
         kept = set(keys)
-        for gone in self._refusals.keys() - kept:
-            del self._refusals[gone]
-            del self._not_before[gone]
+        for gone in self._attempts.keys() - kept:
+            self.succeeded(gone)

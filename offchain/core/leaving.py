@@ -1,7 +1,7 @@
 """Which spot tasks would leave for a task that finds no room, for people who ask before they submit.
 
-Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.preempting`, which knows the same rules,
-compares more, and may find others; who may have whom leave is the same.
+Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.scheduler.preemption`, which knows the same
+rules, compares more, and may find others; who may have whom leave is the same.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from offchain.core.fit import candidate
-from offchain.core.preempting.who import by_shares, may_ask, may_leave
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.asked import amount_of, holding_of, queue_of
-from offchain.core.queues.counted import Counted
-from offchain.core.queues.rights import Taking
-from offchain.core.queues.tree import DEFAULT, Tree
+from offchain.core.scheduler.entitlements import (
+    ReclaimPolicy,
+    SnapshotEntitlements,
+    is_preemptible,
+    may_preempt,
+    shares_reason,
+)
+from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name, task_amount, task_usage
 from offchain.core.snapshot import Snapshot
 from offchain.core.vacancy import Together, most_of, open_to, released, room
 from offchain.core.values import Host, HostStatus, Task, TaskState
@@ -36,31 +39,31 @@ class Leaving:
     why: str | None = None
 
 
-def leaving(snapshot: Snapshot, task: Task, tree: Tree) -> Leaving | None:
+def leaving(snapshot: Snapshot, task: Task, tree: QueueTree) -> Leaving | None:
     """Who would leave for `task`, which has no room in this snapshot; None: no spot task below it holds enough."""
-    below = [one for one in snapshot.tasks.values() if may_leave(one) and one.priority < task.priority]
-    if not may_ask(task) or not below:
+    below = [one for one in snapshot.tasks.values() if is_preemptible(one) and one.priority < task.priority]
+    if not may_preempt(task) or not below:
         return None
     search = _Search(snapshot, task)
     if not search.find(below, lambda _: True):
         return None
     counted = _counted(snapshot, task, tree)
-    part, asks = _part(counted, task), amount_of(task, task.least)
-    for taking in counted.rights.taking(part, asks):
+    part, asks = _part(counted, task), task_amount(task, task.least)
+    for taking in counted.entitlements.reclaim_policies(part, asks):
 
-        def allows(some: Iterable[Task], taking: Taking = taking) -> bool:
+        def allows(some: Iterable[Task], taking: ReclaimPolicy = taking) -> bool:
             return taking.allows((_part(counted, one), _holds(one)) for one in some)
 
-        found = search.find([one for one in below if taking.open(_part(counted, one))], allows)
+        found = search.find([one for one in below if taking.is_open(_part(counted, one))], allows)
         if found:
             return Leaving(found, _names(found.values(), tree))
-    return Leaving(why=by_shares(counted.rights, part, asks))
+    return Leaving(why=shares_reason(counted.entitlements, part, asks))
 
 
-def _names(tasks: Iterable[Task], tree: Tree) -> Mapping[str, int]:
+def _names(tasks: Iterable[Task], tree: QueueTree) -> Mapping[str, int]:
     names: dict[str, int] = {}
     for one in tasks:
-        part = tree.part_of(queue_of(one), one.tenant)
+        part = tree.leaf_of(queue_name(one), one.tenant)
         name = f"account {part.account}" if part.queue == DEFAULT else f"queue {part.queue}"
         names[name] = names.get(name, 0) + 1
     return names
@@ -142,36 +145,36 @@ def _without(host: Host, gone: Iterable[Task]) -> Host:
     return host
 
 
-def _counted(snapshot: Snapshot, task: Task, tree: Tree) -> Counted:
+def _counted(snapshot: Snapshot, task: Task, tree: QueueTree) -> SnapshotEntitlements:
     """The queues as if those had left who were told to, and those had come for whom they leave."""
     tasks = snapshot.tasks
     told = [one for one in tasks.values() if one.state is TaskState.RUNNING and one.preemption is not None]
     coming = {one.preemption.wanting for one in told if one.preemption is not None}
     gone = {one.id for one in told}
-    held = [holding_of(one, len(one.leases)) for one in tasks.values() if one.leases and one.id not in gone]
-    held += [holding_of(tasks[number], tasks[number].least) for number in coming & tasks.keys()]
+    held = [task_usage(one, len(one.leases)) for one in tasks.values() if one.leases and one.id not in gone]
+    held += [task_usage(tasks[number], tasks[number].least) for number in coming & tasks.keys()]
     waiting = [one for one in tasks.values() if one.open_pods and one.id not in coming and one.id != task.id]
-    return Counted(
+    return SnapshotEntitlements(
         tree,
         _totals(snapshot.hosts.values()),
         held,
-        [holding_of(one, len(one.open_pods)) for one in (*waiting, task)],
+        [task_usage(one, len(one.open_pods)) for one in (*waiting, task)],
     )
 
 
-def _totals(hosts: Iterable[Host]) -> Amount:
+def _totals(hosts: Iterable[Host]) -> ResourceAmount:
     """What hosts that are online have; of GPUs that are out of order nothing."""
-    total = NOTHING
+    total = NO_RESOURCES
     for host in hosts:
         if host.status is HostStatus.ONLINE:
             gpus = sum(device.healthy for device in host.devices)
-            total = total.plus(Amount(host.total.cpu_milli, host.total.memory_mib, 1000 * gpus))
+            total = total.plus(ResourceAmount(host.total.cpu_milli, host.total.memory_mib, 1000 * gpus))
     return total
 
 
-def _part(counted: Counted, task: Task) -> int:
-    return counted.part(queue_of(task), task.tenant)
+def _part(counted: SnapshotEntitlements, task: Task) -> int:
+    return counted.leaf(queue_name(task), task.tenant)
 
 
-def _holds(task: Task) -> Amount:
-    return amount_of(task, len(task.leases))
+def _holds(task: Task) -> ResourceAmount:
+    return task_amount(task, len(task.leases))

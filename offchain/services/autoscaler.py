@@ -23,8 +23,8 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import TransportError
 from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
-from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
+from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.ports import Block, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
@@ -224,14 +224,14 @@ class Autoscaler:
         what = "scaled" if outcome.done else "refused"
         self._log.info(what, task=task.id, pods=wanted, before=pods, loads=shown, reason=outcome.refusal)
 
-    async def _at_risk(self, task: TaskAndSpec) -> tuple[AtRisk, ...]:
+    async def _at_risk(self, task: TaskAndSpec) -> tuple[PodAtRisk, ...]:
         """Return its pods on deteriorating hosts, by the chain's records."""
         known = task_of(task)
         if known is None or not known.leases:
             return ()
         names = {lease.host for lease in known.leases}
         records, scores = await self._chain.hosts_named(names), await self._chain.host_scores_named(names)
-        return at_risk(known, [host_of(name, record, scores.get(name)) for name, record in records.items()])
+        return pods_at_risk(known, [host_of(name, record, scores.get(name)) for name, record in records.items()])
 
     async def _load(self, service: _Service, lease: LeaseOfTask, now_ms: int) -> int | None:
         """Return the pod's load over the last minute; None if its host does not answer, or there is no value yet."""

@@ -1,7 +1,7 @@
-"""The scheduler: passes changes of the chain to the desk, and submits its placements through the outbox.
+"""The scheduler's shell: tells the desk what has changed on the chain, and assigns what it places through the outbox.
 
 A refusal is a normal answer (another scheduler was faster, a host went away, the tenant has spent its coins): the
-assumed pods are released, and the task is planned again after a pause that grows with every refusal.
+assignment is taken back, and the task is planned again after a pause that grows with every refusal.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.conduct.deteriorating import SEEN_LATE_MS, Limits, Signs, risk_of, signs_of
-from offchain.core.conduct.observe import ROOM
-from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of, sharer
 from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
+from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
+from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits, HealthSigns, health_signs, risk_of
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
@@ -33,14 +32,14 @@ from offchain.services.view import ChainView
 _READER = "scheduler"
 
 MOST_TOLD = 8
-"""How many reasons for waiting are worked out in one step, the longest unreported first."""
+"""So many reasons for waiting are worked out in one step, those first that were not for the longest time."""
 
 _APART: Final = {Layout.HOSTS: "on different hosts", Layout.PROVIDERS: "on hosts of different providers"}
 
 OVERTAKEN: Final = PlacementOutcome(
     "overtaken", "it waited no more in the best block: another was faster, or it was cancelled"
 )
-"""The outcome of a placement that was not sent."""
+"""Said of a placement that was not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class _Pending:
 
 
 def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
-    """Return the name of the call. A running task may have several assignments of different pods in one generation."""
+    """The act's name. Of a task that runs, several assignments of one generation may place different pods."""
     name = f"assign:{task.id}:{task.generation}"
     if task.state is TaskState.QUEUED:
         return name
@@ -60,8 +59,8 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 class Scheduler:
     """Places queued tasks.
 
-    `seed` decides between equal hosts; `account` is the scheduler's own; `wake` requests another step; `definitions`
-    are its operator's; `record` receives its decisions.
+    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step. `definitions` are
+    its operator's. What it decides goes to `record`.
     """
 
     def __init__(
@@ -82,11 +81,11 @@ class Scheduler:
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
-        """[task]: when its reason was last worked out, and the reason."""
-        self._signs: dict[str, Signs] = {}
-        """[host]: its signs, for hosts that deteriorate."""
+        """[task]: when its reason was worked out last, and what it was."""
+        self._signs: dict[str, HealthSigns] = {}
+        """Of hosts that deteriorate."""
         self._reserved: dict[int, int] = {}
-        """[task]: its latest start, as logged."""
+        """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
         self._record = record
         self._log = EventLog("scheduler")
@@ -96,7 +95,7 @@ class Scheduler:
         self._moving = MigrationExecutor(self._desk, self._limits(), perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Plan, and assign what can be placed. `touched`: what a block changed; None: anything may have changed."""
+        """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
         self.running.check()
         now = self._view.now_ms
         news = self._view.news(_READER)
@@ -127,7 +126,7 @@ class Scheduler:
                 self._answered(self._desk.task(number), placements, OVERTAKEN)
 
     async def _listen(self) -> None:
-        """Read hosts again whose heartbeat seems late: heartbeats leave no event."""
+        """Heartbeats leave no event: read a host again before its silence is believed."""
         if self._moving.doubts:
             for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
                 if host is not None:
@@ -136,12 +135,12 @@ class Scheduler:
             self._wake()
 
     def standing(self, number: int) -> tuple[SchedulingStatus, int | None]:
-        """Return the standing of a task, and the equal task that was tried in its place."""
+        """How a task stands now, and which other one was tried for it."""
         found = self._desk.standing(number, self._view.now_ms)
         return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)
 
     def _follow(self, news: Touched | None) -> None:
-        """Pass the changed records to the desk."""
+        """Give the desk the records that have changed."""
         view, desk = self._view, self._desk
         if news is None or news.schedulers:
             desk.schedulers(view.schedulers)
@@ -181,12 +180,12 @@ class Scheduler:
         for task in tasks:
             self._moving.put_task(task)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> HealthLimits:
         periods = self._view.final.periods
-        return Limits(periods.poor_ppm, periods.late_ms, periods.notice_ms + SEEN_LATE_MS)
+        return HealthLimits(periods.poor_ppm, periods.late_ms, periods.notice_ms + AGENT_DELAY_MS)
 
     def _forget(self, number: int) -> None:
-        """Drop pending placements that final records have overtaken."""
+        """Drop what the picture has overtaken for good."""
         pending = self._pending.get(number)
         task = self._view.final.tasks.get(number)
         if pending is not None and self._view.is_final(number):
@@ -219,21 +218,23 @@ class Scheduler:
         self._hold_against(task, placements, verdict)
 
     def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: CallOutcome) -> None:
-        """Record that a host has less than it reports, unless another scheduler may have been faster."""
+        """A host that has less than it says. Where there are other schedulers, one of them may have been faster."""
         hosts = {placement.host for placement in placements}
         failure = verdict.failure
-        room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
+        room = failure is not None and failure.pallet == "Hosts" and failure.name in NO_ROOM_ERRORS
         if room and self._desk.alone and len(hosts) == 1:
             shape = shape_of(task.resources, task.placement, account=sharer(task))
-            self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
+            self._desk.seen(
+                HostObservation(hosts.pop(), ObservationKind.NO_ROOM, self._view.now_ms, shape, task.manifest)
+            )
 
     def _watch(self, hosts: Iterable[str]) -> None:
-        """Log pods on hosts that begin to deteriorate."""
+        """Say which pods run on hosts that deteriorate, when they begin to."""
         worse: dict[str, Host] = {}
         for name in hosts:
             host = self._view.host(name)
             trouble = self._desk.memory.score(name, self._view.now_ms)
-            signs = None if host is None else signs_of(host, trouble)
+            signs = None if host is None else health_signs(host, trouble)
             if host is not None and signs and signs != self._signs.get(name):
                 worse[name] = host
             if signs:
@@ -244,11 +245,11 @@ class Scheduler:
             trouble = self._desk.memory.score(lease.host, self._view.now_ms)
             risk = risk_of(lease, worse[lease.host], trouble)
             if risk is not None:
-                lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
+                lately = ", ".join(what for what, _ in self._desk.memory.recent_failures(lease.host)) or None
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
     def _tell(self, made: Round, now: int) -> None:
-        """Log why tasks wait, one for each group of equal requests, when the reason is new."""
+        """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
         before, self._reserved = self._reserved, {task: one.start_ms for task, one in self._desk.reserved.items()}
@@ -274,14 +275,14 @@ class Scheduler:
                 self._record.waits(now, task.generation, why)
 
     def _note(self, made: Round, now: int) -> None:
-        """Record the placements of the cycle."""
+        """Record what the round has placed."""
         if self._record is None or not made.placements:
             return
         tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.notes.placed(made))
         self._record.placed(now, [(task.generation, placed) for task, placed in tasks if task is not None])
 
     def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: PlacementOutcome) -> None:
-        """Record the outcome of a placement."""
+        """Record what the chain said to a placement."""
         if self._record is not None and task is not None:
             pods = tuple(placement.pod for placement in placements)
             self._record.answered(self._view.now_ms, task.id, task.generation, pods, answer)

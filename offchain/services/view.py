@@ -1,11 +1,11 @@
-"""The view of the chain that roles share: final records, and changes up to the best block (ADR 0010)."""
+"""The picture of the chain that workers share: final records, and a look ahead at the best block (ADR 0010)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.conduct import observe
-from offchain.core.conduct.seen import Seen
+from offchain.core.scheduler import host_observations
+from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.core.values import Host, Task
 from offchain.ports import Block, BlockRef, ChainPort
@@ -13,9 +13,9 @@ from offchain.services.snapshot_reader import SnapshotReader
 
 
 class ChainView:
-    """A snapshot that follows finalized blocks, overlaid with what newer blocks have changed, read at the best one.
+    """A snapshot that follows finalized blocks, and over it what newer blocks have changed, read at the best one.
 
-    Call :meth:`start` once, then pass every finalized block in order, and best blocks as they come.
+    Start it once, then give it every finalized block in order, and best blocks as they come.
     """
 
     def __init__(self, chain: ChainPort) -> None:
@@ -29,10 +29,10 @@ class ChainView:
         self._touched_ahead: dict[int, Touched] = {}
         self._ahead = Read()
         self._news: dict[str, Touched] = {}
-        self._seen: dict[str, list[Seen]] = {}
+        self._seen: dict[str, list[HostObservation]] = {}
 
     async def start(self) -> BlockRef:
-        """Read all live records at the last finalized block, and return that block."""
+        """Read everything live at the last finalized block; gives that block."""
         head = await self._chain.finalized_head()
         self._final, self._final_hash = await self.reads.snapshot(head), head.hash
         self._next_task = await self.reads.next_task_id(head.hash)
@@ -42,10 +42,10 @@ class ChainView:
         return head
 
     async def finalized(self, block: Block) -> Touched:
-        """Apply the next finalized block, and return what it touched."""
+        """Take in the next finalized block; gives what it touched."""
         found = touched(self.final, block.events)
-        self._observe(*observe.of_pods(self.final, block.events, block.timestamp_ms))
-        self._observe(*observe.of_hosts(self.final, block.events, block.timestamp_ms))
+        self._observe(*host_observations.pod_observations(self.final, block.events, block.timestamp_ms))
+        self._observe(*host_observations.host_observations(self.final, block.events, block.timestamp_ms))
         read = await self.reads.read(found, block.ref.hash) if found.anything else Read()
         self._final = replace(
             advance(self.final, block.ref.number, block.timestamp_ms, read),
@@ -60,10 +60,7 @@ class ChainView:
         return found
 
     async def best(self, ref: BlockRef) -> Touched:
-        """Apply the best block: chain time, and the records that blocks beyond the final one have changed.
-
-        Returns the changes.
-        """
+        """Look ahead: chain time, and records that blocks which are not final yet have changed; gives what changed."""
         self._now = await self.reads.now(ref.hash)
         self._best = ref
         if ref.number <= self.final.number:
@@ -72,7 +69,7 @@ class ChainView:
         # changed is seen when they are final.
         submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
         before_it, events = self.snapshot, await self.reads.events(ref.hash)
-        self._observe(*observe.of_pods(before_it, events, self._now))
+        self._observe(*host_observations.pod_observations(before_it, events, self._now))
         found = union((touched(before_it, events), submitted))
         known = self._touched_ahead.get(ref.number, Touched())
         self._touched_ahead[ref.number] = union((known, found))
@@ -89,21 +86,21 @@ class ChainView:
         self._tell(keys)
 
     def news(self, reader: str) -> Touched | None:
-        """Return what may have changed since the last call of this reader; None at its first call: everything."""
+        """What may have changed since this reader asked last; None: everything, for it asks for the first time."""
         found = self._news.get(reader)
         self._news[reader] = Touched()
         return found
 
-    def seen(self, reader: str) -> list[Seen]:
-        """Return what hosts did since the last call of this reader; nothing at its first call.
+    def seen(self, reader: str) -> list[HostObservation]:
+        """What hosts did since this reader asked last; nothing where it asks for the first time.
 
-        What became of a pod is reported with the best block, and again with the final one.
+        What became of a pod comes with the best block, and once more with the final one.
         """
         found = self._seen.get(reader, [])
         self._seen[reader] = []
         return found
 
-    def _observe(self, *seen: Seen) -> None:
+    def _observe(self, *seen: HostObservation) -> None:
         for known in self._seen.values():
             known.extend(seen)
 
@@ -112,16 +109,16 @@ class ChainView:
             self._news = {reader: union((known, keys)) for reader, known in self._news.items()}
 
     def host(self, host: str) -> Host | None:
-        """Return a host of :attr:`snapshot` without building it; None if there is none."""
+        """A host as :attr:`snapshot` has it, without making that; None where there is none."""
         return self._ahead.hosts[host] if host in self._ahead.hosts else self.final.hosts.get(host)
 
     def task(self, number: int) -> Task | None:
-        """Return a task of :attr:`snapshot` without building it; None if it is final."""
+        """A task as :attr:`snapshot` has it, without making that; None where it is final."""
         return self._ahead.tasks[number] if number in self._ahead.tasks else self.final.tasks.get(number)
 
     @property
     def schedulers(self) -> frozenset[str]:
-        """The bonded schedulers in the best block."""
+        """Who is bonded as a scheduler, in the best block."""
         return self.final.schedulers if self._ahead.schedulers is None else self._ahead.schedulers
 
     @property
@@ -130,17 +127,17 @@ class ChainView:
         return self._now
 
     def is_final(self, task: int) -> bool:
-        """Return whether the submission of this task is in a finalized block."""
+        """Whether this task's submission is in a finalized block."""
         return task < self._next_task
 
     async def confirm(self, keys: Touched) -> Snapshot:
-        """Return the present snapshot with these records read again in the best block."""
+        """The present snapshot with these records as they are in the best block."""
         at = self.best_block.hash
         return advance(self.snapshot, self.final.number, self._now, await self.reads.read(keys, at))
 
     @property
     def final_hash(self) -> bytes:
-        """The hash of the last applied finalized block."""
+        """The last finalized block that was taken in."""
         return self._final_hash
 
     @property
@@ -152,7 +149,7 @@ class ChainView:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Final records overlaid with later changes; chain time is that of the best block."""
+        """Finalized records with what is ahead of them; chain time is that of the best block."""
         return advance(self.final, self.final.number, self._now, self._ahead)
 
     @property

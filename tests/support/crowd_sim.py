@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from offchain.core import fit
-from offchain.core.conduct.seen import Seen
+from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
 from offchain.ports import Call
@@ -179,7 +179,7 @@ class SimView:
     def now_ms(self) -> int:
         return self._now.now_ms
 
-    def seen(self, reader: str) -> list[Seen]:
+    def seen(self, reader: str) -> list[HostObservation]:
         """Nothing fails on these hosts."""
         del reader
         return []

@@ -2,78 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.claim import Claim, Holding
-from offchain.core.queues.tree import Queue, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler import fair_share_updates as updates
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.fair_share_tables import NEVER
+from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueLeaf, QueueTree, queue_tree
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 
-TOTALS = Amount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
-GPU = Amount(1000, 1000, 1000)
-CORES = Amount(10_000, 1000, 0)
+TOTALS = ResourceAmount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
+GPU = ResourceAmount(1000, 1000, 1000)
+CORES = ResourceAmount(10_000, 1000, 0)
 
-_SHAPES: dict[Amount, int] = {}
-
-
-def shape_of(amount: Amount) -> int:
-    """The number that stands for tasks which ask for so much."""
-    return _SHAPES.setdefault(amount, len(_SHAPES))
+_CLASSES: dict[ResourceAmount, int] = {}
 
 
-def claim(id: int, account: str = "alice", **changes: Any) -> Claim:  # noqa: A002
-    """Asks for a GPU if nothing else is said; the shape follows from the amount."""
+def class_of(amount: ResourceAmount) -> int:
+    """The equivalence class of tasks that request this amount."""
+    return _CLASSES.setdefault(amount, len(_CLASSES))
+
+
+def queued(id: int, account: str = "alice", **changes: Any) -> QueuedTask:  # noqa: A002
+    """Requests a GPU by default; the class follows from the amount."""
     values: dict[str, Any] = {"queue": "default", "amount": GPU, "priority": 100, "submitted_at": id} | changes
-    values.setdefault("shape", shape_of(values["amount"]))
-    return Claim(id=id, account=account, **values)
+    values.setdefault("class_id", class_of(values["amount"]))
+    return QueuedTask(id=id, account=account, **values)
 
 
-class Told(Turn):
-    """A Turn that is asked about claims instead of numbers."""
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a queue knows from earlier cycles: when leaves were last served, and which classes are unschedulable."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._claims: dict[int, Claim] = {}
-        super().__init__(*args, **kwargs)
+    served: Mapping[QueueLeaf, int] = field(default_factory=dict)
+    unschedulable: frozenset[int] = frozenset()
 
-    def add(self, claim: Claim) -> None:
-        super().add(claim)
-        self._claims[claim.id] = claim
 
-    def first(self) -> Claim | None:
+class SampleQueue(FairShareQueue):
+    """A queue with running and waiting tasks, which is asked about tasks instead of numbers."""
+
+    def __init__(
+        self,
+        tree: QueueTree,
+        totals: ResourceAmount,
+        used: Iterable[ResourceUsage],
+        waiting: Iterable[QueuedTask],
+        now_ms: int,
+        history: History | None = None,
+    ) -> None:
+        self._tasks: dict[int, QueuedTask] = {}
+        super().__init__(tree, totals)
+        for usage in used:
+            self.charge(usage)
+        known = history or History()
+        for leaf, when_ms in known.served.items():
+            if leaf.queue == DEFAULT or leaf in self._usage.leaves:
+                updates.mark_served(self._usage.tables, self._usage.leaf(leaf), when_ms)
+        for task in waiting:
+            self.add(task)
+        for class_id in known.unschedulable:
+            if self._has_waiting(class_id):
+                updates.set_unschedulable(self._usage.tables, class_id, 1)
+        self.begin_cycle(now_ms)
+
+    def add(self, task: QueuedTask) -> None:
+        super().add(task)
+        self._tasks[task.id] = task
+
+    def first(self) -> QueuedTask | None:
         number = self.next()
-        return None if number is None else self._claims[number]
+        return None if number is None else self._tasks[number]
+
+    @property
+    def history(self) -> History:
+        tables = self._usage.tables
+        served = {leaf: int(tables.nodes[node]["served_ms"]) for leaf, node in self._usage.leaves.items()}
+        unschedulable = (number for number, one in enumerate(tables.classes["unschedulable"].tolist()) if one)
+        return History(
+            {leaf: when_ms for leaf, when_ms in served.items() if when_ms != NEVER},
+            frozenset(filter(self._has_waiting, unschedulable)),
+        )
 
 
-def turn(*waiting: Claim, queues: tuple[Queue, ...] = (), **changes: Any) -> Told:
-    values: dict[str, Any] = {"tree": tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
-    return Told(waiting=waiting, **values)
+def sample_queue(*waiting: QueuedTask, queues: tuple[QueueDefinition, ...] = (), **changes: Any) -> SampleQueue:
+    values: dict[str, Any] = {"tree": queue_tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
+    return SampleQueue(waiting=waiting, **values)
 
 
-OWN = turn().rights().taking(0, NOTHING)
-"""Where all are of one part of the queues, with the number 0."""
+OWN = sample_queue().entitlements().reclaim_policies(0, NO_RESOURCES)
+"""The policies where all tasks belong to one node of the queue tree, number 0."""
 
 
-def holding(of: Claim) -> Holding:
-    return Holding(of.queue, of.account, of.amount)
+def usage_of(task: QueuedTask) -> ResourceUsage:
+    return ResourceUsage(task.queue, task.account, task.amount)
 
 
-def take(from_: Told, count: int) -> list[int]:
-    """The numbers of the next tasks, each placed."""
+def take(queue: SampleQueue, count: int) -> list[int]:
+    """The numbers of the next tasks, each committed."""
     found: list[int] = []
-    while len(found) < count and (one := from_.next()) is not None:
-        from_.placed(one)
+    while len(found) < count and (one := queue.next()) is not None:
+        queue.commit(one)
         found.append(one)
     return found
 
 
-def fill(from_: Told, free: Amount) -> list[int]:
-    """A round with so much free, in one piece: what was placed."""
+def fill(queue: SampleQueue, free: ResourceAmount) -> list[int]:
+    """Run a cycle on one host with these free resources; return what was placed."""
     found = []
-    while (one := from_.first()) is not None:
-        if one.amount.within(free):
+    while (one := queue.first()) is not None:
+        if one.amount.fits_in(free):
             free = free.minus(one.amount)
-            from_.placed(one.id)
+            queue.commit(one.id)
             found.append(one.id)
         else:
-            from_.blocked(one.id)
+            queue.mark_unschedulable(one.id)
     return found

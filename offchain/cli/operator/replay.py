@@ -19,10 +19,10 @@ from offchain.cli.operator.simulation_inputs import prepare_policy, require_pack
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
     from offchain.core.placing.rehearsal import Prepared
-    from offchain.core.queues.tree import Tree
     from offchain.core.replay.arrival import Arrival, Trace
     from offchain.core.replay.series import Sample
     from offchain.core.replay.simulate import Outcome
+    from offchain.core.scheduler.queue_definitions import QueueTree
 
 LOAD_PERCENT = 100.0
 """The default where pods are drawn."""
@@ -95,7 +95,7 @@ class _QueueOrder:
     """The order of waiting tasks, and whether backfill is on."""
 
     order: str
-    queues: Tree | None
+    queues: QueueTree | None
     backfill: bool
 
 
@@ -140,12 +140,12 @@ def run_replays(options: ReplayOptions) -> None:
     _table(done)
 
 
-def _queues(name: str) -> Tree:
-    from offchain.core.queues.text import QueuesError, parse_queues  # noqa: PLC0415
+def _queues(name: str) -> QueueTree:
+    from offchain.core.scheduler.queue_definitions import QueueFileError, parse_queues  # noqa: PLC0415
 
     try:
         return parse_queues(simulation_inputs.read_text(name), source=name)
-    except QueuesError as error:
+    except QueueFileError as error:
         raise CliError(f"--queues: {error}", "Mend the file; examples/queues.yaml is a whole one.") from None
 
 

@@ -12,11 +12,11 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
 from offchain.cli.tenant.submit_checks import layout_of
-from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.fit import Misfit
 from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
-from offchain.core.queues.tree import Tree
+from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.starts import Starts
 from offchain.core.values import RetainedData, Survival, Task, TaskState
 from offchain.ports import BlockRef, ChainPort
@@ -41,12 +41,12 @@ class FeasibilityReport:
     task: Task
     outlook: Outlook
     now_ms: int
-    at_risk: tuple[AtRisk, ...] = ()
+    at_risk: tuple[PodAtRisk, ...] = ()
     leaving: Leaving | None = None
     notice_ms: int = 0
 
 
-async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> FeasibilityReport:
+async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: QueueTree) -> FeasibilityReport:
     """Return the feasibility of a task that was not submitted, with these queues."""
     snapshot = await SnapshotReader(chain).snapshot(await chain.finalized_head())
     data = None
@@ -90,7 +90,9 @@ async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
     task = snapshot.tasks.get(number)
     if task is None:
         raise await _why_not_there(chain, number, head)
-    return FeasibilityReport(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+    return FeasibilityReport(
+        task, outlook(snapshot, task), snapshot.now_ms, pods_at_risk(task, snapshot.hosts.values())
+    )
 
 
 async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
@@ -177,12 +179,12 @@ def preemption_lines(report: FeasibilityReport) -> list[tuple[str, object]]:
     return [("Preempts", victims if found.victims else None), ("No preemption", found.why)]
 
 
-def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:
+def risk_fields(risks: Sequence[PodAtRisk]) -> list[dict[str, Any]]:
     """Return the pods on deteriorating hosts for --json."""
     return [{"pod": lease_parts(one.lease)[1], "host": one.host, "reason": one.risk} for one in risks]
 
 
-def risk_text(risks: Sequence[AtRisk]) -> str | None:
+def risk_text(risks: Sequence[PodAtRisk]) -> str | None:
     return "; ".join(f"pod {lease_parts(one.lease)[1]}: {one.risk}" for one in risks) or None
 
 

@@ -27,7 +27,7 @@ from offchain.cli.tenant.submit_checks import (
     check_hosts,
     check_replicas,
 )
-from offchain.core.queues.tree import Tree, tree
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
@@ -193,7 +193,7 @@ def _dry_run(
     signer: Signer,
     url: str | None,
     *,
-    queues: Tree | None,
+    queues: QueueTree | None,
     anyway: bool,
     as_json: bool,
 ) -> None:
@@ -201,7 +201,7 @@ def _dry_run(
     async def work() -> FeasibilityReport:
         async with connected(url) as chain:
             await check_task(chain, spec, text, signer, anyway=anyway)
-            return await report_unsent(chain, spec, signer.address, queues or tree())
+            return await report_unsent(chain, spec, signer.address, queues or queue_tree())
 
     found = run(work())
     if as_json:

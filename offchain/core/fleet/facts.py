@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.conduct.ran import Ran
 from offchain.core.fleet.offers import Offers
 from offchain.core.placing.free import MOST_DEVICES, Bools, Floats, Ints
+from offchain.core.scheduler.host_health import ImageLocality
 from offchain.core.values import Capabilities, Host, HostStatus
 
 _FEW = 16
@@ -67,12 +67,12 @@ class Facts:
     reputation: Floats
     """What the chain has on record, from 0 to 1, the best, in steps; one half where it has nothing."""
     trouble: Floats
-    """What failed there lately, from 0, nothing, to 1, as :mod:`offchain.core.conduct` counts it."""
+    """What failed there lately, from 0, nothing, to 1, see :mod:`offchain.core.scheduler.host_health`."""
 
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
         self.offers = Offers()
-        self.ran = Ran()
+        self.ran = ImageLocality()
         """Which manifests ran where lately."""
         self._held: dict[str, npt.NDArray[Any]] = {
             "online": _column(np.bool_),

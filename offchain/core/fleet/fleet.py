@@ -89,7 +89,7 @@ class Fleet:
 
     def ran(self, manifest: bytes, host_id: str) -> list[int]:
         """A pod of this manifest runs there. Gives the rows of hosts that this makes others of."""
-        changed = sorted(self.facts.ran.saw(manifest, host_id) & self.records.keys())
+        changed = sorted(self.facts.ran.add(manifest, host_id) & self.records.keys())
         return [self.cluster.number(host) for host in changed]
 
     def rate_per_hour(self, want: Want, row: int, devices: int) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 from offchain.core.placing.free import Ints
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.reserved import START_MS, WAY_MS
-from offchain.core.timing.claims import FOREVER, Column
-from offchain.core.timing.ends import Ends
+from offchain.core.scheduler.availability import LeaseEnds
+from offchain.core.scheduler.availability_kernels import FOREVER, AllocationColumn
 from offchain.core.values import Task
 
 
@@ -38,7 +38,7 @@ class Ahead:
         self._new.append((batch, array("Q", [task.max_duration_ms for task in tasks]), now_ms))
         self._more_known.update([task.id for task in tasks if task.leases])
 
-    def not_new(self, ends: Ends) -> set[int]:
+    def not_new(self, ends: LeaseEnds) -> set[int]:
         """Tasks among these of which more is known than that they were placed: leases, or what they hold already."""
         return self._more_known | ends.known(chain.from_iterable(batch.tasks for batch, *_ in self._new))
 
@@ -46,7 +46,7 @@ class Ahead:
         """What was added since this was last asked, less the tasks in `without`: [pod], its task, and [pod, column]."""
         new, self._new, self._more_known = self._new, [], set()
         if not new:
-            return np.zeros(0, dtype=np.int64), np.zeros((0, Column.COUNT), dtype=np.int64)
+            return np.zeros(0, dtype=np.int64), np.zeros((0, AllocationColumn.COUNT), dtype=np.int64)
         tasks, rows = _rows(new)
         if without:
             left = ~np.isin(tasks, np.fromiter(without, dtype=np.int64, count=len(without)))
@@ -68,13 +68,13 @@ def _rows(new: Sequence[tuple[Batch, array[int], int]]) -> tuple[Ints, Ints]:
     ends = np.cumsum(many)
     each[ends - 1] -= np.add.reduceat(each, ends - many) - pods
     shapes = [batch.want.shape for batch in batches]
-    rows = np.empty((int(pods.sum()), Column.COUNT), dtype=np.int64)
-    rows[:, Column.HOST] = np.frombuffer(b"".join(batch.hosts for batch in batches), dtype=np.int32)
-    rows[:, Column.DEVICES] = np.frombuffer(b"".join(batch.devices for batch in batches), dtype=np.int32)
-    rows[:, Column.CPU] = np.repeat([shape.cpu_milli for shape in shapes], pods)
-    rows[:, Column.MEMORY] = np.repeat([shape.memory_mib for shape in shapes], pods)
-    rows[:, Column.MILLI] = np.repeat([shape.gpu_milli for shape in shapes], pods)
-    rows[:, Column.FROM] = np.repeat([now_ms for *_, now_ms in new], pods)
-    rows[:, Column.UNTIL] = rows[:, Column.FROM] + np.repeat(lasts, each)
+    rows = np.empty((int(pods.sum()), AllocationColumn.COUNT), dtype=np.int64)
+    rows[:, AllocationColumn.HOST] = np.frombuffer(b"".join(batch.hosts for batch in batches), dtype=np.int32)
+    rows[:, AllocationColumn.DEVICES] = np.frombuffer(b"".join(batch.devices for batch in batches), dtype=np.int32)
+    rows[:, AllocationColumn.CPU] = np.repeat([shape.cpu_milli for shape in shapes], pods)
+    rows[:, AllocationColumn.MEMORY] = np.repeat([shape.memory_mib for shape in shapes], pods)
+    rows[:, AllocationColumn.MILLI] = np.repeat([shape.gpu_milli for shape in shapes], pods)
+    rows[:, AllocationColumn.FROM] = np.repeat([now_ms for *_, now_ms in new], pods)
+    rows[:, AllocationColumn.UNTIL] = rows[:, AllocationColumn.FROM] + np.repeat(lasts, each)
     numbers = np.fromiter(chain.from_iterable(batch.tasks for batch in batches), dtype=np.int64, count=total)
     return np.repeat(numbers, each), rows

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from offchain.core.conduct.memory import Memory
 from offchain.core.fleet.want import Want, shape_of
 from offchain.core.planning.charges import Charges
 from offchain.core.planning.coming import Coming, only_waits
@@ -18,10 +17,10 @@ from offchain.core.planning.keeper import Keeper
 from offchain.core.planning.learning import Learning
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
-from offchain.core.preempting.rooms import Room
-from offchain.core.queues.asked import amount_of, queue_of
-from offchain.core.queues.claim import Claim
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.host_health import FailureHistory
+from offchain.core.scheduler.preemption import ReservedHosts
+from offchain.core.scheduler.resources import queue_name, task_amount
 from offchain.core.values import LeaseState, Task, TaskState
 
 _AT_ONCE: Final = 1 << 14
@@ -31,14 +30,14 @@ _AT_ONCE: Final = 1 << 14
 class Books:
     """Of one scheduler: it shares all of this with it."""
 
-    def __init__(self, planner: Planner, keeper: Keeper, turn: Turn, memory: Memory) -> None:
+    def __init__(self, planner: Planner, keeper: Keeper, turn: FairShareQueue, memory: FailureHistory) -> None:
         self.tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
         self.groups = Groups()
         self.learning = Learning(planner)
         self.not_before: dict[int, int] = {}
         """[task]: until when it rests, ms of chain time."""
-        self.rooms: Mapping[int, Room] = {}
+        self.rooms: Mapping[int, ReservedHosts] = {}
         """Those that are kept for tasks, each of which is looked at by itself."""
         self._planner = planner
         self._keeper = keeper
@@ -117,7 +116,7 @@ class Books:
         self.not_before[number] = until_ms
         self.drop(number)
 
-    def keep_rooms(self, rooms: Mapping[int, Room]) -> None:
+    def keep_rooms(self, rooms: Mapping[int, ReservedHosts]) -> None:
         """Rooms that are kept for these tasks."""
         changed, self.rooms = self.rooms.keys() ^ rooms.keys(), dict(rooms)
         for number in sorted(changed & self.tasks.keys()):
@@ -129,22 +128,24 @@ class Books:
             self.drop(task.id)
             return
         group = self._coming.group_of(task, self.want(task))
-        amount = amount_of(task, len(task.open_pods))
+        amount = task_amount(task, len(task.open_pods))
         if task.id in self._turn:
-            as_it_is = Claim(
+            as_it_is = QueuedTask(
                 task.id,
-                queue_of(task),
+                queue_name(task),
                 task.tenant,
-                self._turn.shape(task.id),
+                self._turn.class_of(task.id),
                 amount,
                 task.priority,
                 task.submitted_at,
             )
-            if self.group(task.id) == group and self._turn.stands_as(as_it_is):
+            if self.group(task.id) == group and self._turn.matches(as_it_is):
                 return
             self.drop(task.id)
         number = self.groups.join(group)
-        self._turn.add(Claim(task.id, queue_of(task), task.tenant, number, amount, task.priority, task.submitted_at))
+        self._turn.add(
+            QueuedTask(task.id, queue_name(task), task.tenant, number, amount, task.priority, task.submitted_at)
+        )
         self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
@@ -156,11 +157,11 @@ class Books:
 
     def _remembers(self, manifest: bytes) -> bool:
         """Whether hosts differ for pods with this manifest."""
-        return manifest in self._planner.fleet.facts.ran or self._memory.remembers(manifest)
+        return manifest in self._planner.fleet.facts.ran or self._memory.has_failed(manifest)
 
     def group(self, number: int) -> Group:
         """Of a task that waits."""
-        return self.groups.of(self._turn.shape(number))
+        return self.groups.of(self._turn.class_of(number))
 
     def drop(self, number: int) -> None:
         """It waits no more."""

@@ -8,16 +8,16 @@ import numpy as np
 
 from offchain.core.fleet.want import Want, sharer
 from offchain.core.planning.groups import Group, Groups
-from offchain.core.queues.asked import amount_of, queue_of
-from offchain.core.queues.turn import Turn
-from offchain.core.timing.windows import Windows
+from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.reservation_windows import ReservationWindows
+from offchain.core.scheduler.resources import queue_name, task_amount
 from offchain.core.values import Layout, Task, TaskState
 
 
 class Coming:
     """Of one scheduler: it shares all of this with it."""
 
-    def __init__(self, turn: Turn, groups: Groups, windows: Windows) -> None:
+    def __init__(self, turn: FairShareQueue, groups: Groups, windows: ReservationWindows) -> None:
         self._turn = turn
         self._groups = groups
         self._windows = windows
@@ -40,7 +40,7 @@ class Coming:
             spot = spots.get(who)
             if spot is None:
                 spot = spots[who] = len(stands)
-                stands.append((*self._turn.spot(queue_of(task), *who[1:]), self._windows.open_to(task.tenant)))
+                stands.append((*self._turn.position(queue_name(task), *who[1:]), self._windows.open_to(task.tenant)))
             # Records share what they ask for: to see that is quicker than to compare it.
             what = (
                 id(task.resources),
@@ -78,7 +78,7 @@ class Coming:
         task = same[0]
         group = self.group_of(task, want_of(task))
         number = self._groups.join(group, len(same))
-        self._turn.look_at(number, amount_of(task, len(task.open_pods)))
+        self._turn.register_class(number, task_amount(task, len(task.open_pods)))
         return group, number
 
     def group_of(self, task: Task, want: Want) -> Group:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offchain.core.queues.tree import Tree
-from offchain.core.timing.windows import Window
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.reservation_windows import ReservationWindow
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """`queues`: without them accounts share alike. `windows`: times for which hosts are for some accounts alone."""
 
-    queues: Tree | None = None
-    windows: tuple[Window, ...] = ()
+    queues: QueueTree | None = None
+    windows: tuple[ReservationWindow, ...] = ()

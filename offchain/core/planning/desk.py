@@ -11,8 +11,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from offchain.core.conduct.memory import Memory
-from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want, alone
@@ -33,15 +31,15 @@ from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
-from offchain.core.preempting.asking import Queues
-from offchain.core.preempting.rooms import Room, rows_of
-from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.asked import queue_of
-from offchain.core.queues.claim import Held
-from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Turn
-from offchain.core.timing.reservations import Reservation, Waiting
-from offchain.core.timing.windows import Window
+from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.host_health import FailureHistory
+from offchain.core.scheduler.host_observations import HostObservation
+from offchain.core.scheduler.preemption import QueueEntitlements, ReservedHosts, host_rows
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.queue_usage import QuotaExceeded
+from offchain.core.scheduler.reservation_windows import ReservationWindow
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name
 from offchain.core.values import Host, Lease, Task
 from offchain.schema.protocol.decisions import SchedulingStatus
 
@@ -55,10 +53,10 @@ class Desk:
     def __init__(
         self,
         seed: bytes,
-        queues: Tree | None = None,
+        queues: QueueTree | None = None,
         weights: Weights | None = None,
         account: str = "",
-        windows: Sequence[Window] = (),
+        windows: Sequence[ReservationWindow] = (),
     ) -> None:
         self._account = account
         self._shifts = Shifts(account)
@@ -66,15 +64,15 @@ class Desk:
         self._busy_since = 0
         """Since when tasks have always waited, chain time in ms."""
         self.planner = Planner(seed, weights)
-        self.memory = Memory()
+        self.memory = FailureHistory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
-        self._keeper = Keeper(self.planner, queues or tree(), windows)
-        self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
+        self._keeper = Keeper(self.planner, queues or queue_tree(), windows)
+        self._turn = FairShareQueue(queues or queue_tree(), NO_RESOURCES)
         self._books = Books(self.planner, self._keeper, self._turn, self.memory)
         self._tasks: Mapping[int, Task] = self._books.tasks
         self._groups = self._books.groups
-        self._counted = -1, NOTHING
+        self._counted = -1, NO_RESOURCES
         """How often hosts had changed when they were added up, and what came out."""
         self._next: tuple[Sequence[Task], Group] | None = None
         """Whose turn it is."""
@@ -116,7 +114,7 @@ class Desk:
         """Do not place this task before then: the chain has refused it."""
         self._books.wait(number, until_ms)
 
-    def apart(self, rooms: Mapping[int, Room]) -> None:
+    def apart(self, rooms: Mapping[int, ReservedHosts]) -> None:
         """Rooms that are kept for these tasks: each is looked at by itself, whoever else asks for the same.
 
         Their hosts are in everybody's part: a gate keeps all others from them.
@@ -141,7 +139,7 @@ class Desk:
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
-        self._turn.begin(now_ms, self._totals(), away)
+        self._turn.begin_cycle(now_ms, self._totals(), away)
         self._now_ms = now_ms
         gates = (*gates, *of_hosts)
         placed: list[Batch] = []
@@ -174,13 +172,13 @@ class Desk:
         """Whoever has a reservation for one pod comes before others where there is room now."""
         task, group = self._tasks[number], self._books.group(number)
         want = group[0]
-        if self._turn.held(number) is not None:
+        if self._turn.quota_exceeded(number) is not None:
             return
         where = self.planner.room_on(self._further.grown, want)
         if where is None or self.planner.closed(task, want, [where], self.notes.gates):
             return
         if self.planner.place_at(task, want, [where], placed):
-            self._turn.placed(number)
+            self._turn.commit(number)
             self._hold(group, [task])
 
     def _start(
@@ -192,34 +190,34 @@ class Desk:
             number, where = reservation.task, reservation.places
             task, group = self._tasks[number], self._books.group(number)
             want = group[0]
-            if self._turn.shape(number) in away or self.planner.closed(task, want, where, gates):
+            if self._turn.class_of(number) in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
             if self.planner.place_at(task, want, where, placed):
                 any_placed = True
-                self._turn.placed(number)
+                self._turn.commit(number)
                 self._hold(group, [task])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
 
-    def _waiting_for(self, number: int) -> Waiting | None:
+    def _waiting_for(self, number: int) -> ReservationRequest | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
-        if number not in self._turn or self._turn.held(number) is not None:
+        if number not in self._turn or self._turn.quota_exceeded(number) is not None:
             return None
         task, (want, least, *_) = self._tasks[number], self._books.group(number)
         fleet = self.planner.fleet
         among, own = self._keeper.may_reserve(want), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
-        resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
+        resting = self.memory.hosts_in_cooldown(want.shape, want.manifest, self._now_ms)
         if resting:
             among = among & ~fleet.facts.hosts.among(resting, fleet.facts.host)
         lie = apart(want.layout, fleet.facts)
-        return Waiting(number, alone(want.shape), least, lasts_ms(task), since_ms(task), among, own, lie)
+        return ReservationRequest(number, alone(want.shape), least, lasts_ms(task), since_ms(task), among, own, lie)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
-        run = self._turn.run()
+        run = self._turn.next_batch()
         if run is None:
             return None
         tasks = itemgetter(*run.tasks)(self._tasks) if len(run.tasks) > 1 else (self._tasks[run.tasks[0]],)
@@ -233,19 +231,19 @@ class Desk:
         if self._next is None:
             raise RuntimeError("nobody's turn has come yet")
         mine, group = self._next
-        self._turn.ran(tasks)
+        self._turn.commit_batch(tasks)
         self._hold(group, mine[:tasks])
         self._further.placed()
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
-        self._turn.blocked(task.id)
+        self._turn.mark_unschedulable(task.id)
         self._groups.blocked(self._books.group(task.id), task.id)
 
-    def seen(self, seen: Seen) -> None:
+    def seen(self, seen: HostObservation) -> None:
         """Take in what a host did."""
         self._further.changed()
-        self.memory.seen(seen)
+        self.memory.observe(seen)
 
     def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
         """What runs on these hosts, or is to run there."""
@@ -253,7 +251,7 @@ class Desk:
 
     def left_alone(self, want: Want, now_ms: int) -> int:
         """How many hosts such pods leave alone for a while, because they failed there."""
-        return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
+        return len(self.memory.hosts_in_cooldown(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
 
     def looks_after(self, task: Task, now_ms: int) -> bool:
         """Whether pods of this task that run are for this scheduler to look after in this shift."""
@@ -302,13 +300,13 @@ class Desk:
         """What its pods ask for."""
         return self._books.want(task)
 
-    def limit(self, number: int) -> Held | None:
+    def limit(self, number: int) -> QuotaExceeded | None:
         """The limit of a queue or an account that keeps a task waiting."""
-        return self._turn.held(number) if number in self._turn else None
+        return self._turn.quota_exceeded(number) if number in self._turn else None
 
-    def queues(self) -> Queues:
+    def queues(self) -> QueueEntitlements:
         """Who may have whom leave now, as the queues say."""
-        return Queues(self._turn.rights(), lambda task: self._turn.part(queue_of(task), task.tenant))
+        return QueueEntitlements(self._turn.entitlements(), lambda task: self._turn.leaf(queue_name(task), task.tenant))
 
     def standing(self, number: int, now_ms: int) -> SchedulingStatus:
         """How a task stands now."""
@@ -345,14 +343,14 @@ class Desk:
         names = self.planner.fleet.cluster.names
         closed = self._of_others.closed(now_ms, names, at_work, self._busy_since, gang=gang)
         for room in self._books.rooms.values():
-            closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
+            closed[host_rows(room.hosts, self.planner.fleet.cluster)] = False
         self.planner.close(closed)
 
     def _remember(self, now_ms: int) -> None:
         """Let what failed lately speak against hosts, and tell tasks apart whose manifest some hosts cannot use."""
-        for host, trouble in self.memory.moved(now_ms).items():
+        for host, trouble in self.memory.changed_scores(now_ms).items():
             self.planner.troubled(host, trouble)
-        manifests = self.memory.fresh_manifests()
+        manifests = self.memory.new_manifest_cooldowns()
         if manifests:
             for number in [number for number in self._turn if self._tasks[number].manifest in manifests]:
                 self._books.queue(self._tasks[number])
@@ -373,7 +371,7 @@ class Desk:
         """These, all of one group and placed together, have their places."""
         self._books.hold(group, tasks, self._now_ms)
 
-    def _totals(self) -> Amount:
+    def _totals(self) -> ResourceAmount:
         """What hosts that are online have."""
         fleet = self.planner.fleet
         if fleet.changes != self._counted[0]:
@@ -381,6 +379,8 @@ class Desk:
         return self._counted[1]
 
     @staticmethod
-    def _count(fleet: Fleet) -> Amount:
+    def _count(fleet: Fleet) -> ResourceAmount:
         online, whole = fleet.facts.online, fleet.cluster.whole
-        return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
+        return ResourceAmount(
+            int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum())
+        )

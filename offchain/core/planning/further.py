@@ -12,7 +12,7 @@ from typing import Final
 from offchain.core.planning.groups import Groups
 from offchain.core.planning.keeper import Keeper
 from offchain.core.planning.planner import Blocked, Planner
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler.fair_share import FairShareQueue
 
 _MANY: Final = 128
 """Hosts that have got room: where more have, to look at everybody again is less work than to ask who may fit."""
@@ -21,7 +21,7 @@ _MANY: Final = 128
 class Further:
     """Of one scheduler: it shares all of this with it."""
 
-    def __init__(self, planner: Planner, keeper: Keeper, turn: Turn, groups: Groups) -> None:
+    def __init__(self, planner: Planner, keeper: Keeper, turn: FairShareQueue, groups: Groups) -> None:
         self._planner = planner
         self._keeper = keeper
         self._turn = turn
@@ -49,7 +49,7 @@ class Further:
         asleep = self._groups.asleep
         asleep.wake(self.grown, self._planner.fleet.cluster)
         for number, one in self._keeper.kept.items():
-            gang = len(one.places) > 1 and asleep.is_woken(self._turn.shape(number))
+            gang = len(one.places) > 1 and asleep.is_woken(self._turn.class_of(number))
             if gang or any(place.host in self.grown for place in one.places):
                 return False
         return True
@@ -57,7 +57,7 @@ class Further:
     def begin(self) -> None:
         """The last round goes on."""
         self.went_on = True
-        self._turn.go_on(self._groups.asleep.woken())
+        self._turn.unblock(self._groups.asleep.woken())
 
     def begin_anew(self) -> None:
         """A round looks at everybody."""
@@ -68,18 +68,18 @@ class Further:
     def with_reservation(self) -> list[int]:
         """The tasks with a reservation that are to be looked at."""
         woken = self._groups.asleep.is_woken
-        return [number for number in self._keeper.kept if woken(self._turn.shape(number))]
+        return [number for number in self._keeper.kept if woken(self._turn.class_of(number))]
 
     def placed(self) -> None:
         """Room has gone: of those who were woken, fewer may fit."""
         if not self.went_on:
             return
-        self._turn.pass_over(self._groups.asleep.fall_asleep(self.grown, self._planner.fleet.cluster))
+        self._turn.block(self._groups.asleep.fall_asleep(self.grown, self._planner.fleet.cluster))
 
     def end(self, blocked: Iterable[Blocked]) -> None:
         """The round is over, and these found no place."""
         for one in blocked:
-            self._groups.asleep.put(self._turn.shape(one.task), one, self._planner.fleet.cluster)
+            self._groups.asleep.put(self._turn.class_of(one.task), one, self._planner.fleet.cluster)
         self._groups.asleep.all_asleep()
         self.grown.clear()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Final
 
-from offchain.core.timing.reservations import Reservation, Waiting, heads
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates
 from offchain.core.values import Task, TaskState
 
 DEPTH: Final = 4
@@ -59,15 +59,15 @@ class Heads:
         blocked: Iterable[int],
         kept: Mapping[int, Reservation],
         now_ms: int,
-        waiting: Callable[[int], Waiting | None],
-    ) -> list[Waiting]:
+        waiting: Callable[[int], ReservationRequest | None],
+    ) -> list[ReservationRequest]:
         """Who is to have a reservation now; `blocked` found no place, in the order of the queue.
 
         `waiting`: what a task waits for; None where a reservation would be of no use to it.
         """
         self._aside = {number: until_ms for number, until_ms in self._aside.items() if until_ms > now_ms}
         overdue = (number for _, number in islice(self._big, self._overdue(now_ms)) if number in self._since)
-        order: dict[int, Waiting] = {}
+        order: dict[int, ReservationRequest] = {}
         for numbers, most in ((kept, len(kept)), (overdue, DEPTH), (blocked, DEPTH)):
             found = 0
             for number in islice(numbers, _MOST_LOOKED_AT):
@@ -79,7 +79,7 @@ class Heads:
                 if one is not None:
                     order[number] = one
                     found += 1
-        return heads(list(order.values()), kept, now_ms, depth=DEPTH, patience_ms=PATIENCE_MS)
+        return reservation_candidates(list(order.values()), kept, now_ms, depth=DEPTH, patience_ms=PATIENCE_MS)
 
     def _overdue(self, now_ms: int) -> int:
         """How many of :attr:`_big` have waited for long."""

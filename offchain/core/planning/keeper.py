@@ -23,13 +23,12 @@ from offchain.core.planning.planner import Planner
 from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
 from offchain.core.planning.window_claims import ALL, WindowClaims
 from offchain.core.planning.yielding import Ranks, Yielding, reserve_over
-from offchain.core.preempting.rooms import Room, rows_of
-from offchain.core.queues.tree import Tree
-from offchain.core.timing.claims import FOREVER, Claim, Column, as_row
-from offchain.core.timing.ends import Ends
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.reservations import Reservation, Waiting, reserve
-from offchain.core.timing.windows import Window, Windows
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
+from offchain.core.scheduler.availability_kernels import FOREVER, AllocationColumn
+from offchain.core.scheduler.preemption import ReservedHosts, host_rows
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.reservation_windows import ReservationWindow, ReservationWindows
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
 from offchain.core.values import Host, Lease, LeaseState, Task
 from offchain.schema.chain_types.escrow import ends_at
 
@@ -42,25 +41,25 @@ _MOST_OPEN: Final = 256
 _MOST_NEW: Final = 10_000
 """So much may have changed before it is taken in although nobody asks for it."""
 
-_Waits = Callable[[int], Waiting | None]
+_Waits = Callable[[int], ReservationRequest | None]
 
 
 class Keeper:
     """`planner` has the hosts, and what is on its way to them. `queues` say whose reservation gives way to whom."""
 
-    def __init__(self, planner: Planner, queues: Tree, windows: Sequence[Window] = ()) -> None:
+    def __init__(self, planner: Planner, queues: QueueTree, windows: Sequence[ReservationWindow] = ()) -> None:
         self._planner = planner
         self._ranks = Ranks(queues)
-        self.windows = Windows(windows)
+        self.windows = ReservationWindows(windows)
         self._window_claims = WindowClaims(self.windows, planner.fleet)
         self._heads = Heads()
-        self._ends = Ends()
+        self._ends = LeaseEnds()
         self._ahead = Ahead()
         """Who was placed and is not in :attr:`_ends` yet."""
         self._stale: set[int] = set()
         self._kept: dict[int, Reservation] = {}
         self._again: Reserved | None = None
-        self._profile: Profile | None = None
+        self._profile: AvailabilityProfile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
         self._open_at = -1
         """How often hosts had changed when the next two were found."""
@@ -119,9 +118,9 @@ class Keeper:
         mine = self._kept.pop(number)
         self._heads.set_aside(number, now_ms + HOPELESS_MS)
         if self._profile is not None:
-            self._profile.remove(mine.claims())
+            self._profile.remove(mine.allocations())
 
-    def gate(self, tasks: Mapping[int, Task], rooms: Mapping[int, Room]) -> Reserved | None:
+    def gate(self, tasks: Mapping[int, Task], rooms: Mapping[int, ReservedHosts]) -> Reserved | None:
         """Keeps what is reserved from others for the rest of this round; None where nothing is.
 
         `rooms`: what others leave for these tasks.
@@ -130,7 +129,7 @@ class Keeper:
         if profile is None or not (self._kept or self.windows.ahead(profile.now_ms)):
             return None
         cluster = self._planner.fleet.cluster
-        rows = {task: frozenset(map(int, rows_of(room.hosts, cluster))) for task, room in rooms.items()}
+        rows = {task: frozenset(map(int, host_rows(room.hosts, cluster))) for task, room in rooms.items()}
         yielding = Yielding(self._ranks, tasks, self._kept, rows, profile.now_ms)
         self._passed = yielding.passed
         return Reserved(profile, self.windows.open_to, self._window_claims.of, yielding)
@@ -143,19 +142,19 @@ class Keeper:
             if number != task.id and not self._ranks.above(task, tasks[number], now_ms)
         }
 
-    def again(self, tasks: Mapping[int, Task], rooms: Mapping[int, Room], now_ms: int) -> Reserved | None:
+    def again(self, tasks: Mapping[int, Task], rooms: Mapping[int, ReservedHosts], now_ms: int) -> Reserved | None:
         """The same for more rounds of the moment of the last one, in which all reservations stay as they are."""
         if self._again is None and (self._kept or self.windows.ahead(now_ms)):
             self._profile = self._made(tasks, now_ms)
             for one in self._kept.values():
-                self._profile.add(one.claims())
+                self._profile.add(one.allocations())
             passed = self._passed
             self._again = self.gate(tasks, rooms)
             self._passed |= passed
             self._profile = None
         return self._again
 
-    def own_of(self, account: str) -> tuple[Claim, ...]:
+    def own_of(self, account: str) -> tuple[Allocation, ...]:
         """What windows reserve for this account."""
         return tuple(self._window_claims.of(self.windows.open_to(account)))
 
@@ -166,7 +165,7 @@ class Keeper:
         """
         self._profile = None
         self._window_claims.follow(now_ms)
-        profile: Profile | None = None
+        profile: AvailabilityProfile | None = None
         found: dict[int, Reservation] = {}
         for _ in range(_TRIES):
             wanted = self._heads.choose(blocked, self._kept, now_ms, waiting)
@@ -207,7 +206,7 @@ class Keeper:
         moments = [*(one.start_ms for one in self._kept.values()), *(at for at in others if at is not None)]
         return min(moments, default=None)
 
-    def _look_again(self, profile: Profile, wanted: Sequence[Waiting]) -> dict[int, Reservation]:
+    def _look_again(self, profile: AvailabilityProfile, wanted: Sequence[ReservationRequest]) -> dict[int, Reservation]:
         # Others do not lose theirs by what was taken of one that gave way.
         last = sorted(wanted, key=lambda one: one.task in self._passed)
         self._passed = set()
@@ -224,19 +223,19 @@ class Keeper:
         self._ends.put(*self._ahead.take(self._stale))
         self._ends.drop(self._stale)
         known = [task for number in self._stale if (task := tasks.get(number)) is not None]
-        held = [(task.id, as_row(claim)) for task in known for claim in self._held_by(task, now_ms)]
-        rows = np.array([row for _, row in held], dtype=np.int64).reshape(-1, Column.COUNT)
+        held = [(task.id, claim.as_row()) for task in known for claim in self._held_by(task, now_ms)]
+        rows = np.array([row for _, row in held], dtype=np.int64).reshape(-1, AllocationColumn.COUNT)
         self._ends.put(np.array([number for number, _ in held], dtype=np.int64), rows)
         self._stale.clear()
 
-    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> AvailabilityProfile:
         self._follow(tasks, now_ms)
         self._window_claims.follow(now_ms)
-        profile = Profile(self._planner.fleet.cluster, now_ms, self._ends)
+        profile = AvailabilityProfile(self._planner.fleet.cluster, now_ms, self._ends)
         profile.add(self._window_claims.of(ALL))
         return profile
 
-    def _held_by(self, task: Task, now_ms: int) -> Iterator[Claim]:
+    def _held_by(self, task: Task, now_ms: int) -> Iterator[Allocation]:
         """Its leases, and what is on its way."""
         fleet = self._planner.fleet
         ahead = self._planner.places_ahead(task.id)
@@ -249,12 +248,12 @@ class Keeper:
             if host is not None and lease.state is not LeaseState.SUSPENDED:
                 devices = bits(lease.devices)
                 row = fleet.cluster.number(lease.host)
-                yield Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
+                yield Allocation(row, shape, devices, lease.created_at, latest_end(lease, task, host))
         if ahead is not None:
             placed_ms = self._planner.batch(task.id).placed_ms
             begun = now_ms if placed_ms is None else placed_ms
             for row, devices in zip(ahead.hosts, ahead.devices, strict=True):
-                yield Claim(row, shape, devices, begun, begun + lasts_ms(task))
+                yield Allocation(row, shape, devices, begun, begun + lasts_ms(task))
 
 
 def latest_end(lease: Lease, task: Task, host: Host) -> int:

@@ -9,9 +9,9 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.free import AnyInts, Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.planning.yielding import Yielding
-from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import FOREVER, Claim
-from offchain.core.timing.releases import Profile
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
+from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.backfill import Backfill
 from offchain.core.values import Task
 
 START_MS: Final = 300_000
@@ -35,9 +35,9 @@ class Reserved:
 
     def __init__(
         self,
-        profile: Profile,
+        profile: AvailabilityProfile,
         open_to: Callable[[str], int],
-        own: Callable[[int], Sequence[Claim]],
+        own: Callable[[int], Sequence[Allocation]],
         yielding: Yielding,
     ) -> None:
         self._profile = profile
@@ -51,9 +51,9 @@ class Reserved:
     def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools | None:
         """None where nothing is reserved of any host that has room for such pods, however long they run."""
         backfill = self._backfill(task)
-        if not backfill.matters(devices):
+        if not backfill.restricts(devices):
             return None
-        return ~backfill.mask(want.shape, devices, self._ends_ms(task))
+        return ~backfill.allowed_hosts(want.shape, devices, self._ends_ms(task))
 
     def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
         """Less is left beside what is reserved."""
@@ -61,7 +61,7 @@ class Reserved:
         self._taken.append(pod)
         self._yielding.passed |= self._yielding.to(task)
         for backfill in self._backfills.values():
-            backfill.placed(*pod)
+            backfill.place(*pod)
 
     def given(self, task: Task, want: Want, host: int, devices: int) -> None:
         """It is left again."""
@@ -80,7 +80,7 @@ class Reserved:
             found = self._backfills[key] = Backfill(self._profile)
             self._profile.add(own)
             for pod in self._taken:
-                found.placed(*pod)
+                found.place(*pod)
         return found
 
     def _ends_ms(self, task: Task) -> int:

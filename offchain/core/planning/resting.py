@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.conduct.memory import Memory
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
 from offchain.core.placing.free import Bools
 from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.values import Task
 
 
 class Resting:
     """A gate, made anew for a round at `now_ms`."""
 
-    def __init__(self, memory: Memory, facts: Facts, now_ms: int) -> None:
+    def __init__(self, memory: FailureHistory, facts: Facts, now_ms: int) -> None:
         self._memory = memory
         self._facts = facts
         self._now_ms = now_ms
@@ -29,7 +29,7 @@ class Resting:
         del task, devices
         kind = want.shape, want.manifest
         if kind not in self._closed:
-            hosts = self._memory.left_alone(*kind, self._now_ms)
+            hosts = self._memory.hosts_in_cooldown(*kind, self._now_ms)
             self._closed[kind] = self._facts.hosts.among(hosts, self._facts.host) if hosts else None
         return self._closed[kind]
 

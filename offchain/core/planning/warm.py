@@ -12,10 +12,9 @@ from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.planning.chains import Chains
 from offchain.core.planning.desk import Desk
-from offchain.core.queues.amount import Amount
-from offchain.core.queues.claim import Claim, Holding
-from offchain.core.queues.tree import DEFAULT, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.queue_definitions import DEFAULT, queue_tree
+from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -126,13 +125,15 @@ def _take_off() -> None:
 
 def _take_turns() -> None:
     """Of three tasks one runs, one is blocked, and one waits no more."""
-    whole, part = Amount(1000, 1024, 1000), Amount(100, 100, 500)
-    turn = Turn(tree(), whole, (), (Claim(number, DEFAULT, "a", number, part, 0, 0) for number in range(3)), 0)
-    turn.begin(1, whole)
-    turn.next()
-    turn.run()
-    turn.ran(1)
-    turn.release(Holding(DEFAULT, "a", part))
-    turn.blocked(1)
-    turn.rights()
-    turn.remove(2)
+    whole, part = ResourceAmount(1000, 1024, 1000), ResourceAmount(100, 100, 500)
+    queue = FairShareQueue(queue_tree(), whole)
+    for number in range(3):
+        queue.add(QueuedTask(number, DEFAULT, "a", number, part, 0, 0))
+    queue.begin_cycle(1, whole)
+    queue.next()
+    queue.next_batch()
+    queue.commit_batch(1)
+    queue.release(ResourceUsage(DEFAULT, "a", part))
+    queue.mark_unschedulable(1)
+    queue.entitlements()
+    queue.remove(2)

@@ -7,8 +7,8 @@ from typing import Final
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
-from offchain.core.timing.claims import Claim
-from offchain.core.timing.windows import Windows
+from offchain.core.scheduler.availability import Allocation
+from offchain.core.scheduler.reservation_windows import ReservationWindows
 
 ALL: Final = -1
 """All windows, as bits."""
@@ -17,11 +17,11 @@ ALL: Final = -1
 class WindowClaims:
     """Kept from round to round."""
 
-    def __init__(self, windows: Windows, fleet: Fleet) -> None:
+    def __init__(self, windows: ReservationWindows, fleet: Fleet) -> None:
         self._windows = windows
         self._fleet = fleet
         self._seen: tuple[int, int] = (-1, -1)
-        self._claims: dict[int, tuple[Claim, ...]] = {}
+        self._claims: dict[int, tuple[Allocation, ...]] = {}
         """[place of the window]: of each host."""
 
     def follow(self, now_ms: int) -> None:
@@ -40,12 +40,12 @@ class WindowClaims:
             for place, window in ahead
         }
 
-    def of(self, windows: int) -> Sequence[Claim]:
+    def of(self, windows: int) -> Sequence[Allocation]:
         """What these hold, as bits of their places."""
         return [claim for place, claims in self._claims.items() if windows >> place & 1 for claim in claims]
 
-    def _whole(self, row: int, from_ms: int, until_ms: int) -> Claim:
+    def _whole(self, row: int, from_ms: int, until_ms: int) -> Allocation:
         whole = self._fleet.cluster.whole
         gpus = int(whole.gpus[row])
         shape = Shape(int(whole.cpu[row]), int(whole.memory[row]), gpus, WHOLE_GPU if gpus else 0)
-        return Claim(row, shape, (1 << gpus) - 1, from_ms, until_ms)
+        return Allocation(row, shape, (1 << gpus) - 1, from_ms, until_ms)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from offchain.core.queues.asked import queue_of
-from offchain.core.queues.tree import Tree
-from offchain.core.timing.claims import Claim
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.reservations import Reservation, Waiting, reserve
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
+from offchain.core.scheduler.resources import queue_name
 from offchain.core.values import Task
 
 _NOBODY = frozenset[int]()
@@ -24,7 +23,7 @@ _NOBODY = frozenset[int]()
 class Ranks:
     """Who is above whom, by the definitions of the queues."""
 
-    def __init__(self, queues: Tree) -> None:
+    def __init__(self, queues: QueueTree) -> None:
         self._queues = queues
 
     def above(self, task: Task, holder: Task, now_ms: int) -> bool:
@@ -37,10 +36,10 @@ class Ranks:
 
     def _now(self, task: Task, now_ms: int) -> float:
         ageing = self._queues.ageing(self._part(task)[0])
-        return ageing.effective(task.priority, task.submitted_at, now_ms)
+        return ageing.effective_priority(task.priority, task.submitted_at, now_ms)
 
     def _part(self, task: Task) -> tuple[str, str]:
-        return self._queues.part_of(queue_of(task), task.tenant)
+        return self._queues.leaf_of(queue_name(task), task.tenant)
 
 
 class Yielding:
@@ -74,13 +73,13 @@ class Yielding:
         found = frozenset(number for number in self._kept if rule(task, self._tasks[number], self._now_ms))
         return found | {task.id} if found and task.id in self._kept else found
 
-    def claims(self, task: Task, numbers: frozenset[int]) -> list[Claim]:
+    def claims(self, task: Task, numbers: frozenset[int]) -> list[Allocation]:
         """What of these reservations does not stand in the task's way."""
         found = []
         for number in sorted(numbers):
             everywhere = number == task.id or self._below(task, self._tasks[number], self._now_ms)
             room = self._rooms.get(task.id, _NOBODY)
-            found += [claim for claim in self._kept[number].claims() if everywhere or claim.host in room]
+            found += [claim for claim in self._kept[number].allocations() if everywhere or claim.host in room]
         return found
 
     def key(self, task: Task) -> tuple[int, frozenset[int]]:
@@ -92,11 +91,11 @@ class Yielding:
 
 
 def reserve_over(
-    profile: Profile,
-    wanted: Sequence[Waiting],
+    profile: AvailabilityProfile,
+    wanted: Sequence[ReservationRequest],
     kept: Mapping[int, Reservation],
     below: Callable[[int], Sequence[int]],
-    waiting: Callable[[int], Waiting | None],
+    waiting: Callable[[int], ReservationRequest | None],
 ) -> tuple[dict[int, Reservation], dict[int, Reservation]]:
     """Reservations for those wanted, and what is kept then: of others, those give way to whom one starts sooner.
 
@@ -109,8 +108,8 @@ def reserve_over(
         found = reserve(profile, [one], {})
         under = [number for number in below(one.task) if number in kept]
         if under:
-            behind = [claim for mine in found.values() for claim in mine.claims()]
-            theirs = [claim for number in under for claim in kept[number].claims()]
+            behind = [claim for mine in found.values() for claim in mine.allocations()]
+            theirs = [claim for number in under for claim in kept[number].allocations()]
             profile.remove([*behind, *theirs])
             ahead = reserve(profile, [one], {})
             if _sooner(ahead.get(one.task), found.get(one.task)):
@@ -119,7 +118,7 @@ def reserve_over(
                 moved = reserve(profile, again, {number: kept[number] for number in under})
                 kept = {number: mine for number, mine in kept.items() if number not in under} | moved
             else:
-                profile.remove([claim for mine in ahead.values() for claim in mine.claims()])
+                profile.remove([claim for mine in ahead.values() for claim in mine.allocations()])
                 profile.add([*behind, *theirs])
         made |= found
         kept |= found

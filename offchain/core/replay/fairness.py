@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offchain.core.queues.fairness import jain
+from offchain.core.scheduler.resources import jain_fairness
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +43,4 @@ def max_min(asked: Sequence[float], total: float) -> list[float]:
 
 def jain_index(found: Sequence[Part]) -> float:
     """Of what each got, as a part of what would have been fair. Who asked for nothing does not count."""
-    return jain(part.got / part.fair for part in found if part.fair > 0)
+    return jain_fairness(part.got / part.fair for part in found if part.fair > 0)

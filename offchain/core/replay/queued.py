@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Container
 
 from offchain.core.placing.cluster import Cluster
-from offchain.core.queues.amount import Amount
-from offchain.core.queues.claim import Claim, Holding
-from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Turn
 from offchain.core.replay.arrival import Arrival, Kind
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
 
 
 class Queued:
@@ -18,10 +17,10 @@ class Queued:
     `by_length`: where one does not fit, others that ask for the same may, if they run for much less: with a backfill.
     """
 
-    def __init__(self, cluster: Cluster, queues: Tree | None = None, *, by_length: bool = False) -> None:
+    def __init__(self, cluster: Cluster, queues: QueueTree | None = None, *, by_length: bool = False) -> None:
         whole = cluster.whole
-        totals = Amount(int(whole.cpu.sum()), int(whole.memory.sum()), int(whole.device.sum()))
-        self._turn = Turn(queues or tree(), totals, (), (), 0)
+        totals = ResourceAmount(int(whole.cpu.sum()), int(whole.memory.sum()), int(whole.device.sum()))
+        self._turn = FairShareQueue(queues or queue_tree(), totals)
         self._by_length = by_length
         self._kinds: dict[Kind, int] = {}
         self._waiting: dict[int, Arrival] = {}
@@ -29,11 +28,11 @@ class Queued:
     def add(self, arrival: Arrival) -> None:
         """See :class:`Order`, here and below."""
         kind = arrival.kind(by_length=self._by_length)
-        claim = Claim(
+        claim = QueuedTask(
             id=arrival.number,
             queue=arrival.queue,
             account=arrival.account,
-            shape=self._kinds.setdefault(kind, len(self._kinds)),
+            class_id=self._kinds.setdefault(kind, len(self._kinds)),
             amount=_amount(arrival),
             priority=arrival.priority,
             submitted_at=arrival.arrival_ms,
@@ -43,7 +42,7 @@ class Queued:
 
     def begin(self, now_ms: int, away: Container[Kind] = ()) -> None:
         """All may be next again but those that are away."""
-        self._turn.begin(now_ms, away=[number for kind, number in self._kinds.items() if kind in away])
+        self._turn.begin_cycle(now_ms, skipped_classes=[number for kind, number in self._kinds.items() if kind in away])
 
     def next(self) -> Arrival | None:
         """Of the queue with the least share, the task with the highest effective priority."""
@@ -53,11 +52,11 @@ class Queued:
     def placed(self, arrival: Arrival) -> None:
         """It counts from now on."""
         del self._waiting[arrival.number]
-        self._turn.placed(arrival.number)
+        self._turn.commit(arrival.number)
 
     def blocked(self, arrival: Arrival) -> None:
         """Its kind is passed over in this round."""
-        self._turn.blocked(arrival.number)
+        self._turn.mark_unschedulable(arrival.number)
 
     def dropped(self, arrival: Arrival) -> None:
         """It leaves the queue."""
@@ -66,7 +65,7 @@ class Queued:
 
     def may(self, arrival: Arrival) -> bool:
         """Whether no queue and no account holds too much for it."""
-        return self._turn.held(arrival.number) is None
+        return self._turn.quota_exceeded(arrival.number) is None
 
     def called(self, arrival: Arrival) -> None:
         """It counts from now on."""
@@ -74,9 +73,9 @@ class Queued:
 
     def ended(self, arrival: Arrival) -> None:
         """It counts no longer."""
-        self._turn.release(Holding(arrival.queue, arrival.account, _amount(arrival)))
+        self._turn.release(ResourceUsage(arrival.queue, arrival.account, _amount(arrival)))
 
 
-def _amount(arrival: Arrival) -> Amount:
+def _amount(arrival: Arrival) -> ResourceAmount:
     shape = arrival.shape
-    return Amount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(arrival.pods)
+    return ResourceAmount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(arrival.pods)

@@ -1,4 +1,4 @@
-"""Reservations and backfill for a replay, by the parts that say when tasks start (offchain/core/timing)."""
+"""Reservations and backfill for a replay, as the scheduler makes them (offchain/core/scheduler/reservations.py)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from offchain.core.placing.free import Bools, Ints
 from offchain.core.planning.heads import DEPTH, PATIENCE_MS
 from offchain.core.replay.arrival import Arrival
 from offchain.core.replay.order import Run
-from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import Claim, Claims
-from offchain.core.timing.releases import Profile
-from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
+from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
+from offchain.core.scheduler.backfill import Backfill
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates, reserve
 
 
 class Reserved:
@@ -28,13 +27,13 @@ class Reserved:
         self._depth = depth
         self._patience_ms = patience_ms
         self._now_ms = 0
-        self._leases = Claims()
+        self._leases = LeaseEnds()
         self._kept: dict[int, Reservation] = {}
         self._holders: dict[int, Arrival] = {}
         """Those for whom room is kept."""
         self._large: dict[int, Arrival] = {}
         """Those that wait and need much at once, in order of arrival."""
-        self._profile: Profile | None = None
+        self._profile: AvailabilityProfile | None = None
         """None: something has ended since it was made."""
         self._room: Backfill | None = None
         """None: it is to be made from the profile."""
@@ -63,12 +62,12 @@ class Reserved:
         """Where nothing is reserved that it would still be using."""
         if not self._kept:
             return None
-        return self._backfill().mask(arrival.shape, devices, self._now_ms + arrival.most_ms)
+        return self._backfill().allowed_hosts(arrival.shape, devices, self._now_ms + arrival.most_ms)
 
     def taken(self, arrival: Arrival, place: Place) -> None:
         """It holds its part of what is left to those that pass."""
         if self._kept:
-            self._backfill().placed(place.host, arrival.shape, place.devices, self._now_ms + arrival.most_ms)
+            self._backfill().place(place.host, arrival.shape, place.devices, self._now_ms + arrival.most_ms)
 
     def given(self) -> None:
         """As it was before."""
@@ -102,9 +101,8 @@ class Reserved:
     def placed(self, run: Run) -> None:
         """It holds its places until its maximum at the latest."""
         ends_ms = run.start_ms + run.arrival.most_ms
-        claims = [Claim(at.host, run.arrival.shape, at.devices, 0, ends_ms) for at in run.places]
-        for pod, claim in enumerate(claims):
-            self._leases.put((run.arrival.number, pod), claim)
+        claims = [Allocation(at.host, run.arrival.shape, at.devices, 0, ends_ms) for at in run.places]
+        self._leases.put_task(run.arrival.number, claims)
         if not self._kept:
             self._profile = self._room = None
         elif self._profile is not None:
@@ -112,13 +110,12 @@ class Reserved:
 
     def ended(self, run: Run) -> None:
         """What it leaves may let others start sooner."""
-        for pod in range(run.arrival.pods):
-            self._leases.drop((run.arrival.number, pod))
+        self._leases.drop((run.arrival.number,))
         self._profile = self._room = None
 
-    def _made(self) -> Profile:
+    def _made(self) -> AvailabilityProfile:
         if self._profile is None:
-            self._profile = Profile(self._cluster, self._now_ms, self._leases)
+            self._profile = AvailabilityProfile(self._cluster, self._now_ms, self._leases)
             self._room = None
         return self._profile
 
@@ -131,7 +128,7 @@ class Reserved:
         kept = self._kept.pop(arrival.number)
         del self._holders[arrival.number]
         if self._profile is not None:
-            self._profile.remove(kept.claims())
+            self._profile.remove(kept.allocations())
         self._room = None
         return kept
 
@@ -144,10 +141,12 @@ class Reserved:
         late = takewhile(lambda one: self._now_ms - one.arrival_ms >= self._patience_ms, self._large.values())
         return islice((one for one in late if one.number not in self._kept and may(one)), self._depth)
 
-    def _heads(self, order: Sequence[Arrival]) -> list[Waiting]:
+    def _heads(self, order: Sequence[Arrival]) -> list[ReservationRequest]:
         waiting = [_waiting(arrival) for arrival in order]
-        return heads(waiting, self._kept, self._now_ms, depth=self._depth, patience_ms=self._patience_ms)
+        return reservation_candidates(
+            waiting, self._kept, self._now_ms, depth=self._depth, patience_ms=self._patience_ms
+        )
 
 
-def _waiting(arrival: Arrival) -> Waiting:
-    return Waiting(arrival.number, arrival.shape, arrival.pods, arrival.most_ms, arrival.arrival_ms)
+def _waiting(arrival: Arrival) -> ReservationRequest:
+    return ReservationRequest(arrival.number, arrival.shape, arrival.pods, arrival.most_ms, arrival.arrival_ms)

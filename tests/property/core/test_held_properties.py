@@ -15,7 +15,7 @@ from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
 from offchain.core.planning import held
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import Batch
-from offchain.core.timing.ends import Ends
+from offchain.core.scheduler.availability import LeaseEnds
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
 
@@ -95,7 +95,7 @@ jobs = st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(1, 40), st.sa
 
 def story(hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int, *, apart: bool) -> tuple[object, ...]:
     """Who starts when and where, and what was promised; `apart`: what is placed is looked at task by task."""
-    with patch.object(Ends, "known", lambda _, tasks: set(tasks)) if apart else nullcontext():
+    with patch.object(LeaseEnds, "known", lambda _, tasks: set(tasks)) if apart else nullcontext():
         world = World(Desk(b"seed"))
         world.put_hosts(gpu_host(f"h{place}", 4) for place in range(hosts))
         number = 0

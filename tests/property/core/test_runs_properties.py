@@ -15,12 +15,6 @@ from offchain.core.planning import rows
 from offchain.core.planning.once import InTurn
 from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Planner
-from offchain.core.queues.amount import Amount
-from offchain.core.queues.claim import Claim
-from offchain.core.queues.runs import SLICE
-from offchain.core.queues.share import dominant_share
-from offchain.core.queues.tree import Queue, tree
-from offchain.core.queues.turn import Turn
 from offchain.core.values import Host, Task
 from tests.support.core_strategies import HOST_IDS, hosts_with, seeds, tasks_with
 
@@ -95,41 +89,3 @@ def test_a_run_gives_what_one_task_after_the_other_gives(
         assert [(one.task, one.pods_fitting) for one in other.blocked] == [
             (one.task, one.pods_fitting) for one in first.blocked
         ]
-
-
-claims = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 3), st.integers(0, 10**6)), max_size=40
-)
-AMOUNTS = (Amount(1, 1, 0), Amount(3, 2, 0), Amount(1, 1, 2))
-TOTALS = Amount(4096, 8192, 2048)
-
-
-@given(claims)
-def test_a_run_keeps_shares_within_a_slice_and_takes_everybody_once(of: list[tuple[str, int, int, int]]):
-    waiting = [
-        Claim(number, "default", account, shape, AMOUNTS[shape], priority, at)
-        for number, (account, shape, priority, at) in enumerate(of)
-    ]
-    turn = Turn(tree([Queue("default")]), TOTALS, (), waiting, 10**6)
-    seen: list[int] = []
-    held: dict[str, Amount] = {account: Amount() for account in "abc"}
-    of_task = {claim.id: claim for claim in waiting}
-    while run := turn.run():
-        ready = {claim.account for claim in waiting if claim.id not in seen}
-        poorest = min(dominant_share(held[account], TOTALS) for account in ready)
-        assert turn.next() == run.tasks[0]
-        amount = of_task[run.tasks[0]].amount
-        assert sum(run.of_parts) == len(run.tasks)
-        start = 0
-        for many in run.of_parts:
-            part = [of_task[number] for number in run.tasks[start : start + many]]
-            start += many
-            assert {(claim.account, claim.amount) for claim in part} == {(part[0].account, amount)}
-            for claim in part:
-                held[claim.account] = held[claim.account].plus(amount)
-                seen.append(claim.id)
-            share = dominant_share(held[part[0].account], TOTALS)
-            assert share <= poorest + max(SLICE, dominant_share(amount, TOTALS)) + 1e-9
-        turn.ran(len(run.tasks))
-    assert sorted(seen) == list(range(len(waiting)))
-    assert len(turn) == 0

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
-from offchain.core.queues.tree import Most, Queue, Tree, tree
-from offchain.core.timing.claims import FOREVER
-from offchain.core.timing.reservations import Reservation
+from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, ResourceLimit, queue_tree
+from offchain.core.scheduler.reservations import Reservation
 from offchain.core.values import Host, Task
 from tests.support.desk_world import MINUTE, gpu_host, job
 from tests.support.examples import examples
 
 NOW = 60 * MINUTE
 
-LIMITED = tree([Queue("default", account_most=Most(gpu_milli=3000))])
+LIMITED = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(gpu_milli=3000))])
 
 History = tuple[dict[str, Host], list[Task], list["Event"]]
 """The hosts, who waits when the moment begins, and what happens in it."""
@@ -119,7 +119,7 @@ def histories(
     )
 
 
-def begun(hosts: dict[str, Host], tasks: list[Task], queues: Tree | None, *, whole: bool = False) -> Scene:
+def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree | None, *, whole: bool = False) -> Scene:
     scene = Scene(Desk(b"seed", queues), hosts, whole)
     scene.desk.put_hosts(hosts.values())
     for task in tasks:

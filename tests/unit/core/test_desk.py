@@ -10,7 +10,7 @@ from offchain.core.fit import Misfit
 from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.planning import learning
 from offchain.core.planning.desk import Desk
-from offchain.core.queues.tree import Most, Queue, tree
+from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
 
 SEED = b"seed"
@@ -66,7 +66,10 @@ def test_a_refused_task_waits_until_its_time_and_lets_others_go_first():
 
 def test_a_task_that_the_records_show_as_assigned_is_charged_once():
     found = desk(
-        host(free=TWO, total=TWO), task(1), task(2), queues=tree([Queue("default", account_most=Most(part=0.5))])
+        host(free=TWO, total=TWO),
+        task(1),
+        task(2),
+        queues=queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))]),
     )
     assert placed(found) == [1]
     held = found.limit(2)
@@ -130,7 +133,7 @@ def test_the_reason_for_waiting_is_counted_over_hosts():
 
 
 def test_limits_of_a_queue_hold_for_all_its_accounts():
-    queues = tree([Queue("research", most=Most(cpu_milli=1000))])
+    queues = queue_tree([QueueDefinition("research", limit=ResourceLimit(cpu_milli=1000))])
     wide = host(free=Capacity(4000, 8192, 100))
     tasks = [task(number, tenant=f"t{number}", queue=b"research") for number in (1, 2)]
     found = desk(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)

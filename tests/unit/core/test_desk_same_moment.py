@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offchain.core.planning.desk import Desk
-from offchain.core.timing.claims import FOREVER
+from offchain.core.scheduler.availability_kernels import FOREVER
 from tests.support.desk_world import gpu_host, job
 
 NOW = 1000

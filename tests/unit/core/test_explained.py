@@ -9,7 +9,7 @@ from offchain.core.fit import Misfit
 from offchain.core.planning import explained
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.shifts import SHIFT_MS
-from offchain.core.queues.tree import Most, Queue, tree
+from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.values import Capacity, HostStatus
 from offchain.schema.protocol.decisions import SchedulingStatus
 from tests.support.chain_records import ask
@@ -150,7 +150,7 @@ def test_how_a_task_stands_is_told_at_any_moment():
 
 
 def test_a_task_is_told_the_limit_that_keeps_it():
-    queues = tree([Queue("default", account_most=Most(part=0.5))])
+    queues = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))])
     found = desk(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
     found.round(10)
     limit = found.standing(2, 10).limit

@@ -10,8 +10,6 @@ from offchain.core.placing.board import Board, Place
 from offchain.core.placing.cluster import HostSpec
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
-from offchain.core.queues.fairness import jain
-from offchain.core.queues.text import parse_queues
 from offchain.core.replay.arrival import Trace
 from offchain.core.replay.clock import Clock
 from offchain.core.replay.drf import Drf
@@ -28,6 +26,8 @@ from offchain.core.replay.replay import replay
 from offchain.core.replay.reserved import Reserved
 from offchain.core.replay.series import MOST_SAMPLES, Series, State
 from offchain.core.replay.simulate import simulate
+from offchain.core.scheduler.queue_definitions import parse_queues
+from offchain.core.scheduler.resources import jain_fairness
 from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
 
 
@@ -78,9 +78,9 @@ def test_fairness_compares_what_each_got_with_its_max_min_share():
 def test_max_min_gives_nobody_more_than_asked_and_the_rest_in_equal_parts():
     assert max_min([5.0, 1.0, 9.0], 9.0) == [4.0, 1.0, 4.0]
     assert max_min([1.0, 2.0], 9.0) == [1.0, 2.0]
-    assert jain([1.0, 1.0]) == 1.0
-    assert jain([3.0, 0.0, 0.0]) == pytest.approx(1 / 3)
-    assert jain([]) == 1.0
+    assert jain_fairness([1.0, 1.0]) == 1.0
+    assert jain_fairness([3.0, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert jain_fairness([]) == 1.0
 
 
 def test_a_gang_starts_when_there_is_room_for_all_its_pods():

@@ -10,8 +10,8 @@ from offchain.core.placing import kinds
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import GpuKind, Shape
 from offchain.core.planning.desk import Desk
-from offchain.core.preempting.who import may_ask
-from offchain.core.timing.claims import FOREVER
+from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.entitlements import may_preempt
 from offchain.core.values import GpuRequest, Host, Task
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 
@@ -143,8 +143,8 @@ def test_room_beside_an_accounts_shares_wakes_none_of_another_account_in_the_sam
 
 
 def test_who_wants_a_share_makes_nobody_leave() -> None:
-    assert may_ask(job(1, priority=5))
-    assert not may_ask(share(1, "alice", priority=5))
+    assert may_preempt(job(1, priority=5))
+    assert not may_preempt(share(1, "alice", priority=5))
 
 
 def test_more_accounts_than_can_be_told_apart_share_with_nobody(monkeypatch) -> None:

@@ -7,11 +7,11 @@ import pytest
 from offchain.core.placing.board import Place
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.yielding import Ranks, Yielding
-from offchain.core.preempting.rooms import Room
-from offchain.core.queues.tree import Queue, tree
-from offchain.core.timing.reservations import Reservation
+from offchain.core.scheduler.preemption import ReservedHosts
+from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
+from offchain.core.scheduler.reservations import Reservation
 from tests.support.desk_world import MINUTE, World, gpu_host, job
-from tests.support.timing_samples import GPU
+from tests.support.reservation_samples import GPU
 
 HOUR = 60 * MINUTE
 
@@ -49,14 +49,14 @@ def test_who_is_above_the_holder_starts_in_its_room(held: dict, urgent: dict, st
 
 def test_who_has_waited_for_long_is_passed_no_more():
     now = 10 * HOUR
-    ranks = Ranks(tree())
+    ranks = Ranks(queue_tree())
     urgent = job(2, priority=90, submitted_at=now)
     assert ranks.gives_way(job(1, submitted_at=now - 8 * HOUR), urgent, now)
     assert not ranks.gives_way(job(1, submitted_at=now - 9 * HOUR), urgent, now)
 
 
 def test_in_a_queue_of_several_accounts_the_priority_decides():
-    ranks = Ranks(tree([Queue("research")]))
+    ranks = Ranks(queue_tree([QueueDefinition("research")]))
     holder = job(1, queue=b"research", tenant="a")
     assert ranks.gives_way(holder, job(2, queue=b"research", tenant="b", priority=9), 0)
     assert not ranks.gives_way(holder, job(2, tenant="a", priority=9), 0)
@@ -85,7 +85,7 @@ def test_it_goes_behind_where_it_would_not_start_sooner_before():
 def test_what_others_leave_for_a_task_is_open_to_it_and_nothing_else_is():
     for hosts, starts in ((("h1",), [3]), (("elsewhere",), [])):
         made = busy()
-        made.desk.apart({3: Room(frozenset(hosts), HOUR)})
+        made.desk.apart({3: ReservedHosts(frozenset(hosts), HOUR)})
         made.submit(job(3, minutes=300, priority=200, tenant="other"))
         assert made.round(2 * MINUTE) == starts
 
@@ -100,7 +100,7 @@ def test_nobody_leaves_where_something_is_reserved_for_one_who_is_not_below():
 def test_its_own_reservation_does_not_keep_a_task_out_of_room_that_gives_way():
     low, high = job(1), job(2, priority=200)
     kept = {task.id: Reservation(task.id, GPU, HOUR, MINUTE, (Place(task.id, 1),)) for task in (low, high)}
-    yielding = Yielding(Ranks(tree()), {1: low, 2: high}, kept, {}, 0)
+    yielding = Yielding(Ranks(queue_tree()), {1: low, 2: high}, kept, {}, 0)
     assert [claim.host for claim in yielding.claims(high, yielding.to(high))] == [1, 2]
     assert [claim.host for claim in yielding.claims(job(3, priority=200), yielding.to(job(3, priority=200)))] == [1]
     assert not yielding.to(low)

@@ -6,9 +6,9 @@ import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
 from offchain.adapters.keys import signer
-from offchain.core.conduct.deteriorating import SEEN_LATE_MS
-from offchain.core.moving.rests import FIRST_MS
 from offchain.core.planning.shifts import SHIFT_MS
+from offchain.core.scheduler.host_risk import AGENT_DELAY_MS
+from offchain.core.scheduler.migration_watch import RETRY_FIRST_MS
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
@@ -37,7 +37,7 @@ def two_hosts() -> Toy:
     return toy
 
 
-TOLD = (2 * BLOCK_MS + SEEN_LATE_MS) // BLOCK_MS
+TOLD = (2 * BLOCK_MS + AGENT_DELAY_MS) // BLOCK_MS
 """Blocks in which a pod on a host that is drained is told that it will be moved."""
 
 
@@ -99,7 +99,7 @@ async def test_a_refused_move_is_tried_again_later():
         await blocks(toy, quiet, TOLD + 3)
         assert len(toy.tried("move_pod")) == 1
         toy.verdict = lambda _: None
-        await toy.block(after_ms=FIRST_MS)
+        await toy.block(after_ms=RETRY_FIRST_MS)
         await quiet()
         await blocks(toy, quiet, 3)
         assert toy.done("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0", "rate_per_hour": GTY}]

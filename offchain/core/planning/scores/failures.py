@@ -1,4 +1,4 @@
-"""What failed on a host lately, as this scheduler saw it (`core/conduct/`)."""
+"""What failed on a host lately, as this scheduler saw it (`core/scheduler/host_health.py`)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ChainClock:
             log.warning("%s", self.trouble or "this machine's clock and the chain's agree again")
 
 
-class Silence:
+class ChainSilence:
     """For how long no block was seen. Reports wait while it is long: it may have to be asked whose the leases are."""
 
     def __init__(self, ticks: Callable[[], int] = ticks_ms) -> None:

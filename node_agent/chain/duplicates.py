@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final
 
-from node_agent.core.identity import Foreign, IdentityWatch
+from node_agent.core.identity import ForeignExtrinsic, IdentityWatch
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
 from offchain.adapters.outbox.store import Store
@@ -44,7 +44,7 @@ class DuplicateAgent(OurError):  # noqa: N818
         )
 
 
-class Duplicates:
+class DuplicateWatch:
     """Watches final blocks for calls of another agent with this host's key."""
 
     def __init__(self, host: str, chain: GantryChain, store: Store, outbox: Outbox) -> None:
@@ -66,7 +66,7 @@ class Duplicates:
                 log.warning("the other agent of host %s has not been seen for %d ms", self._host, 3 * period_ms)
         self._looked.set()
 
-    def _report(self, proof: Foreign) -> None:
+    def _report(self, proof: ForeignExtrinsic) -> None:
         log.error(
             "another agent signs with the key of host %s: the extrinsic 0x%s in block %d is not from this process",
             self._host,

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
-from node_agent.chain.clock import ChainClock, Silence
+from node_agent.chain.clock import ChainClock, ChainSilence
 from node_agent.chain.records import live_leases
 from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.steps import DATA_MOVED
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from offchain.adapters.chain.chain_pin import note_block, seen_block
 from offchain.adapters.chain.continuity import require_continued
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
@@ -34,7 +34,7 @@ REREAD_EVERY_BLOCKS = 15
 """Leases are compared with the chain now and then even where no event calls for it."""
 
 
-class Follower:
+class ChainFollower:
     """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block.
 
     `looked_through` has each of these blocks before the outbox. `store` keeps one of the last final blocks, by which
@@ -47,7 +47,7 @@ class Follower:
         chain: GantryChain,
         host: str,
         clock: ChainClock,
-        silence: Silence,
+        silence: ChainSilence,
         outbox: Outbox,
         store: Store,
         *,
@@ -78,7 +78,7 @@ class Follower:
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
 
-    async def begin(self) -> tuple[BlockRef, tuple[Lease, ...]]:
+    async def begin(self) -> tuple[BlockRef, tuple[HostLease, ...]]:
         """The newest final block, and the leases that are live there.
 
         Raises Reorganised where the node serves another chain than before, ChainBehind where it may.
@@ -92,7 +92,7 @@ class Follower:
         self._silence.heard()
         return head, live
 
-    async def reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
+    async def reasons(self, over: Iterable[int], live: Iterable[HostLease], at: bytes) -> dict[int, str]:
         """Why these leases are over."""
         moved = {lease.data_from for lease in live}
         found = await self._chain.leases(over, at)
@@ -195,7 +195,7 @@ class Follower:
                     self._emit(ev.LeaseAssigned(lease))
 
 
-async def patiently(work: Callable[[], Awaitable[None]]) -> None:
+async def keep_reconnecting(work: Callable[[], Awaitable[None]]) -> None:
     """Do this for ever; where the node goes away, or the disk is full, again when that may be over."""
     while True:
         try:

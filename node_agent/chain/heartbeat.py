@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from node_agent.chain.reports import Sender
+from node_agent.chain.reports import CallSender
 from node_agent.chain.suspension import SuspensionLog
 from node_agent.core.identity import IdentityWatch
-from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
-from node_agent.runtime.background import Background
+from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
+from node_agent.runtime.background import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import calls
@@ -30,8 +30,8 @@ class Heartbeat:
         self,
         chain: GantryChain,
         host: str,
-        sender: Sender,
-        background: Background,
+        sender: CallSender,
+        background: BackgroundTasks,
         addresses: Callable[[], tuple[str, ...]],
         identity: IdentityWatch,
     ) -> None:
@@ -41,7 +41,7 @@ class Heartbeat:
         self._background = background
         self._addresses = addresses
         self._identity = identity
-        self._sending: set[Due] = set()
+        self._sending: set[PresenceCall] = set()
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
 
@@ -77,8 +77,12 @@ class Heartbeat:
         self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
         period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
-        for wanted in due(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:
-            call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
+        for wanted in due_calls(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:
+            call = (
+                calls.hosts_heartbeat()
+                if wanted is PresenceCall.HEARTBEAT
+                else calls.hosts_set_endpoint(endpoint=endpoint)
+            )
             self._sending.add(wanted)
             self._background.run(self._send(wanted, call))
         left_s = (record.last_heartbeat - now_ms + period_ms * beat_at_ppm // 1_000_000) / 1000
@@ -90,10 +94,10 @@ class Heartbeat:
             return EARLY_BEAT_AT_PPM
         return FIRST_BEAT_AT_PPM if identity.is_first_heartbeat else BEAT_AT_PPM
 
-    async def _send(self, wanted: Due, call: Call) -> None:
+    async def _send(self, wanted: PresenceCall, call: Call) -> None:
         try:
             taken = await self._sender.send_again(f"presence/{wanted.value}", call)
-            if taken and wanted is Due.HEARTBEAT:
+            if taken and wanted is PresenceCall.HEARTBEAT:
                 self._identity.has_beaten()
         finally:
             self._sending.discard(wanted)

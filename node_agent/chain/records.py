@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from node_agent.core.checkpoints import Known, TaskView
-from node_agent.core.values import Lease, LeaseStatus
+from node_agent.core.checkpoints import ReportedCheckpoint, TaskCheckpoints
+from node_agent.core.values import HostLease, LeaseStatus
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema.chain_types._generated_chain import (
     HostStatusDraining,
@@ -25,7 +25,7 @@ REPORT_MS = 10_000
 
 async def live_leases(
     chain: GantryChain, host: str, at: bytes, known: Container[int] = frozenset()
-) -> tuple[Lease, ...]:
+) -> tuple[HostLease, ...]:
     """The leases that hold something of this host at a block, but for the known ones, joined with their tasks."""
     numbers = [number for number in await chain.leases_of_host(host, at=at) if number not in known]
     found = await chain.leases(numbers, at=at)
@@ -55,14 +55,14 @@ def _may_move(lease: LeaseOfTask) -> bool:
     return lease.task.spec.survival is not Survival.RESTART and lease.task.record.preemption is None
 
 
-def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, start_timeout_ms: int | None) -> Lease:
+def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, start_timeout_ms: int | None) -> HostLease:
     record, spec = lease.record, lease.task.spec
     starts_by_ms = None
     if isinstance(record.state, LeaseStatePending) and start_timeout_ms is not None:
         starts_by_ms = start_by_ms(record.created_at, start_timeout_ms)
     preempted = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
     ends = [at for at in (None if preempted is None else preempted.ends_at, record.reclaim_at) if at is not None]
-    return Lease(
+    return HostLease(
         number=lease.id,
         task=lease.task.id,
         pod=record.pod,
@@ -99,24 +99,24 @@ FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
 _TASKS_AT_ONCE = 256
 
 
-async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskView | None]:
+async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskCheckpoints | None]:
     """What the chain has of the checkpoints of these tasks, for this host."""
     wanted = sorted(set(tasks))
     found = await chain.tasks(wanted)
     return {task: task_view(found[task], host) if task in found else None for task in wanted}
 
 
-def task_view(task: TaskAndSpec, host: str) -> TaskView:
+def task_view(task: TaskAndSpec, host: str) -> TaskCheckpoints:
     """The same of a task that was read."""
     record = task.record
-    known = {one.pod: Known(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
+    known = {one.pod: ReportedCheckpoint(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
     live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
     standby = {one.record.pod: one.id for one in live if standby_of(one) == host}
     sources: dict[int, tuple[str, ...]] = {}
     for pod, last in known.items():
         others = [name for one in live if one.record.pod == pod for name in (standby_of(one), one.record.host)]
         sources[pod] = tuple(name for name in dict.fromkeys((last.host, *others)) if name not in (None, host))
-    return TaskView(record.state.tag in FINAL, known, standby, sources)
+    return TaskCheckpoints(record.state.tag in FINAL, known, standby, sources)
 
 
 async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:

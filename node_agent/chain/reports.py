@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from node_agent.core.values import Outcome
+from node_agent.core.values import ReportStatus
 from offchain.adapters.outbox.outbox import Dead, Failed, Outbox
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types.values import Call
@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 STUCK_PAUSE_S = 2.0
 
 
-class Sender:
+class CallSender:
     """Sends the host's calls. Keys of pods' reports are remembered; all others are free again after an outcome."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
-    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
+    async def send(self, key: str, call: Call) -> tuple[ReportStatus, str]:
         """Have this call done once, however often it is asked for; what became of it, and why.
 
         LookupError where it was taken back.
@@ -29,10 +29,10 @@ class Sender:
         await self._stored(key, call)
         outcome = await self._outbox.wait(key)
         if isinstance(outcome, Failed):
-            return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
+            return ReportStatus.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
         if isinstance(outcome, Dead):
-            return Outcome.DEAD, outcome.reason
-        return Outcome.INCLUDED, ""
+            return ReportStatus.DEAD, outcome.reason
+        return ReportStatus.INCLUDED, ""
 
     def take_back(self, key: str) -> None:
         """Let this call be, where nobody has seen it yet."""

@@ -15,14 +15,14 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from node_agent.chain.records import standby_tasks, task_views
-from node_agent.checkpoints.store import CheckpointStore, NoRoom, TooLarge
+from node_agent.checkpoints.store import CheckpointStore, FolderTooLarge, NoDiskSpace
 from node_agent.core import checkpoints as core
-from node_agent.core.checkpoints import Kept, Known, TaskView, Try
+from node_agent.core.checkpoints import CheckpointFile, ReportedCheckpoint, SaveAttempt, TaskCheckpoints
 from node_agent.core.states import Pod
-from node_agent.core.steps import main_of
+from node_agent.core.steps import main_container
 from node_agent.core.values import PodSpec
 from node_agent.drivers.port import Driver, DriverError, FolderMissing, PodGone, Seed
-from node_agent.runtime.background import Background
+from node_agent.runtime.background import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.copy import get_checkpoint
@@ -59,7 +59,7 @@ OpenHost = Callable[[bytes, bytes], AbstractAsyncContextManager[HostClient]]
 """Opens a way to the host with this key and endpoint, in this host's name."""
 
 
-class Sends(Protocol):
+class CheckpointSender(Protocol):
     """The way to the chain."""
 
     async def send_again(self, key: str, call: Call) -> bool:
@@ -67,7 +67,7 @@ class Sends(Protocol):
         ...
 
 
-class Checkpoints:
+class CheckpointManager:
     """The checkpoints of one host.
 
     `pods`: what the agent holds now; `now_ms`: the chain's time; `say`: tells the tenant of a lease.
@@ -79,7 +79,7 @@ class Checkpoints:
         host: str,
         driver: Driver,
         store: CheckpointStore,
-        sends: Sends,
+        sends: CheckpointSender,
         *,
         pods: Callable[[], Mapping[int, Pod]],
         now_ms: Callable[[], int],
@@ -95,7 +95,7 @@ class Checkpoints:
         self._now_ms = now_ms
         self._say = say
         self._open_host = open_host
-        self._tries: dict[int, Try] = {}
+        self._tries: dict[int, SaveAttempt] = {}
         self._saving: set[int] = set()
         self._troubles: dict[int, type[Exception]] = {}
         """By lease: why its folder could not be saved, as its tenant was told last."""
@@ -112,7 +112,7 @@ class Checkpoints:
         """A block has come."""
         self._news = False
         """What is kept is to be compared with the chain."""
-        self._background = Background()
+        self._background = BackgroundTasks()
 
     # --- all the time ---------------------------------------------------------------------------------------------
 
@@ -163,8 +163,8 @@ class Checkpoints:
         params = await self._chain.params("Tasks")
         for pod in wanted:
             number, key = pod.lease.number, (pod.lease.task, pod.lease.pod)
-            last = core.newest(kept, key, lease=number)
-            at_ms = core.save_at(pod, self._tries.get(number), last, notice_ms=params.preemption_notice_ms)
+            last = core.newest_file(kept, key, lease=number)
+            at_ms = core.next_save_ms(pod, self._tries.get(number), last, notice_ms=params.preemption_notice_ms)
             due = at_ms is not None and self._now_ms() >= at_ms
             if due and number not in self._saving and len(self._saving) < SAVES_AT_ONCE:
                 self._saving.add(number)
@@ -186,16 +186,16 @@ class Checkpoints:
         for task, view in views.items():
             if view is not None:
                 self._have(task, view)
-        for kept in core.superfluous(self._store.all(), self._pods().values(), views):
+        for kept in core.unneeded_files(self._store.all(), self._pods().values(), views):
             log.info("task %d, pod %d: a checkpoint of %d bytes is deleted", kept.task, kept.pod, kept.size)
             self._store.remove(kept)
 
-    def _have(self, task: int, view: TaskView) -> None:
+    def _have(self, task: int, view: TaskCheckpoints) -> None:
         """Begin to get what this host lacks of a task for which it stands by."""
         kept = self._store.all()
         for pod, lease in view.standby.items():
             turn = self._fetching.get((task, pod))
-            lacks = core.to_fetch(view.known.get(pod), (task, pod), kept) is not None
+            lacks = core.checkpoint_to_fetch(view.known.get(pod), (task, pod), kept) is not None
             if lacks and (turn is None or not turn.locked()):
                 self._background.run(self._stand_by((task, pod), lease, view))
 
@@ -205,13 +205,13 @@ class Checkpoints:
         number, began_ms = pod.lease.number, self._now_ms()
         try:
             failed = not await self._saved(pod, began_ms)
-            self._tries[number] = Try(began_ms, failed)
+            self._tries[number] = SaveAttempt(began_ms, failed)
         finally:
             self._saving.discard(number)
             self._turn.set()
 
     async def _saved(self, pod: Pod, at_ms: int) -> bool:
-        spec, handle = pod.spec, main_of(pod).handle
+        spec, handle = pod.spec, main_container(pod).handle
         assert spec is not None  # noqa: S101  (it can be saved)
         assert spec.checkpoint is not None  # noqa: S101
         if handle is None:
@@ -228,7 +228,7 @@ class Checkpoints:
             )
         except PodGone as error:
             log.info("lease %d: nothing is saved: %s", number, error)
-        except (DriverError, TooLarge, NoRoom, BadArchive, OSError) as error:
+        except (DriverError, FolderTooLarge, NoDiskSpace, BadArchive, OSError) as error:
             log.info("lease %d: %s is not saved: %s", number, path, error)
             if self._troubles.get(number) is not type(error):  # the same is told once, not with each try
                 self._troubles[number] = type(error)
@@ -240,14 +240,14 @@ class Checkpoints:
             return True
         return False
 
-    async def _tell(self, pod: Pod, last: Kept, least_ms: int) -> None:
+    async def _tell(self, pod: Pod, last: CheckpointFile, least_ms: int) -> None:
         number = pod.lease.number
         try:
             view = (await task_views(self._chain, [last.task], self._host))[last.task]
             known = None if view is None else view.known.get(last.pod)
             if known is not None and known.digest == last.digest:
                 self._told[number] = last.digest
-            elif core.to_report(pod, last, known, least_ms=least_ms, now_ms=self._now_ms()) is not None:
+            elif core.file_to_report(pod, last, known, least_ms=least_ms, now_ms=self._now_ms()) is not None:
                 report = ReportCheckpoint(digest=last.digest, bytes_=last.size)
                 call = calls.tasks_report(lease=number, report=report)
                 if await self._sends.send_again(f"checkpoint/{number}", call):
@@ -283,14 +283,14 @@ class Checkpoints:
                     except (ChainUnreachable, BadReply) as error:
                         log.warning("lease %d: its checkpoint waits for the chain: %s", spec.lease, error)
                     await asyncio.sleep(AGAIN_S)
-        if known is None or core.newest(self._store.all(), key) is not None:
+        if known is None or core.newest_file(self._store.all(), key) is not None:
             return ""
         return f"nobody gave its checkpoint {known.digest.hex()} to this host in time: it starts from nothing"
 
     def seed(self, spec: PodSpec, start: int) -> Seed | None:
         """What the main container has when it is made for this start."""
         checkpoint = spec.checkpoint
-        found = None if checkpoint is None else core.newest(self._store.all(), (spec.task, spec.pod))
+        found = None if checkpoint is None else core.newest_file(self._store.all(), (spec.task, spec.pod))
         if checkpoint is None or found is None:
             return None
         mounts = [mount.path for mount in spec.main.service.volumes]
@@ -298,7 +298,7 @@ class Checkpoints:
             return None  # the volume is still there, and what is in it is newer
         return Seed(checkpoint.path, self._store.path(found))
 
-    async def _stand_by(self, key: core.PodKey, lease: int, view: TaskView) -> None:
+    async def _stand_by(self, key: core.PodKey, lease: int, view: TaskCheckpoints) -> None:
         try:
             manifest = await self._chain.manifest(key[0])
             checkpoint = None if manifest is None else (await asyncio.to_thread(parse_manifest, manifest)).checkpoint
@@ -309,11 +309,13 @@ class Checkpoints:
         except (GantryError, ManifestError, TimeoutError) as error:
             log.info("task %d, pod %d: its checkpoint is not here yet: %s", *key, error)
 
-    async def _fetch(self, key: core.PodKey, lease: int, view: TaskView, known: Known, path: str) -> bool:
+    async def _fetch(
+        self, key: core.PodKey, lease: int, view: TaskCheckpoints, known: ReportedCheckpoint, path: str
+    ) -> bool:
         """Get a file from whoever has it, one at a time for each pod. Whether it may come when it is tried again."""
         again = False
         async with self._fetching.setdefault(key, asyncio.Lock()), self._turns:
-            if core.to_fetch(known, key, self._store.all()) is None:
+            if core.checkpoint_to_fetch(known, key, self._store.all()) is None:
                 return False
             if known.size > self._store.room():
                 log.warning("task %d, pod %d: no room for a checkpoint of %d bytes", *key, known.size)
@@ -333,8 +335,8 @@ class Checkpoints:
         return again
 
     async def _fetched(
-        self, source: str, record: HostRecord, key: core.PodKey, lease: int, known: Known, path: str
-    ) -> Kept:
+        self, source: str, record: HostRecord, key: core.PodKey, lease: int, known: ReportedCheckpoint, path: str
+    ) -> CheckpointFile:
         if self._open_host is None:
             raise HostUnreachable("This agent dials no other host.", "Start it with a network.")
         part = self._store.part(key)
@@ -349,13 +351,13 @@ def _words(error: Exception) -> str:
     match error:
         case FolderMissing():
             return "there is no such folder; have the program make it, or name another one in x-gantry.checkpoint.path"
-        case TooLarge():
+        case FolderTooLarge():
             return (
                 f"it has more than the {error.most_bytes} bytes of the task's disk; "
                 "keep less there, or ask for more in x-gantry.disk"
             )
         case BadArchive():
             return f"{error.message}; only files, folders and links that stay inside can be saved"
-        case NoRoom():
+        case NoDiskSpace():
             return "this host's own disk is too full for it"
     return f"this host could not read it ({error.strerror if isinstance(error, OSError) else error})"

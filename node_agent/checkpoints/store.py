@@ -12,7 +12,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import BinaryIO
 
-from node_agent.core.checkpoints import Kept, Known, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey, ReportedCheckpoint
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.tar_files import CHUNK, BadArchive, check
 
@@ -25,7 +25,7 @@ CREATE TABLE checkpoints (
 ) STRICT"""
 
 
-class TooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
+class FolderTooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
     """A folder has more bytes than its task has disk. `most_bytes`: so many that is."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -33,7 +33,7 @@ class TooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's ot
         self.most_bytes = most_bytes
 
 
-class NoRoom(Exception):  # noqa: N818
+class NoDiskSpace(Exception):  # noqa: N818
     """A folder has more bytes than this host has room for."""
 
 
@@ -50,16 +50,16 @@ class CheckpointStore:
             if file.name not in named:  # the agent ended while it was being written
                 file.unlink(missing_ok=True)
 
-    def all(self) -> tuple[Kept, ...]:
+    def all(self) -> tuple[CheckpointFile, ...]:
         """What is kept, of every pod."""
         rows = self._store.all("SELECT task, pod, digest, size, saved_at_ms, lease FROM checkpoints")
-        return tuple(Kept(*row) for row in rows)
+        return tuple(CheckpointFile(*row) for row in rows)
 
-    def find(self, key: PodKey, digest: bytes) -> Kept | None:
+    def find(self, key: PodKey, digest: bytes) -> CheckpointFile | None:
         """The file of a pod with this SHA-256."""
         return next((one for one in self.all() if one.key == key and one.digest == digest), None)
 
-    def path(self, kept: Kept) -> Path:
+    def path(self, kept: CheckpointFile) -> Path:
         """Where the file lies."""
         return self._folder / f"{kept.digest.hex()}.tar"
 
@@ -69,7 +69,7 @@ class CheckpointStore:
 
     async def save(
         self, pieces: AsyncGenerator[bytes, None], key: PodKey, lease: int, root: str, *, most_bytes: int, at_ms: int
-    ) -> Kept:
+    ) -> CheckpointFile:
         """Keep a folder of a pod of this host. `root`: the folder's own name.
 
         Raises TooLarge, NoRoom, BadArchive, OSError.
@@ -90,13 +90,13 @@ class CheckpointStore:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        return self._named(part, Kept(*key, digest.digest(), size, at_ms, lease))
+        return self._named(part, CheckpointFile(*key, digest.digest(), size, at_ms, lease))
 
     def part(self, key: PodKey) -> Path:
         """Where a file is put while it is being fetched; what is there of another one is replaced by it."""
         return self._folder / f"{key[0]}-{key[1]}.part"
 
-    async def take(self, part: Path, key: PodKey, known: Known, root: str) -> Kept:
+    async def take(self, part: Path, key: PodKey, known: ReportedCheckpoint, root: str) -> CheckpointFile:
         """Keep a file that was fetched. Raises BadArchive where it is not what the chain says; then it is removed."""
         try:
             await asyncio.to_thread(_verify, part, known)
@@ -104,9 +104,9 @@ class CheckpointStore:
         except BadArchive:
             await asyncio.to_thread(part.unlink)
             raise
-        return self._named(part, Kept(*key, known.digest, known.size, known.at_ms, None))
+        return self._named(part, CheckpointFile(*key, known.digest, known.size, known.at_ms, None))
 
-    def remove(self, kept: Kept) -> None:
+    def remove(self, kept: CheckpointFile) -> None:
         """Forget it, and delete the file where no other pod's is the same."""
         self._store.run(
             "DELETE FROM checkpoints WHERE task = ? AND pod = ? AND digest = ?", kept.task, kept.pod, kept.digest
@@ -114,7 +114,7 @@ class CheckpointStore:
         if all(one.digest != kept.digest for one in self.all()):
             self.path(kept).unlink(missing_ok=True)
 
-    def _named(self, part: Path, kept: Kept) -> Kept:
+    def _named(self, part: Path, kept: CheckpointFile) -> CheckpointFile:
         part.replace(self.path(kept))
         folder = os.open(self._folder, os.O_RDONLY)
         try:
@@ -130,9 +130,9 @@ class CheckpointStore:
 
 def _check_size(size: int, most_bytes: int, room: int) -> None:
     if size > most_bytes:
-        raise TooLarge(most_bytes)
+        raise FolderTooLarge(most_bytes)
     if size > room:
-        raise NoRoom(f"there is room for {room} bytes")
+        raise NoDiskSpace(f"there is room for {room} bytes")
 
 
 def _new(path: Path) -> BinaryIO:
@@ -149,7 +149,7 @@ def _check(path: Path, root: str) -> None:
         check(file, most_bytes=path.stat().st_size, root=root)
 
 
-def _verify(path: Path, known: Known) -> None:
+def _verify(path: Path, known: ReportedCheckpoint) -> None:
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while data := file.read(CHUNK):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
+from node_agent.core.values import ContainerSpec, HostFailure, HostLease, LocalDevice, LocalHost, PodSpec, TaskKind
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import Manifest, ManifestError
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class LeaseRejected:
     """Why a lease cannot be served on this host."""
 
     reason: HostFailure
@@ -38,33 +38,33 @@ def read_manifest(data: bytes) -> FetchedManifest:
     return FetchedManifest(hashlib.sha256(data).digest(), content)
 
 
-def admit(host: Host, lease: Lease, manifest: FetchedManifest | None) -> PodSpec | Unfit:
+def admit(host: LocalHost, lease: HostLease, manifest: FetchedManifest | None) -> PodSpec | LeaseRejected:
     """Return the pod to run for this lease, or why it cannot. `manifest` is None where the chain keeps none."""
     if manifest is None:
-        return Unfit(HostFailure.MANIFEST_INVALID, f"The chain keeps no manifest for task {lease.task}.")
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, f"The chain keeps no manifest for task {lease.task}.")
     if manifest.digest != lease.manifest_digest:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.MANIFEST_INVALID,
             f"The manifest's SHA-256 is {manifest.digest.hex()}, the task says {lease.manifest_digest.hex()}.",
         )
     if isinstance(manifest.content, ManifestError):
-        return Unfit(HostFailure.MANIFEST_INVALID, "; ".join(manifest.content.lines()))
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, "; ".join(manifest.content.lines()))
     return admit_parsed(host, lease, manifest.content)
 
 
-def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfit:
+def admit_parsed(host: LocalHost, lease: HostLease, manifest: Manifest) -> PodSpec | LeaseRejected:
     """The same for a manifest that was read and is the task's own."""
     problem = _task_problem(lease, manifest)
     if problem is not None:
-        return Unfit(HostFailure.MANIFEST_INVALID, problem)
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, problem)
     if lease.sandboxed and not host.sandboxed:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.RESOURCES_UNAVAILABLE,
             "The task asks for a sandbox (placement.isolation), and pods of this host use the machine's kernel now.",
         )
     unknown = [index for index in lease.devices if index >= len(host.devices)]
     if unknown:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.RESOURCES_UNAVAILABLE,
             f"The lease is for device {unknown[0]}, but this host has {len(host.devices)} devices now.",
         )
@@ -102,7 +102,7 @@ def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: i
     return tuple(made)
 
 
-def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
+def _task_problem(lease: HostLease, manifest: Manifest) -> str | None:
     if lease.redundant:
         return "This agent does not compare results with other hosts; use verification: acceptance."
     if manifest.kind != lease.kind.value.lower():

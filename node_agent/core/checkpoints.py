@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from node_agent.core.containers import Stage
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import main_of
+from node_agent.core.steps import main_container
 
 AFTER_SIGNAL_MS = 30_000
 """So long a program has to write its work down when it was told to leave; half of the notice at most."""
@@ -20,7 +20,7 @@ PodKey = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CheckpointFile:
     """A file in this host's store."""
 
     task: int
@@ -39,7 +39,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReportedCheckpoint:
     """The last checkpoint of a pod as the chain has it. `host` had the file; `at_ms`: when it said so."""
 
     digest: bytes
@@ -49,11 +49,11 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskView:
+class TaskCheckpoints:
     """What the chain says of a task."""
 
     final: bool
-    known: Mapping[int, Known]
+    known: Mapping[int, ReportedCheckpoint]
     """By the number of the pod."""
     standby: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     """Pods for which this host stands by, each with the lease that names it."""
@@ -62,7 +62,7 @@ class TaskView:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class SaveAttempt:
     """The last time that a folder was saved, or was to be: when that began, Unix ms, and whether it failed."""
 
     at_ms: int
@@ -73,10 +73,10 @@ def can_be_saved(pod: Pod) -> bool:
     """Whether its main container runs now, and its manifest names a folder."""
     if pod.phase is not Phase.RUNNING or pod.spec is None or pod.spec.checkpoint is None:
         return False
-    return main_of(pod).stage is Stage.RUNNING
+    return main_container(pod).stage is Stage.RUNNING
 
 
-def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -> int | None:
+def next_save_ms(pod: Pod, tried: SaveAttempt | None, last: CheckpointFile | None, *, notice_ms: int) -> int | None:
     """When the folder of this pod is to be saved next, Unix ms; None: not while all stays as it is.
 
     `last`: the youngest file that was saved from this lease. `notice_ms`: so long before it has to leave is a pod told.
@@ -88,7 +88,7 @@ def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -
     every_ms = pod.spec.checkpoint.every_ms
     if tried is not None and tried.failed:
         return tried.at_ms + min(RETRY_MS, every_ms)
-    done_ms = max(main_of(pod).began_at_ms, last.saved_at_ms if last else 0, tried.at_ms if tried else 0)
+    done_ms = max(main_container(pod).began_at_ms, last.saved_at_ms if last else 0, tried.at_ms if tried else 0)
     if pod.lease.notice_ends_ms is not None:
         told_ms = pod.lease.notice_ends_ms - notice_ms
         written_ms = told_ms + min(AFTER_SIGNAL_MS, notice_ms // 2)
@@ -97,7 +97,9 @@ def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -
     return done_ms + every_ms
 
 
-def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: int, now_ms: int) -> Kept | None:
+def file_to_report(
+    pod: Pod, newest: CheckpointFile | None, known: ReportedCheckpoint | None, *, least_ms: int, now_ms: int
+) -> CheckpointFile | None:
     """What the chain is to be told of a pod now. `least_ms`: so long it takes no other after the last one."""
     if newest is None or newest.lease != pod.lease.number or not pod.started_known:
         return None
@@ -106,13 +108,15 @@ def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: i
     return newest
 
 
-def newest(kept: Iterable[Kept], key: PodKey, *, lease: int | None = None) -> Kept | None:
+def newest_file(kept: Iterable[CheckpointFile], key: PodKey, *, lease: int | None = None) -> CheckpointFile | None:
     """The youngest file of a pod; with `lease`, of those that were saved from that lease."""
     own = [one for one in kept if one.key == key and lease in (None, one.lease)]
     return max(own, key=lambda one: one.saved_at_ms, default=None)
 
 
-def superfluous(kept: Iterable[Kept], pods: Iterable[Pod], tasks: Mapping[int, TaskView | None]) -> tuple[Kept, ...]:
+def unneeded_files(
+    kept: Iterable[CheckpointFile], pods: Iterable[Pod], tasks: Mapping[int, TaskCheckpoints | None]
+) -> tuple[CheckpointFile, ...]:
     """Files that nobody will ask for. `tasks` None: the chain has none of this number any more; not named: not known.
 
     What stays: the file that the chain has for a pod, as long as its task is not final; and the youngest of each pod
@@ -130,13 +134,15 @@ def superfluous(kept: Iterable[Kept], pods: Iterable[Pod], tasks: Mapping[int, T
             continue
         known = view.known.get(one.pod)
         concerned = one.key in running or one.pod in view.standby
-        stays = (known is not None and known.digest == one.digest) or (concerned and one is newest(there, one.key))
+        stays = (known is not None and known.digest == one.digest) or (concerned and one is newest_file(there, one.key))
         if not stays:
             goes.append(one)
     return tuple(goes)
 
 
-def to_fetch(known: Known | None, key: PodKey, kept: Iterable[Kept]) -> Known | None:
+def checkpoint_to_fetch(
+    known: ReportedCheckpoint | None, key: PodKey, kept: Iterable[CheckpointFile]
+) -> ReportedCheckpoint | None:
     """What this host lacks of a pod that it runs, or stands by for."""
     if known is None or any(one.key == key and one.digest == known.digest for one in kept):
         return None

@@ -80,7 +80,7 @@ class StopPod:
 
 
 @dataclass(frozen=True, slots=True)
-class TellPod:
+class WriteNotice:
     """Have its containers find until when they may run, Unix ms; None: nobody makes them leave. No answer."""
 
     number: int
@@ -88,7 +88,7 @@ class TellPod:
 
 
 @dataclass(frozen=True, slots=True)
-class WarnPod:
+class SignalPod:
     """Send all containers that run the signal to save their work. No answer."""
 
     number: int
@@ -214,8 +214,8 @@ Command = (
     | WatchContainer
     | StopContainer
     | StopPod
-    | TellPod
-    | WarnPod
+    | WriteNotice
+    | SignalPod
     | PausePod
     | DestroyPod
     | SweepOrphan

@@ -65,21 +65,21 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Final:
+class StaysEnded:
     """It ended by itself and stays so."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RestartContainer:
     """It is to be started again after a pause. `lost`: its host took the run from it, and nobody pays for that."""
 
     container: Container
-    pause_ms: int
+    delay_ms: int
     lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class HostFault:
     """The pod cannot go on, by what its host did."""
 
     reason: HostFailure
@@ -87,7 +87,7 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class TenantFault:
     """The pod cannot go on, by what its tenant's container did, as it is now."""
 
     container: Container
@@ -100,22 +100,22 @@ class Failed:
         return (ending.exit_code if ending is not None else 0) or 1
 
 
-def fresh(spec: PodSpec) -> tuple[Container, ...]:
+def initial_containers(spec: PodSpec) -> tuple[Container, ...]:
     """The containers of a pod of which nothing was started."""
     return tuple(Container(name=one.service.name) for one in spec.containers)
 
 
-def put(containers: tuple[Container, ...], changed: Container) -> tuple[Container, ...]:
+def replace_container(containers: tuple[Container, ...], changed: Container) -> tuple[Container, ...]:
     """The same containers with one of them changed."""
     return tuple(changed if one.name == changed.name else one for one in containers)
 
 
-def named(containers: tuple[Container, ...], name: str) -> Container | None:
+def find_container(containers: tuple[Container, ...], name: str) -> Container | None:
     """The container of a service."""
     return next((one for one in containers if one.name == name), None)
 
 
-def at_rest(containers: tuple[Container, ...], marks: tuple[tuple[str, str], ...]) -> tuple[Container, ...]:
+def stopped_containers(containers: tuple[Container, ...], marks: tuple[tuple[str, str], ...]) -> tuple[Container, ...]:
     """All of them stopped on purpose, to be started again in place later; `marks` name their ended runs."""
     known = dict(marks)
     return tuple(
@@ -134,24 +134,24 @@ def startable(spec: PodSpec, containers: tuple[Container, ...]) -> tuple[Contain
     )
 
 
-def stuck(spec: PodSpec, containers: tuple[Container, ...]) -> Failed | None:
+def unmet_dependency(spec: PodSpec, containers: tuple[Container, ...]) -> TenantFault | None:
     """Who is to blame that, and why, some container will never start; None while all may."""
     for one in containers:
         if one.stage is not Stage.WAITING:
             continue
         for dependency in spec.container(one.name).service.depends_on:
-            before = named(containers, dependency.service)
+            before = find_container(containers, dependency.service)
             if before is not None and _never(before, dependency):
                 what = f"{one.name} waits until {dependency.service} is {dependency.until}"
-                return Failed(before, f"{what}, but that {_how(before)}.")
+                return TenantFault(before, f"{what}, but that {_how(before)}.")
     return None
 
 
-def judge(
+def judge_exit(
     kind: TaskKind, service: ServiceSpec, container: Container, ending: Ending | None, now_ms: int
-) -> Final | Again | GiveUp | Failed:
+) -> StaysEnded | RestartContainer | HostFault | TenantFault:
     """What the end of a run means. `ending` None: the container is gone without a trace."""
-    one = settled(container, ending)
+    one = after_run(container, ending)
     full = ending is not None and ending.no_space
     if kind is TaskKind.JOB and (full or service.restart.when == "no"):
         return _judge_job(one, ending)
@@ -161,22 +161,22 @@ def judge(
         return _by_policy(service, one, "was not healthy")
     if ending is None or ending.kind is EndKind.KILLED:
         if one.killed >= MAX_KILL_RESTARTS:
-            return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
-        return Again(replace(one, killed=one.killed + 1), 0)
+            return HostFault(HostFailure.DRIVER_ERROR, _killed_too_often(one))
+        return RestartContainer(replace(one, killed=one.killed + 1), 0)
     code = ending.exit_code
     if service.restart.when == "no" or (service.restart.when == "on-failure" and code == 0):
-        return Final()
+        return StaysEnded()
     return _by_policy(service, one, f"ended with exit code {code}")
 
 
-def settled(container: Container, ending: Ending | None) -> Container:
+def after_run(container: Container, ending: Ending | None) -> Container:
     """The container after a run, before anything is decided."""
-    used = container.used if ending is None else add(container.used, ending.usage)
+    used = container.used if ending is None else add_usage(container.used, ending.usage)
     mark = "" if ending is None else ending.mark
     return replace(container, healthy=None, unwell=False, mark=mark, ending=ending, used=used, retry_at_ms=None)
 
 
-def add(one: Usage, other: Usage) -> Usage:
+def add_usage(one: Usage, other: Usage) -> Usage:
     """Two runs of one container: time adds up, memory is the higher peak."""
     return Usage(
         wall_ms=one.wall_ms + other.wall_ms,
@@ -194,32 +194,34 @@ def pod_usage(containers: tuple[Container, ...], wall_ms: int) -> Usage:
     )
 
 
-def pause_ms(restarts: int) -> int:
+def restart_delay_ms(restarts: int) -> int:
     """The pause before a restart after so many in a row before it."""
     return min(FIRST_PAUSE_MS << min(restarts, 16), LONGEST_PAUSE_MS)
 
 
-def _judge_job(one: Container, ending: Ending | None) -> Final | Again | GiveUp:
+def _judge_job(one: Container, ending: Ending | None) -> StaysEnded | RestartContainer | HostFault:
     if ending is not None and ending.no_space:
         what = f"The disk of this host was full when {one.name} ended; what it wrote cannot be relied on."
-        return GiveUp(HostFailure.RESOURCES_UNAVAILABLE, what)
+        return HostFault(HostFailure.RESOURCES_UNAVAILABLE, what)
     if ending is None or ending.kind is EndKind.KILLED:
         if one.killed >= MAX_KILL_RESTARTS:
-            return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
-        return Again(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0, lost=True)
+            return HostFault(HostFailure.DRIVER_ERROR, _killed_too_often(one))
+        return RestartContainer(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0, lost=True)
     if ending.kind is EndKind.UNEXPLAINED and one.unexplained < MAX_UNEXPLAINED_RESTARTS:
         # Whoever ended it so: its tenant could have, and would compute for nothing if this run did not count.
-        return Again(replace(one, unexplained=one.unexplained + 1, mark=""), 0)
-    return Final()
+        return RestartContainer(replace(one, unexplained=one.unexplained + 1, mark=""), 0)
+    return StaysEnded()
 
 
-def _by_policy(service: ServiceSpec, one: Container, what: str) -> Again | Failed:
+def _by_policy(service: ServiceSpec, one: Container, what: str) -> RestartContainer | TenantFault:
     policy = service.restart
     limit = 0 if policy.when == "no" else policy.attempts
     if limit is not None and one.restarts >= limit:
         times = f" {one.restarts + 1} times" if one.restarts else ""
-        return Failed(replace(one, stage=Stage.ENDED), f"{one.name} {what}{times}; its restart policy allows no more.")
-    return Again(replace(one, restarts=one.restarts + 1), pause_ms(one.restarts))
+        return TenantFault(
+            replace(one, stage=Stage.ENDED), f"{one.name} {what}{times}; its restart policy allows no more."
+        )
+    return RestartContainer(replace(one, restarts=one.restarts + 1), restart_delay_ms(one.restarts))
 
 
 def _killed_too_often(one: Container) -> str:
@@ -227,7 +229,7 @@ def _killed_too_often(one: Container) -> str:
 
 
 def _is_met(spec: PodSpec, containers: tuple[Container, ...], dependency: Dependency) -> bool:
-    before = named(containers, dependency.service)
+    before = find_container(containers, dependency.service)
     if before is None:
         return False
     if dependency.until == "completed":

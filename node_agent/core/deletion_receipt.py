@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from node_agent.drivers.port import Volume
 from offchain.schema.protocol.messages import canonical_json
 from offchain.schema.protocol.snapshots import Snapshot
 
 
-def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume], snapshots: Iterable[Snapshot] = ()) -> bytes:
+def deletion_record(
+    host: str, lease: HostLease, volumes: Iterable[Volume], snapshots: Iterable[Snapshot] = ()
+) -> bytes:
     """What is deleted, for whom and by whom, as canonical JSON (docs/agent.md)."""
     return canonical_json(
         {

@@ -33,7 +33,7 @@ XID_MEANINGS: Mapping[int, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Well:
+class DeviceHealthy:
     """The driver answers for it. `uncorrected`: memory errors since the driver was loaded; None: not counted."""
 
     device: int
@@ -41,7 +41,7 @@ class Well:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class DeviceGone:
     """The driver does not know the device any more, or says that it is lost."""
 
     device: int
@@ -49,14 +49,14 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Xid:
+class DeviceXid:
     """The NVIDIA driver reported an error of this number for a device."""
 
     device: int
     code: int
 
 
-Observation = Well | Gone | Xid
+Observation = DeviceHealthy | DeviceGone | DeviceXid
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class DevicesState:
         return frozenset(index for index, device in self.devices.items() if not device.healthy)
 
 
-def start(count: int, faults: Mapping[int, str]) -> DevicesState:
+def initial_state(count: int, faults: Mapping[int, str]) -> DevicesState:
     """So many devices, with the faults that are remembered from before."""
     return DevicesState(MappingProxyType({index: DeviceState(fault=faults.get(index, "")) for index in range(count)}))
 
 
-def observe(state: DevicesState, seen: Iterable[Observation], now_ms: int) -> DevicesState:
+def apply_observations(state: DevicesState, seen: Iterable[Observation], now_ms: int) -> DevicesState:
     """The state after these observations; what is said of devices that are not offered is passed over."""
     devices = dict(state.devices)
     for observation in seen:
@@ -127,15 +127,15 @@ def health_to_report(
 
 def _one(device: DeviceState, observation: Observation, now_ms: int) -> DeviceState:
     match observation:
-        case Xid(code=code):
+        case DeviceXid(code=code):
             return device if code in HARMLESS_XIDS else _faulty(device, _xid_text(code))
-        case Gone(why=why):
+        case DeviceGone(why=why):
             missed = device.missed + 1
             absent = why if missed >= UNHEARD_ROUNDS or device.absence else ""
             # Whatever was wrong with it: a device that comes back has been through a reset.
             fault = "" if absent else device.fault
             return replace(device, fault=fault, absence=absent, missed=missed, well_since_ms=None, errors=None)
-        case Well(uncorrected=errors):
+        case DeviceHealthy(uncorrected=errors):
             return _well(replace(device, missed=0), errors, now_ms)
 
 

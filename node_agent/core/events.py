@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from node_agent.core.admission import FetchedManifest
-from node_agent.core.values import Ending, Found, Handle, HostFailure, Lease, Outcome, Report
+from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, HostLease, LeaseReport, ReportStatus
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseAssigned:
     """The chain has this lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
 
-    lease: Lease
+    lease: HostLease
     manifest: FetchedManifest | None = None
 
 
@@ -33,7 +33,7 @@ class LeaseEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainLeaseMissing:
+class OrphanFound:
     """A pod of ours was found for a lease that is not live and that we know nothing of."""
 
     number: int
@@ -49,7 +49,7 @@ class FileDelivered:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreAsked:
+class RestoreRequested:
     """The tenant wants the main container made anew from one of its snapshots."""
 
     number: int
@@ -57,7 +57,7 @@ class RestoreAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PodPrepared:
     """Images, network, volumes: all that the pod's containers need is there."""
 
     number: int
@@ -93,7 +93,7 @@ class HealthChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Exited:
+class ContainerExited:
     """The container of a service, started as number `start`, ended. `ending` None: it is gone without a trace."""
 
     number: int
@@ -111,7 +111,7 @@ class LimitExceeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class PodPaused:
     """No container of the pod runs any more. `marks`: service and mark of the run of each that is still there."""
 
     number: int
@@ -156,13 +156,13 @@ class ReportOutcome:
     """What became of a report."""
 
     number: int
-    report: Report
-    outcome: Outcome
+    report: LeaseReport
+    outcome: ReportStatus
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Destroyed:
+class PodDestroyed:
     """Nothing of the pod is left on the driver, but for data that is kept."""
 
     number: int
@@ -185,9 +185,9 @@ class DevicesFailed:
 class Recovered:
     """The agent started: what the driver and the disk have, and what the chain says. Comes once, before all else."""
 
-    found: tuple[Found, ...]
+    found: tuple[FoundContainer, ...]
     """Containers."""
-    live: tuple[Lease, ...]
+    live: tuple[HostLease, ...]
     leftovers: tuple[int, ...] = ()
     """Leases of which the driver has anything at all."""
     ended: tuple[tuple[int, str], ...] = ()
@@ -200,22 +200,22 @@ PodEvent = (
     LeaseAssigned
     | ManifestFetched
     | LeaseEnded
-    | ChainLeaseMissing
+    | OrphanFound
     | FileDelivered
-    | RestoreAsked
-    | Prepared
+    | RestoreRequested
+    | PodPrepared
     | ContainerStarted
     | DriverFailed
     | HealthChanged
-    | Exited
+    | ContainerExited
     | LimitExceeded
-    | Paused
+    | PodPaused
     | ResultStored
     | CollectFailed
     | DataFound
     | DataPurged
     | ReportOutcome
-    | Destroyed
+    | PodDestroyed
 )
 HostEvent = Tick | DevicesFailed
 """About all pods."""

@@ -24,7 +24,7 @@ ALONE_AFTER_PERIODS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignExtrinsic:
     """A final block with an extrinsic of the host's account that this process did not sign."""
 
     block: int
@@ -53,8 +53,8 @@ class IdentityWatch:
         self._lacks_containers = False
         self._anchor: int | None = None
         self._has_beaten = False
-        self._suspicion: Foreign | None = None
-        self._proof: Foreign | None = None
+        self._suspicion: ForeignExtrinsic | None = None
+        self._proof: ForeignExtrinsic | None = None
         self._came_later = False
 
     def observe(self, block: Block) -> bool:
@@ -68,10 +68,10 @@ class IdentityWatch:
                 if self._anchor is None:
                     self._anchor = block.ref.number
             elif extrinsic not in self._inherited:
-                self._take(Foreign(block.ref.number, block.timestamp_ms, extrinsic))
+                self._take(ForeignExtrinsic(block.ref.number, block.timestamp_ms, extrinsic))
         return self._proof is not None and not proven
 
-    def _take(self, foreign: Foreign) -> None:
+    def _take(self, foreign: ForeignExtrinsic) -> None:
         if not self._has_beaten:
             self._came_later = True
         if self._anchor is not None and foreign.block > self._anchor + self._era_blocks:
@@ -107,7 +107,7 @@ class IdentityWatch:
         return False
 
     @property
-    def proof(self) -> Foreign | None:
+    def proof(self) -> ForeignExtrinsic | None:
         """The last extrinsic that proves another agent; None where there is none, or its agent is gone."""
         return self._proof
 

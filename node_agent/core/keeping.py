@@ -8,7 +8,7 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import Moved, inventory, submit_of_data
-from node_agent.core.values import Host, Outcome
+from node_agent.core.values import LocalHost, ReportStatus
 
 PURGE_MARGIN_MS = 6_000
 """After the end of retention: the chain takes no receipt before it, and its blocks come when they come."""
@@ -17,12 +17,12 @@ REPORT_AGAIN_MS = 60_000
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
-def stripped(pod: Pod) -> Moved:
+def only_data_left(pod: Pod) -> Moved:
     """Only the data is left; see whether it is all there."""
     return pod.to(Phase.RETAINED), [inventory(pod)]
 
 
-def looked_at(pod: Pod, now_ms: int) -> Moved:
+def check_retention(pod: Pod, now_ms: int) -> Moved:
     """The lease was read again, or it is time: look at the data where it is due, else note when it will be."""
     if pod.phase is not Phase.RETAINED:
         return pod, []
@@ -36,7 +36,7 @@ def looked_at(pod: Pod, now_ms: int) -> Moved:
     return replace(pod, retry_at_ms=due_ms), [cmd.ScheduleRetry(pod.lease.number, due_ms)]
 
 
-def data_found(_host: Host, pod: Pod | None, event: ev.DataFound, now_ms: int) -> MaybeMoved:
+def data_found(_host: LocalHost, pod: Pod | None, event: ev.DataFound, now_ms: int) -> MaybeMoved:
     """Delete it where it is due, say so where it is gone, and else wait.
 
     The receipt is kept before anything is deleted, so that a deletion that is cut short is no loss.
@@ -50,10 +50,10 @@ def data_found(_host: Host, pod: Pod | None, event: ev.DataFound, now_ms: int) -
     if due_ms is not None and now_ms >= due_ms:
         pod = replace(pod, phase=Phase.PURGING, receipt=event.receipt, tries=0, retry_at_ms=None)
         return pod, [cmd.PurgeData(event.number)]
-    return looked_at(pod, now_ms)
+    return check_retention(pod, now_ms)
 
 
-def data_purged(_host: Host, pod: Pod | None, _event: ev.DataPurged, _now_ms: int) -> MaybeMoved:
+def data_purged(_host: LocalHost, pod: Pod | None, _event: ev.DataPurged, _now_ms: int) -> MaybeMoved:
     """It is deleted: say so on the chain."""
     if pod is None or pod.phase is not Phase.PURGING:
         return pod, []
@@ -61,9 +61,9 @@ def data_purged(_host: Host, pod: Pod | None, _event: ev.DataPurged, _now_ms: in
     return pod, [submit_of_data(pod)]
 
 
-def reported(pod: Pod, event: ev.ReportOutcome, now_ms: int) -> Moved:
+def purge_reported(pod: Pod, event: ev.ReportOutcome, now_ms: int) -> Moved:
     """A refusal may be the chain's clock: it is said again, unless the lease turns out to be over."""
-    if event.outcome is Outcome.INCLUDED or pod.receipt is None:
+    if event.outcome is ReportStatus.INCLUDED or pod.receipt is None:
         return pod, []
     at_ms = now_ms + REPORT_AGAIN_MS
     return replace(pod, tries=pod.tries + 1, retry_at_ms=at_ms), [cmd.ScheduleRetry(pod.lease.number, at_ms)]

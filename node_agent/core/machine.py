@@ -17,7 +17,7 @@ from typing import Any
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core import keeping, runs, sharing
-from node_agent.core.admission import FetchedManifest, Unfit, admit
+from node_agent.core.admission import FetchedManifest, LeaseRejected, admit
 from node_agent.core.recovery import recover
 from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, Pod
 from node_agent.core.steps import (
@@ -27,20 +27,20 @@ from node_agent.core.steps import (
     collect,
     destroy,
     is_retained,
-    late,
-    noticed,
     pause,
     prepare,
     refuse,
     resume,
     retire,
     send_result_if_ready,
+    signal_containers,
+    start_overdue,
     stop_for_good,
     submit_of_data,
-    tell,
-    warn,
+    with_notice_end,
+    write_notice,
 )
-from node_agent.core.values import Host, HostFailure, Lease, LeaseStatus, Report, TaskKind
+from node_agent.core.values import HostFailure, HostLease, LeaseReport, LeaseStatus, LocalHost, TaskKind
 
 STORY_LENGTH = 16
 TOO_LARGE_EXIT_CODE = 153
@@ -79,7 +79,7 @@ def _put(pods: dict[int, Pod], number: int, pod: Pod | None) -> None:
 
 
 def _move(
-    host: Host,
+    host: LocalHost,
     pod: Pod | None,
     number: int,
     event: ev.PodEvent | ev.HostEvent,
@@ -92,7 +92,11 @@ def _move(
         story = "; ".join(pod.story) if pod else "none"
         raise IllegalMove(f"lease {number}: {type(event).__name__} in phase {before}. Story: {story}")
     after, commands = _HANDLERS[type(event)](host, pod, event, now_ms)
-    if after is not None and sharing.comes(before, after.phase) and sharing.stranger(after.lease, others) is not None:
+    if (
+        after is not None
+        and sharing.takes_devices(before, after.phase)
+        and sharing.conflicting_pod(after.lease, others) is not None
+    ):
         after, commands = _wait_for_device(after, commands, now_ms)
     phase = Phase.ABSENT if after is None else after.phase
     if phase not in targets:
@@ -106,10 +110,10 @@ def _move(
 # --- the lease --------------------------------------------------------------------------------------------------------
 
 
-def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int) -> Moved:
+def _assigned(host: LocalHost, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int) -> Moved:
     lease = event.lease
     if pod is None:
-        lease = noticed(lease, now_ms)
+        lease = with_notice_end(lease, now_ms)
         pod = Pod(lease=lease, phase=Phase.ASSIGNED, started_known=lease.started, stop_at_ms=lease.depletes_at_ms)
         if is_retained(pod):
             return retire(pod)
@@ -129,17 +133,17 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
     return after, commands + more
 
 
-def refreshed(pod: Pod, lease: Lease, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
+def refreshed(pod: Pod, lease: HostLease, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
     """The pod with its lease as it is now, and with it the time when it is to stop. It is told once to leave."""
     commands: list[cmd.Command] = []
     if lease.depletes_at_ms is not None and lease.depletes_at_ms != pod.stop_at_ms:
         pod = replace(pod, stop_at_ms=lease.depletes_at_ms)
         commands.append(cmd.ScheduleStop(lease.number, lease.depletes_at_ms))
     told = pod.lease.notice_ends_ms
-    lease = noticed(lease, now_ms, pod.lease)
+    lease = with_notice_end(lease, now_ms, pod.lease)
     pod = replace(pod, lease=lease, started_known=pod.started_known or lease.started)
     if lease.notice_ends_ms != told and pod.phase in _COMES_OR_RUNS:
-        commands += tell(pod) + (warn(pod) if pod.phase is Phase.RUNNING else [])
+        commands += write_notice(pod) + (signal_containers(pod) if pod.phase is Phase.RUNNING else [])
     return pod, commands
 
 
@@ -156,7 +160,7 @@ def _wait_for_device(pod: Pod, commands: list[cmd.Command], now_ms: int) -> tupl
 def _followed(pod: Pod, now_ms: int) -> Moved:
     """What the state of its lease asks of a pod."""
     if is_retained(pod):
-        return keeping.looked_at(pod, now_ms) if pod.phase in _KEEPING else retire(pod)
+        return keeping.check_retention(pod, now_ms) if pod.phase in _KEEPING else retire(pod)
     if pod.phase in _BROUGHT_UP and pod.spec is not None and pod.lease.status is LeaseStatus.SUSPENDED:
         return pause(pod, "its tenant stopped it")
     if pod.phase is Phase.SUSPENDED and pod.may_run(now_ms):
@@ -164,31 +168,31 @@ def _followed(pod: Pod, now_ms: int) -> Moved:
     return send_result_if_ready(pod)
 
 
-def _manifest_fetched(host: Host, pod: Pod | None, event: ev.ManifestFetched, now_ms: int) -> Moved:
+def _manifest_fetched(host: LocalHost, pod: Pod | None, event: ev.ManifestFetched, now_ms: int) -> Moved:
     if pod is None or pod.phase is not Phase.ASSIGNED or pod.spec is not None:
         return pod, []
     return _admitted(host, pod, event.manifest, now_ms)
 
 
-def _admitted(host: Host, pod: Pod, manifest: FetchedManifest | None, now_ms: int) -> Moved:
+def _admitted(host: LocalHost, pod: Pod, manifest: FetchedManifest | None, now_ms: int) -> Moved:
     spec = admit(host, pod.lease, manifest)
-    if isinstance(spec, Unfit):
+    if isinstance(spec, LeaseRejected):
         return refuse(pod, spec.reason, spec.message)
     return begin(pod, spec, now_ms)
 
 
-def _ended(_host: Host, pod: Pod | None, event: ev.LeaseEnded, _now_ms: int) -> Moved:
+def _ended(_host: LocalHost, pod: Pod | None, event: ev.LeaseEnded, _now_ms: int) -> Moved:
     if pod is None or pod.phase is Phase.ENDING:
         return pod, []
     stop = stop_for_good(pod, event.reason) if pod.phase in _BROUGHT_UP else []
     return pod.to(Phase.ENDING), [*stop, destroy(pod, keep_data=event.reason == DATA_MOVED)]
 
 
-def _missing(_host: Host, _pod: Pod | None, event: ev.ChainLeaseMissing, _now_ms: int) -> Moved:
+def _missing(_host: LocalHost, _pod: Pod | None, event: ev.OrphanFound, _now_ms: int) -> Moved:
     return None, [cmd.SweepOrphan(event.number, event.reason == DATA_MOVED)]
 
 
-def _file_delivered(_host: Host, pod: Pod | None, event: ev.FileDelivered, _now_ms: int) -> Moved:
+def _file_delivered(_host: LocalHost, pod: Pod | None, event: ev.FileDelivered, _now_ms: int) -> Moved:
     if pod is None:
         return pod, []
     pod = replace(pod, delivered=tuple(sorted({*pod.delivered, event.name})))
@@ -198,7 +202,7 @@ def _file_delivered(_host: Host, pod: Pod | None, event: ev.FileDelivered, _now_
 # --- results and reports ----------------------------------------------------------------------------------------------
 
 
-def _result_stored(_host: Host, pod: Pod | None, event: ev.ResultStored, _now_ms: int) -> Moved:
+def _result_stored(_host: LocalHost, pod: Pod | None, event: ev.ResultStored, _now_ms: int) -> Moved:
     if pod is None or pod.phase is not Phase.EXITED:
         return pod, []
     ending = pod.ending
@@ -208,45 +212,45 @@ def _result_stored(_host: Host, pod: Pod | None, event: ev.ResultStored, _now_ms
     return send_result_if_ready(pod)
 
 
-def _collect_failed(_host: Host, pod: Pod | None, event: ev.CollectFailed, now_ms: int) -> Moved:
+def _collect_failed(_host: LocalHost, pod: Pod | None, event: ev.CollectFailed, now_ms: int) -> Moved:
     if pod is None or pod.phase is not Phase.EXITED:
         return pod, []
     again = runs.retry_later(pod, now_ms)
     return again or refuse(pod, HostFailure.DRIVER_ERROR, f"The result could not be kept: {event.message}")
 
 
-def _report_outcome(_host: Host, pod: Pod | None, event: ev.ReportOutcome, now_ms: int) -> Moved:
-    if pod is None or (event.report is Report.STARTED and not pod.started_sent):
+def _report_outcome(_host: LocalHost, pod: Pod | None, event: ev.ReportOutcome, now_ms: int) -> Moved:
+    if pod is None or (event.report is LeaseReport.STARTED and not pod.started_sent):
         return pod, []  # Of a lease of the same number, whose block was reverted.
-    if event.report is Report.STARTED:
+    if event.report is LeaseReport.STARTED:
         # Also where the chain refused it: the result is then refused too, or the lease is over, and the chain says so.
         return send_result_if_ready(replace(pod, started_known=True))
-    if event.report is Report.RESULT and pod.phase is Phase.REPORTING:
+    if event.report is LeaseReport.RESULT and pod.phase is Phase.REPORTING:
         return pod.to(Phase.DONE), [destroy(pod)]
-    if event.report is Report.FAILED and pod.phase is Phase.REFUSING:
+    if event.report is LeaseReport.FAILED and pod.phase is Phase.REFUSING:
         return pod.to(Phase.REFUSED), []
-    if event.report in (Report.PURGED, Report.DATA_LOST) and pod.phase is Phase.PURGED:
-        return keeping.reported(pod, event, now_ms)
+    if event.report in (LeaseReport.PURGED, LeaseReport.DATA_LOST) and pod.phase is Phase.PURGED:
+        return keeping.purge_reported(pod, event, now_ms)
     return pod, []
 
 
-def _destroyed(_host: Host, pod: Pod | None, _event: ev.Destroyed, _now_ms: int) -> Moved:
+def _destroyed(_host: LocalHost, pod: Pod | None, _event: ev.PodDestroyed, _now_ms: int) -> Moved:
     if pod is None or pod.phase is Phase.ENDING:
         return None, []
-    return keeping.stripped(pod) if pod.phase is Phase.RETIRING else (pod, [])
+    return keeping.only_data_left(pod) if pod.phase is Phase.RETIRING else (pod, [])
 
 
 # --- time and devices -------------------------------------------------------------------------------------------------
 
 
-def _tick(_host: Host, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
+def _tick(_host: LocalHost, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
     if pod is None:
         return pod, []
     if pod.phase in _BROUGHT_UP and pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
         return _used_up(pod, now_ms)
     due_ms = pod.start_due_ms
     if pod.phase in (Phase.AWAITING, Phase.PREPARING) and due_ms is not None and now_ms >= due_ms:
-        return late(pod)
+        return start_overdue(pod)
     pod, commands = runs.restart_due(pod, now_ms)
     if pod.retry_at_ms is not None and now_ms >= pod.retry_at_ms:
         pod, more = _tried_again(replace(pod, retry_at_ms=None), now_ms)
@@ -261,7 +265,7 @@ def _tried_again(pod: Pod, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
         case Phase.EXITED:
             return pod, [collect(pod)]
         case Phase.RETAINED:
-            return keeping.looked_at(pod, now_ms)
+            return keeping.check_retention(pod, now_ms)
         case Phase.PURGED:
             return pod, [submit_of_data(pod)]
     return pod, []
@@ -276,33 +280,33 @@ def _used_up(pod: Pod, now_ms: int) -> Moved:
     return replace(pod, phase=Phase.DEPLETED, retry_at_ms=None), [stop, destroy(pod)]
 
 
-def _devices_failed(_host: Host, pod: Pod | None, event: ev.DevicesFailed, _now_ms: int) -> Moved:
+def _devices_failed(_host: LocalHost, pod: Pod | None, event: ev.DevicesFailed, _now_ms: int) -> Moved:
     if pod is None or pod.phase not in _BROUGHT_UP or event.devices.isdisjoint(pod.lease.devices):
         return pod, []
     return refuse(pod, HostFailure.RESOURCES_UNAVAILABLE, event.message)
 
 
-_HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = MappingProxyType(
+_HANDLERS: Mapping[type, Callable[[LocalHost, Pod | None, Any, int], Moved]] = MappingProxyType(
     {
         ev.LeaseAssigned: _assigned,
         ev.ManifestFetched: _manifest_fetched,
         ev.LeaseEnded: _ended,
-        ev.ChainLeaseMissing: _missing,
+        ev.OrphanFound: _missing,
         ev.FileDelivered: _file_delivered,
-        ev.RestoreAsked: runs.restore_asked,
-        ev.Prepared: runs.prepared,
+        ev.RestoreRequested: runs.restore_asked,
+        ev.PodPrepared: runs.prepared,
         ev.ContainerStarted: runs.container_started,
         ev.DriverFailed: runs.driver_failed,
         ev.HealthChanged: runs.health_changed,
-        ev.Exited: runs.exited,
+        ev.ContainerExited: runs.exited,
         ev.LimitExceeded: runs.limit_exceeded,
-        ev.Paused: runs.paused,
+        ev.PodPaused: runs.paused,
         ev.ResultStored: _result_stored,
         ev.CollectFailed: _collect_failed,
         ev.DataFound: keeping.data_found,
         ev.DataPurged: keeping.data_purged,
         ev.ReportOutcome: _report_outcome,
-        ev.Destroyed: _destroyed,
+        ev.PodDestroyed: _destroyed,
         ev.Tick: _tick,
         ev.DevicesFailed: _devices_failed,
     }

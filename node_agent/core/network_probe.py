@@ -47,7 +47,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PeerSample:
     """One visit to a peer or gateway. `round_trips_ms`: each of several.
 
     `transfers`: a small and a large one from there, or none; `transfers_up`: the same to there.
@@ -70,7 +70,7 @@ class PeerEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class NetworkEstimate:
     """What is known of the host's network. `mbps_*` None: too few peers to tell; `class_*` 0: no class."""
 
     peers: int
@@ -93,13 +93,13 @@ class Estimate:
         return 0 if self.mbps_up is None else class_of(self.mbps_up)
 
     @property
-    def told(self) -> Told:
+    def told(self) -> PublishedNetwork:
         """What the chain is to know of it."""
         latency_ms = 0 if self.near_ms is None else min(MOST_LATENCY_MS, max(1, math.ceil(self.near_ms)))
-        return Told(self.class_mbps, self.class_up_mbps, latency_ms)
+        return PublishedNetwork(self.class_mbps, self.class_up_mbps, latency_ms)
 
 
-class Told(NamedTuple):
+class PublishedNetwork(NamedTuple):
     """What a host says of its network on the chain, each 0 where it is not known.
 
     The class of either direction in Mbit/s, and its latency in whole milliseconds, rounded up.
@@ -109,16 +109,16 @@ class Told(NamedTuple):
     up_mbps: int
     latency_ms: int
 
-    def over(self, known: Told) -> Told:
+    def over(self, known: PublishedNetwork) -> PublishedNetwork:
         """With what the chain has already in place of what is not known."""
-        return Told(*(found or before for found, before in zip(self, known, strict=True)))
+        return PublishedNetwork(*(found or before for found, before in zip(self, known, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class PeerHistory:
     """The samples of every peer by its account, and of every gateway by its address, oldest first."""
 
-    samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    samples: Mapping[str, tuple[PeerSample, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def choose_peers(me: str, online: Iterable[str], round_number: int, count: int = PEERS_A_ROUND) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def choose_peers(me: str, online: Iterable[str], round_number: int, count: int =
     return tuple(sorted((peer for peer in online if peer != me), key=place)[:count])
 
 
-def add(book: Book, peer: str, sample: Sample) -> Book:
+def add_sample(book: PeerHistory, peer: str, sample: PeerSample) -> PeerHistory:
     """The book with one more visit, and without what is too old; the peers seen last are kept."""
     samples = {name: _fresh(kept, sample.at_ms) for name, kept in book.samples.items()}
     samples[peer] = (*samples.get(peer, ()), sample)[-KEEP_SAMPLES:]
@@ -140,7 +140,7 @@ def add(book: Book, peer: str, sample: Sample) -> Book:
     return replace(book, samples=MappingProxyType(dict(newest[:KEEP_PEERS])))
 
 
-def estimate_peer(samples: Sequence[Sample]) -> PeerEstimate | None:
+def estimate_peer(samples: Sequence[PeerSample]) -> PeerEstimate | None:
     """What these visits say of the way to a peer; None where none got through."""
     trips = [trip for sample in samples for trip in sample.round_trips_ms]
     if not trips:
@@ -168,11 +168,11 @@ def speed_mbps(transfers: Sequence[Transfer]) -> float | None:
     return (large.size - small.size) * 8 / longer_s / 1e6
 
 
-def estimate(book: Book) -> Estimate:
+def estimate(book: PeerHistory) -> NetworkEstimate:
     """What all visits together say of the host."""
     found = {name: one for name, samples in book.samples.items() if (one := estimate_peer(samples)) is not None}
     gateways = sum(map(is_gateway, found))
-    return Estimate(
+    return NetworkEstimate(
         peers=len(found) - gateways,
         gateways=gateways,
         latency_ms=median(one.latency_ms for one in found.values()) if found else None,
@@ -182,7 +182,7 @@ def estimate(book: Book) -> Estimate:
     )
 
 
-def is_news(known: Told, found: Told) -> bool:
+def should_publish(known: PublishedNetwork, found: PublishedNetwork) -> bool:
     """Whether the chain is to know, and takes it free of charge: one differs by more than a tenth from what it has.
 
     A latency that is known differs by more than :data:`LEAST_NEWS_MS` as well.
@@ -197,7 +197,7 @@ def class_of(mbps: float) -> int:
     return next((step for step in CLASSES_MBPS if mbps >= step), 0)
 
 
-def _fresh(samples: tuple[Sample, ...], now_ms: int) -> tuple[Sample, ...]:
+def _fresh(samples: tuple[PeerSample, ...], now_ms: int) -> tuple[PeerSample, ...]:
     return tuple(sample for sample in samples if now_ms - sample.at_ms < KEEP_MS)
 
 
@@ -206,7 +206,7 @@ def _middle(speeds: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _near_ms(book: Book) -> float | None:
+def _near_ms(book: PeerHistory) -> float | None:
     """The round trip to the nearest gateway, or to the middle of the peers; by what is recent."""
     newest_ms = max((samples[-1].at_ms for samples in book.samples.values()), default=0)
     gateways: list[float] = []

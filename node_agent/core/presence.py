@@ -20,16 +20,16 @@ EARLY_BEAT_AT_PPM = 500_000
 """An agent that suspects another one comes before it, so that the other sees a heartbeat that is not its own."""
 
 
-class Due(StrEnum):
+class PresenceCall(StrEnum):
     """What to send now."""
 
     HEARTBEAT = "heartbeat"
     ENDPOINT = "endpoint"
 
 
-def due(
+def due_calls(
     host: HostRecord, period_ms: int, endpoint: bytes, now_ms: int, beat_at_ppm: int = BEAT_AT_PPM
-) -> frozenset[Due]:
+) -> frozenset[PresenceCall]:
     """Return what is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time.
 
     `beat_at_ppm`: the part of a period, in millionths, after which a heartbeat follows the last one. An unverified host
@@ -42,7 +42,7 @@ def due(
     waited_ms = now_ms - host.last_heartbeat
     never = host.last_heartbeat == 0 or isinstance(host.status, HostStatusVerified)
     if never or waited_ms * 1_000_000 >= period_ms * beat_at_ppm:
-        wanted.add(Due.HEARTBEAT)
+        wanted.add(PresenceCall.HEARTBEAT)
     if endpoint and host.endpoint != endpoint:
-        wanted.add(Due.ENDPOINT)
+        wanted.add(PresenceCall.ENDPOINT)
     return frozenset(wanted)

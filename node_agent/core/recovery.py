@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.containers import Container, Stage, at_rest
+from node_agent.core.containers import Container, Stage, stopped_containers
 from node_agent.core.runs import advance
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.core.steps import (
@@ -22,14 +22,14 @@ from node_agent.core.steps import (
     refuse,
     retire,
     send_result_if_ready,
+    signal_containers,
     start_command,
     stop_for_good,
     submit_of_data,
     submit_result,
-    tell,
-    warn,
+    write_notice,
 )
-from node_agent.core.values import Found, HostFailure, TaskKind
+from node_agent.core.values import FoundContainer, HostFailure, TaskKind
 
 Move = Callable[[Pod | None, ev.PodEvent], tuple[Pod | None, list[cmd.Command]]]
 _STOPPABLE = (Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING)
@@ -53,7 +53,9 @@ def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> 
         else:
             after, more = move(pod, ev.LeaseAssigned(lease))
             if after is not None and after.phase is pod.phase:
-                after, more = resume(after, tuple(one for one in event.found if one.handle.lease == number), now_ms)
+                after, more = repeat_commands(
+                    after, tuple(one for one in event.found if one.handle.lease == number), now_ms
+                )
             if after is not None:
                 pods[number] = after
         commands += more
@@ -68,7 +70,7 @@ def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> 
     return AgentState(state.host, MappingProxyType(pods)), commands
 
 
-def resume(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
+def repeat_commands(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Moved:
     """Issue again what may not have been done. Every command is safe to repeat."""
     number = pod.lease.number
     again: list[cmd.Command] = []
@@ -80,7 +82,7 @@ def resume(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
     return pod, again + more
 
 
-def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: C901, PLR0911, PLR0912  (one line each)
+def _repeat(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Moved:  # noqa: C901, PLR0911, PLR0912  (one line each)
     number = pod.lease.number
     match pod.phase:
         case Phase.ASSIGNED if pod.spec is None:
@@ -117,13 +119,13 @@ def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: 
             return pod, [destroy(pod)]
 
 
-def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
+def _bring_up(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Moved:
     if pod.awaited and not any(one.running for one in found):
         # The machine itself was restarted, and secrets in its memory are gone: they are asked for once more.
         marks = tuple((one.handle.service, one.mark) for one in found)
         # What a job lost by that is not the tenant's; a service has nothing to do again.
         began_at_ms = None if pod.lease.kind is TaskKind.JOB else pod.began_at_ms
-        return prepare(replace(pod, containers=at_rest(pod.containers, marks), began_at_ms=began_at_ms))
+        return prepare(replace(pod, containers=stopped_containers(pod.containers, marks), began_at_ms=began_at_ms))
     commands: list[cmd.Command] = []
     for one in pod.containers:
         commands += _once_more(pod, one)
@@ -131,7 +133,7 @@ def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
         return pod, [*commands, cmd.StopPod(pod.lease.number, pod.cut)]
     pod, more = advance(pod, now_ms)
     # Whether it was told is not known. Whoever saves its work twice has lost nothing.
-    return pod, [*commands, *more, *tell(pod), *warn(pod)]
+    return pod, [*commands, *more, *write_notice(pod), *signal_containers(pod)]
 
 
 def _once_more(pod: Pod, one: Container) -> list[cmd.Command]:

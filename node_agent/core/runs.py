@@ -11,35 +11,35 @@ from dataclasses import replace
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.containers import (
-    Again,
     Container,
-    Failed,
-    Final,
-    GiveUp,
+    HostFault,
+    RestartContainer,
     Stage,
-    at_rest,
-    judge,
-    named,
+    StaysEnded,
+    TenantFault,
+    after_run,
+    find_container,
+    judge_exit,
     pod_usage,
-    put,
-    settled,
+    replace_container,
     startable,
-    stuck,
+    stopped_containers,
+    unmet_dependency,
 )
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import (
     RETRY_AFTER_MS,
     Moved,
     collect,
-    main_of,
+    main_container,
     pause,
     refuse,
     resume,
     spec_of,
-    start,
+    start_container,
     stop_for_good,
 )
-from node_agent.core.values import Ending, EndKind, Host, HostFailure, TaskKind, Usage
+from node_agent.core.values import Ending, EndKind, HostFailure, LocalHost, TaskKind, Usage
 
 _UP = (Phase.STARTING, Phase.RUNNING)
 RESTORABLE = frozenset({*_UP, Phase.SUSPENDING, Phase.SUSPENDED})
@@ -54,26 +54,28 @@ _UNRUNNABLE = (HostFailure.IMAGE_INVALID, HostFailure.IMAGE_CANNOT_RUN)
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
-def prepared(_host: Host, pod: Pod | None, _event: ev.Prepared, now_ms: int) -> MaybeMoved:
+def prepared(_host: LocalHost, pod: Pod | None, _event: ev.PodPrepared, now_ms: int) -> MaybeMoved:
     """All is there that containers need: the first of them start."""
     if pod is None or pod.phase is not Phase.PREPARING:
         return pod, []
     return advance(replace(pod, phase=Phase.STARTING, has_data=True, tries=0), now_ms)
 
 
-def container_started(_host: Host, pod: Pod | None, event: ev.ContainerStarted, now_ms: int) -> MaybeMoved:
+def container_started(_host: LocalHost, pod: Pod | None, event: ev.ContainerStarted, now_ms: int) -> MaybeMoved:
     """One more runs; others may have waited for it."""
     found = _container(pod, event.handle.service)
     if pod is None or found is None or found.stage is not Stage.STARTING or pod.phase not in _UP:
         return pod, []
     one = replace(found, stage=Stage.RUNNING, handle=event.handle, start=event.handle.start, ran=True, tries=0)
     renew = pod.renew and event.handle.service != spec_of(pod).main.service.name
-    pod = replace(pod, containers=put(pod.containers, replace(one, began_at_ms=now_ms, mark="")), renew=renew)
+    pod = replace(
+        pod, containers=replace_container(pod.containers, replace(one, began_at_ms=now_ms, mark="")), renew=renew
+    )
     pod, more = advance(pod, now_ms)
     return pod, [cmd.WatchContainer(event.number, event.handle), *more]
 
 
-def driver_failed(_host: Host, pod: Pod | None, event: ev.DriverFailed, now_ms: int) -> MaybeMoved:
+def driver_failed(_host: LocalHost, pod: Pod | None, event: ev.DriverFailed, now_ms: int) -> MaybeMoved:
     """What the driver could not do is tried again where that may help, and else given back."""
     if pod is None:
         return pod, []
@@ -93,13 +95,13 @@ def _not_started(pod: Pod, found: Container, event: ev.DriverFailed, now_ms: int
         at_ms = now_ms + RETRY_AFTER_MS[found.tries]
         # The same start is made again: its number is taken back.
         one = replace(found, stage=Stage.PAUSING, start=found.start - 1, tries=found.tries + 1, retry_at_ms=at_ms)
-        return replace(pod, containers=put(pod.containers, one)), [cmd.ScheduleRetry(event.number, at_ms)]
+        return replace(pod, containers=replace_container(pod.containers, one)), [cmd.ScheduleRetry(event.number, at_ms)]
     if pod.phase is Phase.RUNNING and event.reason in _UNRUNNABLE:
         return _failed(pod, found, NO_PROGRAM_EXIT_CODE, f"{found.name} did not start: {event.message}", now_ms)
     return refuse(pod, event.reason, event.message)
 
 
-def health_changed(_host: Host, pod: Pod | None, event: ev.HealthChanged, now_ms: int) -> MaybeMoved:
+def health_changed(_host: LocalHost, pod: Pod | None, event: ev.HealthChanged, now_ms: int) -> MaybeMoved:
     """Whoever waits for its health may start; one that is unwell is stopped, and its end is judged as a failure."""
     found = _container(pod, event.service)
     if pod is None or found is None or pod.phase not in _UP:
@@ -109,13 +111,13 @@ def health_changed(_host: Host, pod: Pod | None, event: ev.HealthChanged, now_ms
     restarts = spec_of(pod).container(event.service).service.restart.when != "no"
     unwell = not event.healthy and (restarts or pod.lease.kind is not TaskKind.JOB)
     one = replace(found, healthy=event.healthy, unwell=unwell)
-    pod = replace(pod, containers=put(pod.containers, one))
+    pod = replace(pod, containers=replace_container(pod.containers, one))
     if unwell:
         return pod, [cmd.StopContainer(event.number, found.handle, "it is not healthy")]
     return advance(pod, now_ms)
 
 
-def exited(_host: Host, pod: Pod | None, event: ev.Exited, now_ms: int) -> MaybeMoved:
+def exited(_host: LocalHost, pod: Pod | None, event: ev.ContainerExited, now_ms: int) -> MaybeMoved:
     """A container ended: for good, to be started again, or so that the pod is given up."""
     found = _container(pod, event.service)
     if pod is None or found is None or pod.phase not in _UP:
@@ -124,46 +126,46 @@ def exited(_host: Host, pod: Pod | None, event: ev.Exited, now_ms: int) -> Maybe
         return pod, []
     spec = spec_of(pod)
     service = spec.container(event.service).service
-    verdict = Final() if pod.cut else judge(pod.lease.kind, service, found, event.ending, now_ms)
-    if not isinstance(verdict, Final):
+    verdict = StaysEnded() if pod.cut else judge_exit(pod.lease.kind, service, found, event.ending, now_ms)
+    if not isinstance(verdict, StaysEnded):
         return _follow(pod, found, verdict, now_ms)
-    one = replace(settled(found, event.ending), stage=Stage.ENDED)
-    pod = replace(pod, containers=put(pod.containers, one))
+    one = replace(after_run(found, event.ending), stage=Stage.ENDED)
+    pod = replace(pod, containers=replace_container(pod.containers, one))
     if event.service != spec.main.service.name:
         return advance(pod, now_ms)
     return _over(pod, one, now_ms)
 
 
-def _follow(pod: Pod, found: Container, verdict: Again | GiveUp | Failed, now_ms: int) -> Moved:
+def _follow(pod: Pod, found: Container, verdict: RestartContainer | HostFault | TenantFault, now_ms: int) -> Moved:
     """The end of a run is not just the end of its container."""
-    if isinstance(verdict, GiveUp):
+    if isinstance(verdict, HostFault):
         gone = replace(found, stage=Stage.ENDED)
-        return refuse(replace(pod, containers=put(pod.containers, gone)), verdict.reason, verdict.message)
-    if isinstance(verdict, Failed):
-        pod = replace(pod, containers=put(pod.containers, verdict.container))
+        return refuse(replace(pod, containers=replace_container(pod.containers, gone)), verdict.reason, verdict.message)
+    if isinstance(verdict, TenantFault):
+        pod = replace(pod, containers=replace_container(pod.containers, verdict.container))
         return _failed(pod, verdict.container, verdict.exit_code, verdict.message, now_ms)
     return _again(_without(pod, found, now_ms) if verdict.lost else pod, verdict, now_ms)
 
 
-def limit_exceeded(_host: Host, pod: Pod | None, event: ev.LimitExceeded, now_ms: int) -> MaybeMoved:
+def limit_exceeded(_host: LocalHost, pod: Pod | None, event: ev.LimitExceeded, now_ms: int) -> MaybeMoved:
     """Its end is now the pod's own doing. Where nothing of it runs yet, this is told again."""
     if pod is None or pod.phase is not Phase.RUNNING:
         return pod, []
-    main = main_of(pod)
+    main = main_container(pod)
     if main.stage is Stage.RUNNING:
         return replace(pod, cut=event.message), [cmd.StopPod(event.number, event.message)]
     return _failed(pod, main, TOO_MUCH_EXIT_CODE, event.message, now_ms)
 
 
-def paused(_host: Host, pod: Pod | None, event: ev.Paused, now_ms: int) -> MaybeMoved:
+def paused(_host: LocalHost, pod: Pod | None, event: ev.PodPaused, now_ms: int) -> MaybeMoved:
     """All is stopped. The lease may have been taken up again meanwhile."""
     if pod is None or pod.phase is not Phase.SUSPENDING:
         return pod, []
-    pod = replace(pod, phase=Phase.SUSPENDED, containers=at_rest(pod.containers, event.marks))
+    pod = replace(pod, phase=Phase.SUSPENDED, containers=stopped_containers(pod.containers, event.marks))
     return resume(pod) if pod.may_run(now_ms) else (pod, [])
 
 
-def restore_asked(_host: Host, pod: Pod | None, event: ev.RestoreAsked, _now_ms: int) -> MaybeMoved:
+def restore_asked(_host: LocalHost, pod: Pod | None, event: ev.RestoreRequested, _now_ms: int) -> MaybeMoved:
     """From its next start on the main container is another one; a pod that runs is stopped and started for that."""
     if pod is None or pod.phase not in RESTORABLE:
         return pod, []
@@ -177,7 +179,7 @@ def restart_due(pod: Pod, now_ms: int) -> Moved:
     if pod.phase in _UP and not pod.cut:
         for one in pod.containers:
             if one.stage is Stage.PAUSING and one.retry_at_ms is not None and now_ms >= one.retry_at_ms:
-                pod, more = start(pod, one)
+                pod, more = start_container(pod, one)
                 commands += more
     return pod, commands
 
@@ -198,12 +200,12 @@ def advance(pod: Pod, now_ms: int) -> Moved:
     if pod.cut:
         return pod, commands  # It is being stopped.
     spec = spec_of(pod)
-    hopeless = stuck(spec, pod.containers)
+    hopeless = unmet_dependency(spec, pod.containers)
     if hopeless is not None:
         pod, more = _failed(pod, hopeless.container, hopeless.exit_code, hopeless.message, now_ms)
         return pod, commands + more
     for one in startable(spec, pod.containers):
-        pod, more = start(pod, one)
+        pod, more = start_container(pod, one)
         commands += more
     return pod, commands
 
@@ -223,14 +225,14 @@ def _up(pod: Pod, now_ms: int) -> Moved:
     return pod, commands
 
 
-def _again(pod: Pod, verdict: Again, now_ms: int) -> Moved:
-    at_ms = now_ms + verdict.pause_ms
+def _again(pod: Pod, verdict: RestartContainer, now_ms: int) -> Moved:
+    at_ms = now_ms + verdict.delay_ms
     one = replace(verdict.container, stage=Stage.PAUSING, retry_at_ms=at_ms)
-    pod = replace(pod, containers=put(pod.containers, one))
+    pod = replace(pod, containers=replace_container(pod.containers, one))
     if pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
         return pod, []  # The tick that is due stops the pod.
-    if verdict.pause_ms == 0:
-        return start(pod, one)
+    if verdict.delay_ms == 0:
+        return start_container(pod, one)
     return pod, [cmd.ScheduleRetry(pod.lease.number, at_ms)]
 
 
@@ -255,7 +257,7 @@ def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
     A job of several containers ran from the start of the first to the end of this one's last run, by the engine's time
     of that run: it may have ended long before anybody looked. One of a single container ran for as long as that did.
     """
-    wall_ms, began_at_ms = main_of(pod).used.wall_ms, pod.began_at_ms
+    wall_ms, began_at_ms = main_container(pod).used.wall_ms, pod.began_at_ms
     is_job = pod.lease.kind is TaskKind.JOB
     if began_at_ms is not None and not (is_job and len(pod.containers) == 1):
         # The pauses between runs are the tenant's, too.
@@ -268,7 +270,7 @@ def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
 
 def out_of_time(pod: Pod, message: str, now_ms: int) -> Moved:
     """The time of a job's pod is over: what it has written until then is its result."""
-    return _failed(pod, main_of(pod), OUT_OF_TIME_EXIT_CODE, message, now_ms)
+    return _failed(pod, main_container(pod), OUT_OF_TIME_EXIT_CODE, message, now_ms)
 
 
 def _without(pod: Pod, lost: Container, now_ms: int) -> Pod:
@@ -276,11 +278,11 @@ def _without(pod: Pod, lost: Container, now_ms: int) -> Pod:
 
     A helper's run is no loss once the main container has run: that has used the time.
     """
-    main = main_of(pod)
+    main = main_container(pod)
     if pod.began_at_ms is None or (main.ran and lost.name != main.name):
         return pod
     return replace(pod, began_at_ms=min(now_ms, pod.began_at_ms + now_ms - lost.began_at_ms))
 
 
 def _container(pod: Pod | None, service: str) -> Container | None:
-    return None if pod is None else named(pod.containers, service)
+    return None if pod is None else find_container(pod.containers, service)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from node_agent.core.states import Phase, Pod
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from offchain.schema.manifest.types import WHOLE_GPU
 
 _ELSEWHERE: Final = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.SUSPENDING, Phase.SUSPENDED})
@@ -29,12 +29,12 @@ _ON_DEVICES: Final = _COMING | {
 """Containers may run, or may be about to."""
 
 
-def comes(before: Phase, after: Phase) -> bool:
+def takes_devices(before: Phase, after: Phase) -> bool:
     """Whether a pod is about to take its devices."""
     return before in _ELSEWHERE and after in _COMING
 
 
-def stranger(lease: Lease, pods: Mapping[int, Pod]) -> Pod | None:
+def conflicting_pod(lease: HostLease, pods: Mapping[int, Pod]) -> Pod | None:
     """A pod of another account on one of the lease's devices, where one of the two has a share of it only."""
     for number, pod in pods.items():
         other = pod.lease

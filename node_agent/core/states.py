@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from node_agent.core import events
 from node_agent.core.containers import Container
-from node_agent.core.values import Ending, Host, HostFailure, Lease, LeaseStatus, PodSpec
+from node_agent.core.values import Ending, HostFailure, HostLease, LeaseStatus, LocalHost, PodSpec
 
 
 class Phase(StrEnum):
@@ -45,7 +45,7 @@ class Phase(StrEnum):
 class Pod:
     """One pod. Survives a restart of the agent as a whole (the shell keeps it before it runs a command)."""
 
-    lease: Lease
+    lease: HostLease
     phase: Phase
     spec: PodSpec | None = None
     containers: tuple[Container, ...] = ()
@@ -100,7 +100,7 @@ class Pod:
 class AgentState:
     """Everything the agent holds."""
 
-    host: Host
+    host: LocalHost
     pods: Mapping[int, Pod] = field(default_factory=lambda: MappingProxyType({}))
 
     def phase(self, number: int) -> Phase:
@@ -118,17 +118,17 @@ _E = events
 _LATE = (
     _E.ManifestFetched,
     _E.FileDelivered,
-    _E.RestoreAsked,
-    _E.Prepared,
+    _E.RestoreRequested,
+    _E.PodPrepared,
     _E.ContainerStarted,
     _E.DriverFailed,
     _E.HealthChanged,
-    _E.Exited,
+    _E.ContainerExited,
     _E.LimitExceeded,
-    _E.Paused,
+    _E.PodPaused,
     _E.DataFound,
     _E.DataPurged,
-    _E.Destroyed,
+    _E.PodDestroyed,
 )
 """Answers to commands, and news from containers, that may arrive when the pod has moved on."""
 _COLLECTED = (_E.ResultStored, _E.CollectFailed)
@@ -157,7 +157,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
         _P.ABSENT: {event: frozenset({_P.ABSENT}) for event in (*_LATE, *_COLLECTED)}
         | {
             _E.LeaseAssigned: frozenset({_P.ASSIGNED, _P.RETIRING} | _BEGINS),
-            _E.ChainLeaseMissing: frozenset({_P.ABSENT}),
+            _E.OrphanFound: frozenset({_P.ABSENT}),
             _E.LeaseEnded: frozenset({_P.ABSENT}),
             _E.ReportOutcome: frozenset({_P.ABSENT}),
         },
@@ -183,7 +183,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _P.PREPARING,
             {
                 _E.LeaseAssigned: {_P.PREPARING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.Prepared: {_P.STARTING},
+                _E.PodPrepared: {_P.STARTING},
                 _E.DriverFailed: {_P.PREPARING, _P.ASSIGNED, _P.REFUSING},
                 _E.Tick: {_P.PREPARING, _P.DEPLETED, _P.SUSPENDING},
                 _E.DevicesFailed: {_P.PREPARING, _P.REFUSING},
@@ -193,7 +193,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _P.STARTING,
             {
                 _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.RestoreAsked: {_P.STARTING, _P.SUSPENDING},
+                _E.RestoreRequested: {_P.STARTING, _P.SUSPENDING},
                 _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
                 _E.DriverFailed: {_P.STARTING, _P.REFUSING},
                 _E.Tick: {_P.STARTING, _P.DEPLETED, _P.SUSPENDING},
@@ -204,10 +204,10 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _P.RUNNING,
             {
                 _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.RestoreAsked: {_P.RUNNING, _P.SUSPENDING},
+                _E.RestoreRequested: {_P.RUNNING, _P.SUSPENDING},
                 _E.HealthChanged: {_P.RUNNING, _P.EXITED},
                 _E.DriverFailed: {_P.RUNNING, _P.EXITED, _P.REFUSING},
-                _E.Exited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
+                _E.ContainerExited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
                 _E.LimitExceeded: {_P.RUNNING, _P.EXITED},
                 _E.Tick: {_P.RUNNING, _P.EXITED, _P.SUSPENDING},
                 _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
@@ -215,7 +215,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
         ),
         _P.SUSPENDING: _row(
             _P.SUSPENDING,
-            {_E.Paused: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED}},
+            {_E.PodPaused: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED}},
         ),
         _P.SUSPENDED: _row(
             _P.SUSPENDED,
@@ -230,11 +230,13 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
         _P.REFUSING: _row(_P.REFUSING, {_E.ReportOutcome: {_P.REFUSING, _P.REFUSED}}),
         _P.REFUSED: _row(_P.REFUSED, {}),
         _P.DEPLETED: _row(_P.DEPLETED, {}),
-        _P.RETIRING: _row(_P.RETIRING, {_E.Destroyed: {_P.RETAINED}}, (*_LATE, *_COLLECTED)),
+        _P.RETIRING: _row(_P.RETIRING, {_E.PodDestroyed: {_P.RETAINED}}, (*_LATE, *_COLLECTED)),
         _P.RETAINED: _row(_P.RETAINED, {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}}),
         _P.PURGING: _row(_P.PURGING, {_E.DataPurged: {_P.PURGED}}),
         _P.PURGED: _row(_P.PURGED, {}),
-        _P.ENDING: _row(_P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)),
+        _P.ENDING: _row(
+            _P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.PodDestroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)
+        ),
     }
 )
 """phase -> event -> the phases it may lead to."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from node_agent.core import commands as cmd
-from node_agent.core.containers import Container, Stage, fresh, put
+from node_agent.core.containers import Container, Stage, initial_containers, replace_container
 from node_agent.core.states import IllegalMove, Phase, Pod
-from node_agent.core.values import HostFailure, Lease, LeaseStatus, PodSpec
+from node_agent.core.values import HostFailure, HostLease, LeaseStatus, PodSpec
 
 Moved = tuple[Pod, list[cmd.Command]]
 
@@ -20,9 +20,9 @@ USED_UP = "what was paid for is used up"
 
 def begin(pod: Pod, spec: PodSpec, now_ms: int) -> Moved:
     """A pod whose manifest is known: brought up, or kept stopped where the lease is not for running now."""
-    pod = replace(pod, spec=spec, containers=fresh(spec))
+    pod = replace(pod, spec=spec, containers=initial_containers(spec))
     pod, commands = prepare(pod) if pod.may_run(now_ms) else pause(pod, "the lease is suspended")
-    return pod, [*(tell(pod) if pod.lease.notice_ends_ms is not None else ()), *commands]
+    return pod, [*(write_notice(pod) if pod.lease.notice_ends_ms is not None else ()), *commands]
 
 
 def prepare(pod: Pod) -> Moved:
@@ -36,7 +36,7 @@ def prepare(pod: Pod) -> Moved:
     return pod.to(Phase.PREPARING), [cmd.PreparePod(number, spec), *due]
 
 
-def late(pod: Pod) -> Moved:
+def start_overdue(pod: Pod) -> Moved:
     """The start timeout is near, and the pod has not started: give the lease back with what it waited for.
 
     A file that the tenant did not deliver is the tenant's omission. What else a pod waits for only its driver can say.
@@ -54,12 +54,12 @@ def resume(pod: Pod) -> Moved:
     return prepare(pod)
 
 
-def start(pod: Pod, container: Container) -> Moved:
+def start_container(pod: Pod, container: Container) -> Moved:
     """Start a container for the next time, in place where it ran before."""
     number = pod.lease.number
     # Until it runs nobody knows whether it is the container that there was.
     following = replace(container, stage=Stage.STARTING, start=container.start + 1, handle=None, retry_at_ms=None)
-    pod = replace(pod, containers=put(pod.containers, following))
+    pod = replace(pod, containers=replace_container(pod.containers, following))
     return pod, [start_command(pod, following, number)]
 
 
@@ -81,7 +81,7 @@ def stop_for_good(pod: Pod, reason: str) -> list[cmd.Command]:
     return [cmd.StopPod(pod.lease.number, reason)] if runs else []
 
 
-def noticed(lease: Lease, now_ms: int, before: Lease | None = None) -> Lease:
+def with_notice_end(lease: HostLease, now_ms: int, before: HostLease | None = None) -> HostLease:
     """The lease with the end of the notice of one that is to be moved; what was said `before` stays."""
     if lease.moves_after_ms is None:
         return lease
@@ -91,19 +91,19 @@ def noticed(lease: Lease, now_ms: int, before: Lease | None = None) -> Lease:
     return replace(lease, notice_ends_ms=known)
 
 
-def tell(pod: Pod) -> list[cmd.Command]:
+def write_notice(pod: Pod) -> list[cmd.Command]:
     """Containers find until when they may run, or that they need not leave."""
     if pod.spec is None or not pod.spec.may_be_told:
         return []
-    return [cmd.TellPod(pod.lease.number, pod.lease.notice_ends_ms)]
+    return [cmd.WriteNotice(pod.lease.number, pod.lease.notice_ends_ms)]
 
 
-def warn(pod: Pod) -> list[cmd.Command]:
+def signal_containers(pod: Pod) -> list[cmd.Command]:
     """Containers that run get the signal that they have to leave, so that they can save their work."""
     runs = any(one.stage is Stage.RUNNING for one in pod.containers)
     if pod.lease.notice_ends_ms is None or pod.spec is None or pod.spec.checkpoint_signal is None or not runs:
         return []
-    return [cmd.WarnPod(pod.lease.number, pod.spec.checkpoint_signal)]
+    return [cmd.SignalPod(pod.lease.number, pod.spec.checkpoint_signal)]
 
 
 def destroy(pod: Pod, *, keep_data: bool | None = None) -> cmd.DestroyPod:
@@ -132,7 +132,7 @@ def inventory(pod: Pod) -> cmd.TakeInventory:
 
 def collect(pod: Pod) -> cmd.Command:
     """Read the result of the ended pod."""
-    return cmd.CollectResult(pod.lease.number, main_of(pod).handle, spec_of(pod).result, pod.cut)
+    return cmd.CollectResult(pod.lease.number, main_container(pod).handle, spec_of(pod).result, pod.cut)
 
 
 def send_result_if_ready(pod: Pod) -> Moved:
@@ -156,7 +156,7 @@ def submit_of_data(pod: Pod) -> cmd.Command:
     return cmd.SubmitPurged(pod.lease.number, pod.receipt, pod.tries)
 
 
-def main_of(pod: Pod) -> Container:
+def main_container(pod: Pod) -> Container:
     """The container whose end is the pod's."""
     name = spec_of(pod).main.service.name
     return next(one for one in pod.containers if one.name == name)

@@ -19,16 +19,16 @@ __all__ = [
     "ContainerSpec",
     "EndKind",
     "Ending",
-    "Found",
+    "FoundContainer",
     "Handle",
-    "Host",
     "HostFailure",
-    "Lease",
+    "HostLease",
+    "LeaseReport",
     "LeaseStatus",
     "LocalDevice",
-    "Outcome",
+    "LocalHost",
     "PodSpec",
-    "Report",
+    "ReportStatus",
     "TaskKind",
     "Usage",
 ]
@@ -38,7 +38,7 @@ SSH_KEYS = ".authorized_keys"
 NO_USAGE = Usage(wall_ms=0, cpu_ms=0, memory_peak_mib=0)
 
 
-class Report(StrEnum):
+class LeaseReport(StrEnum):
     """What the agent tells the chain about a lease; each at most once."""
 
     STARTED = "started"
@@ -48,7 +48,7 @@ class Report(StrEnum):
     DATA_LOST = "data-lost"
 
 
-class Outcome(StrEnum):
+class ReportStatus(StrEnum):
     """What became of a report: in a finalized block, refused by the chain, or given up by the outbox."""
 
     INCLUDED = "included"
@@ -110,7 +110,7 @@ class LocalDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class LocalHost:
     """The agent's own host: its key as SS58 address, and its devices in the order of the chain's record."""
 
     address: str
@@ -120,7 +120,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class HostLease:
     """A lease that holds something of this host, joined with what its task says."""
 
     number: int
@@ -165,7 +165,7 @@ class Lease:
         """Whether its volumes outlive its containers."""
         return self.kind is TaskKind.RENTAL
 
-    def is_same_as(self, other: Lease) -> bool:
+    def is_same_as(self, other: HostLease) -> bool:
         """Whether both are one lease. Numbers are reused when a block that was not final is reverted."""
         return (self.number, self.task, self.pod, self.attempt, self.created_at_ms) == (
             other.number,
@@ -260,7 +260,7 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundContainer:
     """A container of this host that the driver knows of. `mark`: see :class:`Ending`; "" while it runs."""
 
     handle: Handle

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from node_agent.core.values import Ending, Found, Handle, HostFailure, PodSpec, Usage
+from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, PodSpec, Usage
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import Snapshot
 
@@ -309,7 +309,7 @@ class Driver(Protocol):
         """A snapshot with all it stands on, as engines load it; the same bytes each time. SnapshotRefused: none."""
         ...
 
-    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+    async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         """Every container of this host's pods that the engine has, or of one of them. `start`: as when it was made."""
         ...
 

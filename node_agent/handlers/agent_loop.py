@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from node_agent.handlers.receipt_requests import Receipts
+from node_agent.handlers.receipt_requests import ReceiptSource
 from node_agent.handlers.snapshot_requests import SnapshotDriver
 from node_agent.runtime.loop_thread import bound_to
 from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
@@ -43,7 +43,7 @@ class BoundSnapshots:
 class BoundReceipts:
     """A meter whose receipts are written and found in `loop`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, meter: Receipts) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, meter: ReceiptSource) -> None:
         self._loop = loop
         self._meter = meter
 

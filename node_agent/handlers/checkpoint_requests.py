@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from node_agent.chain.records import RUNNABLE, standby_of
-from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.transport.host_server import Handler
@@ -26,7 +26,7 @@ MAX_FILES: Final = 4
 PIECE: Final = 1 << 20
 
 
-async def check_asker(chain: GantryChain, request: Request) -> None:
+async def check_requesting_host(chain: GantryChain, request: Request) -> None:
     """Raises unless the chain says that the asking host runs the lease's pod, or stands by for it, now."""
     assert request.lease is not None  # noqa: S101  (a request without is refused)
     try:
@@ -45,13 +45,15 @@ async def check_asker(chain: GantryChain, request: Request) -> None:
         )
 
 
-class CheckpointAnswers:
-    """A handler for :class:`offchain.adapters.transport.host_server.HostServer`; :func:`check_asker` was asked before.
+class CheckpointRequests:
+    """A handler for :class:`offchain.adapters.transport.host_server.HostServer`; :func:`check_requesting_host` was asked before.
 
     `find` gives the file of a pod with this SHA-256, `path` the place of a file.
     """
 
-    def __init__(self, find: Callable[[PodKey, bytes], Awaitable[Kept | None]], path: Callable[[Kept], Path]) -> None:
+    def __init__(
+        self, find: Callable[[PodKey, bytes], Awaitable[CheckpointFile | None]], path: Callable[[CheckpointFile], Path]
+    ) -> None:
         self._find = find
         self._path = path
         self._files = 0

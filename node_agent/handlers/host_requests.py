@@ -11,10 +11,17 @@ from typing import Any, Final
 
 from node_agent.core.states import Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
-from node_agent.handlers.checkpoint_requests import check_asker
-from node_agent.handlers.log_filter import LineCutter, Tail, joined, since, stamp, stamp_of_ms
-from node_agent.logs.merge import unnamed
-from node_agent.logs.pod_notes import PodNotes, Woven
+from node_agent.handlers.checkpoint_requests import check_requesting_host
+from node_agent.handlers.log_filter import (
+    LineCutter,
+    LogTail,
+    comparable_stamp,
+    comparable_stamp_of_ms,
+    in_chunks,
+    lines_since,
+)
+from node_agent.logs.merge import without_service
+from node_agent.logs.pod_notes import InterleavedNotes, PodNotes
 from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
@@ -46,7 +53,7 @@ ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 """Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
 
-class Answers:
+class HostRequests:
     """Authoriser, results and logs for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(
@@ -78,7 +85,7 @@ class Answers:
             await self._check_host(request.account)
             return
         if request.op is Op.CHECKPOINT:
-            await check_asker(self._chain, request)
+            await check_requesting_host(self._chain, request)
             return
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant
@@ -114,18 +121,18 @@ class Answers:
         number = _number(request)
         assert isinstance(request.args, LogsArgs)  # noqa: S101  (decoded by its op)
         args = request.args
-        oldest = None if args.since_ms is None else stamp_of_ms(args.since_ms)
-        tail = None if args.tail is None else Tail(args.tail, MAX_TAIL_BYTES)
+        oldest = None if args.since_ms is None else comparable_stamp_of_ms(args.since_ms)
+        tail = None if args.tail is None else LogTail(args.tail, MAX_TAIL_BYTES)
         pod = self._pod_of(number)
         created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
         place = None if args.service is None else await self._place(number, pod, args.service)
         key = LogKey(number, created_at_ms)
         kept = self._state.logs.lines(key, place)
         if kept is not None and args.service is not None:
-            kept = map(partial(unnamed, service=args.service), kept)
+            kept = map(partial(without_service, service=args.service), kept)
         runs = pod is not None and pod.ending is None
         # What is said of a pod is about its first service.
-        with nullcontext(Woven()) if place else self._notes.read(key) as notes:
+        with nullcontext(InterleavedNotes()) if place else self._notes.read(key) as notes:
             if kept is None and not notes and not runs:
                 raise await self._no_log(number, pod)
             before = None if kept is None and not notes else notes.into(kept or ())
@@ -180,14 +187,14 @@ class Answers:
         oldest: bytes | None,
         session: Session,
         args: LogsArgs,
-        notes: Woven,
+        notes: InterleavedNotes,
         *,
         runs: bool,
     ) -> None:
         if kept is not None:
             _accept(session)
             # In a thread: of a long log no line may be new enough, and others are served meanwhile.
-            pieces = joined(since(kept, oldest), CHUNK)
+            pieces = in_chunks(lines_since(kept, oldest), CHUNK)
             while piece := await asyncio.to_thread(next, pieces, b""):
                 await session.write(piece)
         if runs:
@@ -195,7 +202,7 @@ class Answers:
             async with aclosing(notes.through(running)) as lines:
                 async for some in lines:
                     _accept(session)
-                    await session.write(b"".join(since(some, oldest)))
+                    await session.write(b"".join(lines_since(some, oldest)))
         if not session.accepted:
             raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
 
@@ -204,25 +211,25 @@ class Answers:
         number: int,
         kept: Iterator[bytes] | None,
         oldest: bytes | None,
-        tail: Tail,
+        tail: LogTail,
         args: LogsArgs,
-        notes: Woven,
+        notes: InterleavedNotes,
         *,
         runs: bool,
     ) -> bytes:
         """Take the last lines into `tail`; the time of the last of them."""
         last = b""
         if kept is not None:
-            await asyncio.to_thread(tail.add, since(kept, oldest))
+            await asyncio.to_thread(tail.add, lines_since(kept, oldest))
         if runs:
             async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
                 async for some in lines:
-                    tail.add(since(notes.into(some), oldest))
-                    last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
-            tail.add(since(notes.rest(), oldest))
+                    tail.add(lines_since(notes.into(some), oldest))
+                    last = max([last, *(at for line in some if (at := comparable_stamp(line)) is not None)])
+            tail.add(lines_since(notes.rest(), oldest))
         return last
 
-    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: Woven) -> None:
+    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: InterleavedNotes) -> None:
         """Lines that came after this time, as they come."""
         async with aclosing(notes.through(self._later(number, last, args.service))) as lines:
             async for some in lines:
@@ -231,7 +238,7 @@ class Answers:
     async def _later(self, number: int, last: bytes, service: str | None) -> AsyncGenerator[list[bytes], None]:
         async with aclosing(self._running(number, service, follow=True, tail=FOLLOW_FROM)) as lines:
             async for some in lines:
-                yield [line for line in some if (stamp(line) or last) > last]
+                yield [line for line in some if (comparable_stamp(line) or last) > last]
 
     async def _running(
         self, number: int, service: str | None, *, follow: bool, tail: int | None = None

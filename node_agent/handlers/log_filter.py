@@ -40,14 +40,14 @@ class LineCutter:
         return [last] if last else []
 
 
-def stamp(line: bytes) -> bytes | None:
+def comparable_stamp(line: bytes) -> bytes | None:
     """The line's time, to be compared with others as it is; None where it has none."""
     # Fractions of any length compare as text once the Z is gone.
     return stamp_of(line[:_LONGEST])[:-1] or None
 
 
-def stamp_of_ms(at_ms: int) -> bytes:
-    """A Unix time in ms, to be compared with :func:`stamp`. Far times are the last there is."""
+def comparable_stamp_of_ms(at_ms: int) -> bytes:
+    """A Unix time in ms, to be compared with :func:`comparable_stamp`. Far times are the last there is."""
     try:
         when = datetime.fromtimestamp(at_ms // 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -55,18 +55,18 @@ def stamp_of_ms(at_ms: int) -> bytes:
     return f"{when:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}".encode()
 
 
-def since(lines: Iterable[bytes], oldest: bytes | None) -> Iterator[bytes]:
+def lines_since(lines: Iterable[bytes], oldest: bytes | None) -> Iterator[bytes]:
     """Lines from this time on; a line without a time belongs to the one before it."""
     wanted = oldest is None
     for line in lines:
-        at = stamp(line)
+        at = comparable_stamp(line)
         if oldest is not None and at is not None:
             wanted = at >= oldest
         if wanted:
             yield line
 
 
-def joined(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
+def in_chunks(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The same bytes in pieces of about this size."""
     piece = bytearray()
     for line in lines:
@@ -78,7 +78,7 @@ def joined(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-class Tail:
+class LogTail:
     """The last so many lines, at most so many bytes of them."""
 
     def __init__(self, count: int, most_bytes: int) -> None:

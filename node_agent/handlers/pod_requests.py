@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 from node_agent.drivers.access_port import AccessRefused, ByteStream, PathHidden, PodAccess
 from node_agent.drivers.port import DriverError, EngineBusy, EngineUnreachable, PodGone
-from node_agent.handlers.programs import Programs
+from node_agent.handlers.programs import PodPrograms
 from node_agent.handlers.resumable import send_from
-from node_agent.handlers.uploads import Upload, Uploads, pieces
+from node_agent.handlers.uploads import Upload, UploadFolder, pieces
 from offchain.adapters.keys.sealed_box import open_as_host
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_server import Handler
@@ -36,15 +36,15 @@ Deliver = Callable[[int, str, bytes], Awaitable[None]]
 """(lease, name, content): takes a delivered file. Raises ValueError with a text for users."""
 
 
-class Access:
+class PodRequests:
     """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver) -> None:
         self._pods = pods
         self._key = key
         self._deliver = deliver
-        self._programs = Programs()
-        self._uploads = Uploads(folder)
+        self._programs = PodPrograms()
+        self._uploads = UploadFolder(folder)
         self._dials = 0
         self._copies = 0
 

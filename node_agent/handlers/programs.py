@@ -27,7 +27,7 @@ MAX_PER_LEASE: Final = 32
 MAX_PROGRAMS: Final = 512
 
 
-class Replay:
+class OutputReplay:
     """The last output with its place in the whole, counted in bytes. A piece is found in logarithmic time."""
 
     def __init__(self, keep: int = REPLAY) -> None:
@@ -80,14 +80,14 @@ class Replay:
 
 
 @dataclass(eq=False)
-class Program:
+class PodProgram:
     """One running program, and who looks at it now."""
 
     lease: int
     account: str
     token: str
     exec: ExecSession
-    replay: Replay
+    replay: OutputReplay
     sent: int = 0
     taken: int = 0
     """Bytes of input that the program was given."""
@@ -162,12 +162,12 @@ class Program:
         return self.replay.end > self.sent or self.exit_code is not None or self.failure is not None
 
 
-class Programs:
+class PodPrograms:
     """All programs that tenants started on this host."""
 
     def __init__(self, hold_s: float = HOLD_S) -> None:
         self._hold_s = hold_s
-        self._programs: dict[str, Program] = {}
+        self._programs: dict[str, PodProgram] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -186,7 +186,7 @@ class Programs:
     async def start(self, lease: int, account: str, program: ExecSession, session: Session) -> None:
         """Take up a program that was just started, and show it until it ends or its tenant leaves."""
         token = secrets.token_hex(16)
-        made = self._programs[token] = Program(lease, account, token, program, Replay())
+        made = self._programs[token] = PodProgram(lease, account, token, program, OutputReplay())
         await self._show(made, session, 0)
 
     async def attach(self, lease: int, account: str, token: str, received: int, session: Session) -> None:
@@ -211,7 +211,7 @@ class Programs:
         await asyncio.gather(*(self._end(found) for found in tuple(self._programs.values())))
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    async def _show(self, program: Program, session: Session, start: int) -> None:
+    async def _show(self, program: PodProgram, session: Session, start: int) -> None:
         before, program.session = program.session, session
         if program.holding is not None:
             program.holding.cancel()
@@ -234,19 +234,19 @@ class Programs:
                 program.session = None
                 self._left(program, session)
 
-    def _left(self, program: Program, session: Session) -> None:
+    def _left(self, program: PodProgram, session: Session) -> None:
         """A tenant who lost the connection may come back; one who left, or may not be here any more, does not."""
         if isinstance(session.error, HostRefused) or program.failure is not None:
             self._soon(program)
         else:
             program.holding = asyncio.get_running_loop().call_later(self._hold_s, self._soon, program)
 
-    def _soon(self, program: Program) -> None:
+    def _soon(self, program: PodProgram) -> None:
         task = asyncio.create_task(self._end(program))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _end(self, program: Program) -> None:
+    async def _end(self, program: PodProgram) -> None:
         if self._programs.pop(program.token, None) is None:
             return
         if program.holding is not None:

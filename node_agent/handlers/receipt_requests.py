@@ -15,7 +15,7 @@ from offchain.schema.protocol.operations import ReceiptArgs
 from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
 
 
-class Receipts(Protocol):
+class ReceiptSource(Protocol):
     """The part of :class:`node_agent.metering.meter.Meter` that tenants ask for."""
 
     async def newest(self, number: int) -> SignedReceipt | None:
@@ -31,10 +31,10 @@ class Receipts(Protocol):
         ...
 
 
-class ReceiptAnswers:
+class ReceiptRequests:
     """Answers :data:`Op.RECEIPT`. Who asks was found to be the lease's tenant, or its proxy, before."""
 
-    def __init__(self, meter: Receipts) -> None:
+    def __init__(self, meter: ReceiptSource) -> None:
         self._meter = meter
 
     def handlers(self) -> Mapping[Op, Handler]:

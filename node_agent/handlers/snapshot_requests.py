@@ -45,14 +45,14 @@ class SnapshotDriver(Protocol):
         ...
 
 
-class SnapshotAnswers:
+class SnapshotRequests:
     """Handlers for `HostServer`. `emit` takes the wish to restore one."""
 
     def __init__(
         self,
         driver: SnapshotDriver,
         pod_of: Callable[[int], Pod | None],
-        emit: Callable[[ev.RestoreAsked], Awaitable[None]],
+        emit: Callable[[ev.RestoreRequested], Awaitable[None]],
     ) -> None:
         self._driver = driver
         self._pod_of = pod_of
@@ -139,7 +139,7 @@ class SnapshotAnswers:
         if now is None or now.phase not in RESTORABLE:
             what = "gone" if now is None else now.phase.value.lower()
             raise refused(Code.NOT_READY, f"The machine is {what}.", "Try again when it runs or is stopped.")
-        await self._emit(ev.RestoreAsked(lease, name))
+        await self._emit(ev.RestoreRequested(lease, name))
 
 
 def _named(args: SnapshotArgs) -> str:

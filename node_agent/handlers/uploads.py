@@ -53,7 +53,7 @@ class Upload:
         self.path.unlink(missing_ok=True)
 
 
-class Uploads:
+class UploadFolder:
     """The folder of uploads."""
 
     def __init__(self, folder: Path) -> None:

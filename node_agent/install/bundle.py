@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from node_agent import VERSION
-from node_agent.core.release_statement import Version, parse_keys, parse_version
+from node_agent.core.release_statement import ReleaseVersion, parse_keys, parse_version
 from node_agent.install.launch import ROOT
 from offchain.errors import OurError
 
@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacked:
+class UnpackedBundle:
     """A bundle that was unpacked. `lock_sha256`: of its requirements.
 
     `release_keys`: the keys by which its publisher signs; empty where releases are not signed.
@@ -42,7 +42,7 @@ class Unpacked:
 
     lock: Path
     lock_sha256: str
-    version: Version
+    version: ReleaseVersion
     release_keys: tuple[str, ...]
 
 
@@ -77,7 +77,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def unpack(bundle: Path, target: Path) -> Unpacked:
+def unpack(bundle: Path, target: Path) -> UnpackedBundle:
     """Unpack a bundle whose digest was checked into a new folder. OurError where it is not a bundle of ours."""
     try:
         _write_all(bundle, target)
@@ -88,7 +88,7 @@ def unpack(bundle: Path, target: Path) -> Unpacked:
         ) from None
 
 
-def facts_of(folder: Path) -> Unpacked:
+def facts_of(folder: Path) -> UnpackedBundle:
     """Read what an unpacked bundle says of itself. OSError, ValueError, KeyError or TypeError where it is none."""
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     lock = folder / LOCK
@@ -97,7 +97,7 @@ def facts_of(folder: Path) -> Unpacked:
         raise ValueError("its parts do not fit together")
     # Bundles had no version before they were signed.
     version = parse_version(str(facts.get("version", UNNUMBERED)))
-    return Unpacked(lock, found, version, parse_keys(facts["release_keys"]) if "release_keys" in facts else ())
+    return UnpackedBundle(lock, found, version, parse_keys(facts["release_keys"]) if "release_keys" in facts else ())
 
 
 def _write_all(bundle: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from node_agent.install.releases import INSTALLED, Choice, Release, Releases
+from node_agent.install.releases import INSTALLED, LaunchChoice, Release, Releases
 
 RELEASE_VARIABLE = "GANTRY_RELEASE"
 """Tells the agent which release it is."""
@@ -31,7 +31,7 @@ def environment(given: Mapping[str, str], release: Release | None) -> dict[str, 
     }
 
 
-def find(releases: Releases, choice: Choice) -> Release | None:
+def find(releases: Releases, choice: LaunchChoice) -> Release | None:
     """The chosen release; the installed code where it was removed."""
     if choice.release == INSTALLED:
         return None

@@ -46,7 +46,7 @@ class LogFile:
         self._open()
 
 
-def tail(path: Path, lines: int) -> list[str]:
+def tail_log(path: Path, lines: int) -> list[str]:
     """The last lines of a log, those of its older files included; oldest first."""
     found: list[str] = []
     number = 0

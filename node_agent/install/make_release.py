@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from node_agent import VERSION
-from node_agent.core.release_statement import Statement, parse_key, parse_keys, parse_version, sign
+from node_agent.core.release_statement import ReleaseStatement, parse_key, parse_keys, parse_version, sign_statement
 from node_agent.install.bundle import build
 from node_agent.install.fetch import statement_beside
 from offchain.adapters.keys import secret_file
@@ -65,7 +65,7 @@ def make(target: Path, version: str, keys: list[Ed25519Signer], next_keys: tuple
     place.unlink(missing_ok=True)  # that of another bundle
     if keys:
         moment = created.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        place.write_bytes(sign(Statement(parse_version(version), digest, moment, next_keys), keys))
+        place.write_bytes(sign_statement(ReleaseStatement(parse_version(version), digest, moment, next_keys), keys))
     return digest
 
 

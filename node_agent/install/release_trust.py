@@ -19,11 +19,11 @@ from typing import Any
 from node_agent import VERSION
 from node_agent.core.release_statement import (
     ReleaseRefused,
-    Version,
+    ReleaseVersion,
     check_signature,
     check_version,
-    parse,
     parse_keys,
+    parse_statement,
     parse_version,
 )
 from node_agent.install.bundle import facts_of
@@ -38,7 +38,7 @@ MAX_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class ReleaseTrust:
     """The kept release keys; none: releases need no signature. `offered_by`: the release that `offered` come with."""
 
     keys: tuple[str, ...] = ()
@@ -47,29 +47,29 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Permit:
+class ReleasePermit:
     """A release that may be staged. `version`: None where only the digest is known."""
 
     digest: str
-    version: Version | None
+    version: ReleaseVersion | None
     signed_by: str | None
     keys: tuple[str, ...]
     """Release keys to keep once this release is in use; empty: none are kept, and the bundle's are adopted."""
 
 
-def in_force(trust: Trust, current: str) -> Trust:
+def in_force(trust: ReleaseTrust, current: str) -> ReleaseTrust:
     """Return the trust once the offered keys are kept or dropped. `current`: the release in use. Pure."""
-    return Trust(trust.offered if trust.offered_by == current and trust.offered else trust.keys)
+    return ReleaseTrust(trust.offered if trust.offered_by == current and trust.offered else trust.keys)
 
 
-def load(releases: Releases, state: Path) -> Trust:
+def load(releases: Releases, state: Path) -> ReleaseTrust:
     """Read the trust that is in force. OurError where the file cannot be used."""
     path = state / NAME
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        return Trust()
+        return ReleaseTrust()
     except OSError as error:
         raise OurError(f"{path} cannot be read: {error.strerror}.", _mend(path)) from None
     try:
@@ -80,7 +80,7 @@ def load(releases: Releases, state: Path) -> Trust:
         raise OurError(f"{path} is not valid: {error}.", _mend(path)) from None
 
 
-def save(state: Path, trust: Trust) -> None:
+def save(state: Path, trust: ReleaseTrust) -> None:
     """Keep it, readable by its owner only."""
     document: dict[str, Any] = {"format": FORMAT, "keys": list(trust.keys)}
     if trust.offered_by is not None:
@@ -107,13 +107,13 @@ def only_updater(state: Path) -> Iterator[None]:
 
 async def permit(
     releases: Releases,
-    trust: Trust,
+    trust: ReleaseTrust,
     source: str,
     *,
     digest: str | None,
     statement: str | None,
     allow_downgrade: bool,
-) -> Permit:
+) -> ReleasePermit:
     """Decide which digest the bundle at `source` has to have, before any of it is fetched. Changes nothing.
 
     Without kept keys: the given one. With kept keys: that of the statement, which a kept key has to have signed and
@@ -130,7 +130,7 @@ async def permit(
                 f"This agent keeps no release keys, so nothing can verify the statement {statement}.",
                 "Leave --statement out, or keep the publisher's key with gantry agent join --release-key.",
             )
-        return Permit(digest, None, None, ())
+        return ReleasePermit(digest, None, None, ())
     place = statement or statement_beside(source)
     try:
         data = await fetch_statement(place)
@@ -140,7 +140,7 @@ async def permit(
             "statement that one of them signed.",
             "Nothing was changed. Get the .statement file of the release, and name it with --statement.",
         ) from None
-    signed = parse(data)
+    signed = parse_statement(data)
     found = signed.statement
     if digest is not None and digest != found.sha256:
         raise ReleaseRefused(
@@ -149,16 +149,16 @@ async def permit(
         )
     if found.sha256 == releases.current():
         # Nothing is to be installed. Its statement may be signed by a key that it replaced itself.
-        return Permit(found.sha256, found.version, None, trust.keys)
+        return ReleasePermit(found.sha256, found.version, None, trust.keys)
     key = check_signature(signed, trust.keys)
     in_use = version_in_use(releases)
     check_version(found, in_use, allow_downgrade=allow_downgrade)
     # An old statement must not bring keys back that were given up since.
     rotates = found.next_keys and found.version > in_use
-    return Permit(found.sha256, found.version, key, found.next_keys if rotates else trust.keys)
+    return ReleasePermit(found.sha256, found.version, key, found.next_keys if rotates else trust.keys)
 
 
-def version_in_use(releases: Releases) -> Version:
+def version_in_use(releases: Releases) -> ReleaseVersion:
     """Return the version of the release in use, as its bundle says; that of this code where no update was made."""
     current = releases.current()
     if current == INSTALLED or releases.find(current) is None:
@@ -172,14 +172,14 @@ def version_in_use(releases: Releases) -> Version:
         ) from None
 
 
-def _parsed(document: Any) -> Trust:
+def _parsed(document: Any) -> ReleaseTrust:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"it is no object of format {FORMAT}")
     keys = parse_keys(document["keys"]) if document["keys"] else ()
     offered = document.get("offered")
     if offered is None:
-        return Trust(keys)
-    return Trust(keys, str(offered["release"]), parse_keys(offered["keys"]))
+        return ReleaseTrust(keys)
+    return ReleaseTrust(keys, str(offered["release"]), parse_keys(offered["keys"]))
 
 
 def _mend(path: Path) -> str:
@@ -189,6 +189,6 @@ def _mend(path: Path) -> str:
     )
 
 
-def shown(keys: Sequence[str]) -> str:
+def keys_text(keys: Sequence[str]) -> str:
     """Release keys for people."""
     return ", ".join(keys) if keys else "none"

@@ -25,7 +25,7 @@ _FACTS = "release.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ReleaseTrial:
     """A release that has not said yet that it is ready. `starts`: so often it was started."""
 
     release: str
@@ -35,21 +35,21 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LaunchChoice:
     """What to start. `trial` is what is left of the trial; `failed` the release that was given up just now."""
 
     release: str
-    trial: Trial | None
+    trial: ReleaseTrial | None
     failed: str | None = None
 
 
-def choose(current: str, trial: Trial | None, now_ms: int) -> Choice:
+def choose(current: str, trial: ReleaseTrial | None, now_ms: int) -> LaunchChoice:
     """What the launcher is to start. Pure."""
     if trial is None:
-        return Choice(current, None)
+        return LaunchChoice(current, None)
     if trial.starts >= MAX_STARTS or now_ms >= trial.until_ms:
-        return Choice(trial.back_to, None, failed=trial.release)
-    return Choice(trial.release, replace(trial, starts=trial.starts + 1))
+        return LaunchChoice(trial.back_to, None, failed=trial.release)
+    return LaunchChoice(trial.release, replace(trial, starts=trial.starts + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class Releases:
         """The digest of the release in use; :data:`INSTALLED` where no update was made."""
         return self._read_text(_CURRENT, _DIGEST.pattern)
 
-    def trial(self) -> Trial | None:
+    def trial(self) -> ReleaseTrial | None:
         """The trial that goes on; None where there is none."""
         try:
             document = json.loads((self.folder / _TRIAL).read_text(encoding="utf-8"))
-            return Trial(
+            return ReleaseTrial(
                 str(document["release"]), str(document["back_to"]), int(document["starts"]), int(document["until_ms"])
             )
         except (OSError, ValueError, KeyError, TypeError):
@@ -83,10 +83,10 @@ class Releases:
 
     def begin_trial(self, release: str, until_ms: int) -> None:
         """The next start is this release's. The one in use until now is gone back to."""
-        trial = Trial(release, self.current(), 0, until_ms)
+        trial = ReleaseTrial(release, self.current(), 0, until_ms)
         self._write(_TRIAL, json.dumps(asdict(trial)))
 
-    def decide(self, now_ms: int) -> Choice:
+    def decide(self, now_ms: int) -> LaunchChoice:
         """What to start now; what this decides is kept before it is acted on."""
         choice = choose(self.current(), self.trial(), now_ms)
         if choice.trial is not None:

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from node_agent.install import supervise
 from node_agent.install.launch import ROOT
-from node_agent.install.logfile import tail
+from node_agent.install.logfile import tail_log
 from node_agent.install.systemd import SystemdService, has_systemd, unit_name
-from node_agent.runtime.processes import end, is_same
+from node_agent.runtime.processes import end_process, is_same_process
 from offchain.errors import OurError
 
 START_S = 30.0
@@ -24,7 +24,7 @@ STOP_S = supervise.STOP_S + 10.0
 _FOLLOW_S = 0.5
 
 
-class Service(Protocol):
+class AgentService(Protocol):
     """One agent's service. Every method may be called again. Raises :class:`offchain.errors.OurError`."""
 
     @property
@@ -62,7 +62,7 @@ class Service(Protocol):
 
 
 class SupervisedService:
-    """See :class:`Service`."""
+    """See :class:`AgentService`."""
 
     kind = "own supervisor"
 
@@ -70,14 +70,14 @@ class SupervisedService:
         self._state = state
 
     def running(self) -> bool:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         return self._process() is not None
 
     def install(self) -> None:
-        """See :class:`Service`. Nothing has to be made known."""
+        """See :class:`AgentService`. Nothing has to be made known."""
 
     def start(self) -> None:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         if self.running():
             return
         (self._state / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -100,13 +100,13 @@ class SupervisedService:
             raise OurError(f"The supervisor does not start: {reason}", "Mend that, then try again.")
 
     def stop(self) -> None:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         found = self._process()
-        if found is not None and not end(*found, term_s=STOP_S):
+        if found is not None and not end_process(*found, term_s=STOP_S):
             raise OurError(f"The supervisor (process {found[0]}) does not end.", "End it with kill -9.")
 
     def restart(self) -> None:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         found = self._process()
         if found is None:
             self.start()
@@ -114,14 +114,14 @@ class SupervisedService:
             os.kill(found[0], signal.SIGHUP)
 
     def remove(self) -> None:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         self.stop()
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
-        """See :class:`Service`."""
+        """See :class:`AgentService`."""
         path = self._state / supervise.LOG
         seen = path.stat() if path.exists() else None
-        yield from tail(path, lines)
+        yield from tail_log(path, lines)
         if not follow:
             return
         place, inode = (seen.st_size, seen.st_ino) if seen is not None else (0, 0)
@@ -146,10 +146,10 @@ class SupervisedService:
             found = int(record["pid"]), int(record["start_time"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if is_same(*found) else None
+        return found if is_same_process(*found) else None
 
 
-def service_for(state: Path, default_state: Path) -> Service:
+def service_for(state: Path, default_state: Path) -> AgentService:
     """The service that fits this machine and user."""
     if has_systemd() and os.getuid() == 0:
         return SystemdService(state, unit_name(state, default_state))

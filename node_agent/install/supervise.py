@@ -35,7 +35,7 @@ _TO_PARENT = 63
 """The descriptor that a foreground process waits for."""
 
 
-def pause_s(deaths: int) -> float:
+def restart_delay_s(deaths: int) -> float:
     """How long to wait after so many ends in a row, each of them soon after its start."""
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(max(deaths - 1, 0), 16))
 
@@ -117,7 +117,7 @@ class Supervisor:
 
     def _plan_next(self) -> None:
         self._deaths += 1
-        self._due_s = time.monotonic() + pause_s(self._deaths)
+        self._due_s = time.monotonic() + restart_delay_s(self._deaths)
 
     def _end_child(self) -> None:
         child, self._child = self._child, None

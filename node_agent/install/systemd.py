@@ -63,7 +63,7 @@ WantedBy=multi-user.target
 
 
 class SystemdService:
-    """See :class:`node_agent.install.service.Service`."""
+    """See :class:`node_agent.install.service.AgentService`."""
 
     kind = "systemd"
 
@@ -73,11 +73,11 @@ class SystemdService:
         self._unit = units / name
 
     def running(self) -> bool:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         return self._asked("is-active", "--quiet", self.name)
 
     def install(self) -> None:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         wanted = unit_text(self._state)
         try:
             if not self._unit.exists() or self._unit.read_text(encoding="utf-8") != wanted:
@@ -91,26 +91,26 @@ class SystemdService:
         self._do("enable", "--quiet", self.name)
 
     def start(self) -> None:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         self._do("start", self.name)
 
     def stop(self) -> None:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         self._do("stop", self.name)
 
     def restart(self) -> None:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         self._do("restart", self.name)
 
     def remove(self) -> None:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         if self._unit.exists():
             self._do("disable", "--quiet", "--now", self.name)
             self._unit.unlink(missing_ok=True)
             self._do("daemon-reload")
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
-        """See :class:`node_agent.install.service.Service`."""
+        """See :class:`node_agent.install.service.AgentService`."""
         command = ["journalctl", "--unit", self.name, "--output", "short-iso", "--no-pager", "--lines", str(lines)]
         command += ["--follow"] if follow else []
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:

@@ -18,15 +18,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.core.release_statement import ReleaseRefused, Version
+from node_agent.core.release_statement import ReleaseRefused, ReleaseVersion
 from node_agent.install import release_trust
-from node_agent.install.bundle import LOCK, Unpacked, facts_of, sha256_of, unpack
+from node_agent.install.bundle import LOCK, UnpackedBundle, facts_of, sha256_of, unpack
 from node_agent.install.fetch import fetch
 from node_agent.install.launch import ROOT
-from node_agent.install.release_trust import Trust
+from node_agent.install.release_trust import ReleaseTrust
 from node_agent.install.releases import INSTALLED, Release, Releases
-from node_agent.install.service import Service
-from node_agent.runtime.status_file import read
+from node_agent.install.service import AgentService
+from node_agent.runtime.status_file import read_status
 from offchain.errors import OurError
 
 READY_S = 90.0
@@ -47,11 +47,11 @@ def digest_of(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
+class UpdateResult:
     """An update that is in use. `signed_by`: the release key that permitted it; None: its digest was given."""
 
     digest: str
-    version: Version
+    version: ReleaseVersion
     signed_by: str | None
     keys: tuple[str, ...]
     """The release keys that are kept from now on."""
@@ -60,14 +60,14 @@ class Updated:
 async def update(
     releases: Releases,
     state: Path,
-    service: Service,
+    service: AgentService,
     source: str,
     say: Callable[[str], None],
     *,
     digest: str | None,
     statement: str | None = None,
     allow_downgrade: bool = False,
-) -> Updated:
+) -> UpdateResult:
     """Install the release at `source` if the kept release keys permit it. A refusal changes nothing."""
     with release_trust.only_updater(state):
         trial = releases.trial()
@@ -87,18 +87,18 @@ async def update(
         facts = await asyncio.to_thread(_facts, releases, permit.digest)
         keys = permit.keys or facts.release_keys
         if keys != trust.keys:
-            release_trust.save(state, Trust(trust.keys, permit.digest, keys))
+            release_trust.save(state, ReleaseTrust(trust.keys, permit.digest, keys))
         try:
             await switch(releases, permit.digest, state, service, say)
         finally:
             # After an interrupt the trial goes on: whoever reads the file next knows how it ended.
             if keys != trust.keys and releases.trial() is None:
                 release_trust.save(state, release_trust.load(releases, state))
-        return Updated(permit.digest, facts.version, permit.signed_by, keys)
+        return UpdateResult(permit.digest, facts.version, permit.signed_by, keys)
 
 
 async def stage(
-    releases: Releases, digest: str, source: str, say: Callable[[str], None], version: Version | None = None
+    releases: Releases, digest: str, source: str, say: Callable[[str], None], version: ReleaseVersion | None = None
 ) -> Release:
     """Put a release beside the present one: checked, unpacked, with all it needs, loaded once. Switches nothing.
 
@@ -134,7 +134,7 @@ async def switch(
     releases: Releases,
     release: str,
     state: Path,
-    service: Service,
+    service: AgentService,
     say: Callable[[str], None],
     *,
     ready_s: float = READY_S,
@@ -179,7 +179,7 @@ async def _is_ready(releases: Releases, release: str, ready_s: float) -> bool:
 async def _runs_ready(release: str, state: Path, ready_s: float) -> bool:
     limit_s = time.monotonic() + ready_s
     while time.monotonic() < limit_s:
-        running = read(state)
+        running = read_status(state)
         if running is not None and running.ready and running.release == release:
             return True
         await asyncio.sleep(_POLL_S)
@@ -194,7 +194,7 @@ def _check(bundle: Path, digest: str) -> None:
         )
 
 
-def _facts(releases: Releases, digest: str) -> Unpacked:
+def _facts(releases: Releases, digest: str) -> UnpackedBundle:
     folder = releases.folder / digest
     try:
         return facts_of(folder)
@@ -204,7 +204,7 @@ def _facts(releases: Releases, digest: str) -> Unpacked:
         ) from None
 
 
-def _check_version(version: Version | None, bundle: Unpacked) -> None:
+def _check_version(version: ReleaseVersion | None, bundle: UnpackedBundle) -> None:
     if version not in (None, bundle.version):
         raise ReleaseRefused(
             f"The bundle says that it is version {bundle.version}, and its statement says {version}.",
@@ -212,7 +212,7 @@ def _check_version(version: Version | None, bundle: Unpacked) -> None:
         )
 
 
-def _python_for(releases: Releases, unpacked: Unpacked, say: Callable[[str], None]) -> str:
+def _python_for(releases: Releases, unpacked: UnpackedBundle, say: Callable[[str], None]) -> str:
     """An interpreter with exactly what the release's lock names."""
     ours = ROOT / LOCK
     if ours.is_file() and hashlib.sha256(ours.read_bytes()).hexdigest() == unpacked.lock_sha256:

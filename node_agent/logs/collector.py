@@ -8,13 +8,13 @@ from contextlib import aclosing
 
 from node_agent.core.states import Pod
 from node_agent.drivers.port import MAX_LOG_LINES, Driver, DriverError, PodGone
-from node_agent.logs.merge import LineSplitter, named
+from node_agent.logs.merge import LineSplitter, with_service
 from node_agent.logs.store import LogKey, LogStore
 
 log = logging.getLogger(__name__)
 
 
-class PodLogs:
+class LogCollector:
     """From the driver into the store."""
 
     def __init__(self, driver: Driver, store: LogStore, pod_of: Callable[[int], Pod | None]) -> None:
@@ -55,6 +55,6 @@ async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGene
     async with aclosing(pieces):
         async for piece in pieces:
             for line in splitter.feed(piece):
-                yield named(line, service)
+                yield with_service(line, service)
     for line in splitter.end():
-        yield named(line, service)
+        yield with_service(line, service)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 SEPARATOR = b" | "
 
 
-def named(line: bytes, service: str) -> bytes:
+def with_service(line: bytes, service: str) -> bytes:
     """A line `TIME text` as `TIME service | text`. One without a time stamp is named at its start."""
     stamp, space, text = line.partition(b" ")
     if not space or not is_stamp(stamp):
@@ -16,8 +16,8 @@ def named(line: bytes, service: str) -> bytes:
     return stamp + b" " + service.encode() + SEPARATOR + text
 
 
-def unnamed(line: bytes, service: str) -> bytes:
-    """The line as it was before :func:`named`; one that names nobody, or another, stays as it is."""
+def without_service(line: bytes, service: str) -> bytes:
+    """The line as it was before :func:`with_service`; one that names nobody, or another, stays as it is."""
     stamp, space, text = line.partition(b" ")
     name = service.encode() + SEPARATOR
     if space and is_stamp(stamp) and text.startswith(name):
@@ -36,7 +36,7 @@ def stamp_of(line: bytes) -> bytes:
     return word if is_stamp(word) else b""
 
 
-def merged(logs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+def merge_logs(logs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     """The lines of several logs by time; those without a stamp stay behind the line before them."""
     keyed = [_keyed(place, lines) for place, lines in enumerate(logs)]
     for _, _, line in heapq.merge(*keyed, key=lambda item: item[:2]):

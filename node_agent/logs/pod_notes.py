@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager
 from typing import Final
 
 from node_agent.core.states import Pod
-from node_agent.handlers.log_filter import stamp, stamp_of_ms
+from node_agent.handlers.log_filter import comparable_stamp, comparable_stamp_of_ms
 from node_agent.logs.store import LogKey, LogStore
 from offchain.schema import terminal_escaping
 
@@ -28,7 +28,7 @@ class PodNotes:
         self._store = store
         self._pod_of = pod_of
         self._now_ms = now_ms
-        self._readers: dict[LogKey, list[Woven]] = {}
+        self._readers: dict[LogKey, list[InterleavedNotes]] = {}
         self._turn = threading.Lock()
         """Notes are written in the agent's loop and read in that of the link: none is missed, none comes twice."""
 
@@ -39,7 +39,7 @@ class PodNotes:
         if pod is None:
             return
         key = LogKey(number, pod.lease.created_at_ms)
-        line = stamp_of_ms(self._now_ms()) + f"Z [{terminal_escaping.line(text)}]\n".encode()
+        line = comparable_stamp_of_ms(self._now_ms()) + f"Z [{terminal_escaping.line(text)}]\n".encode()
         with self._turn:
             try:
                 self._store.note(key, line)
@@ -49,10 +49,10 @@ class PodNotes:
                 reader.add(line)
 
     @contextmanager
-    def read(self, key: LogKey) -> Iterator[Woven]:
+    def read(self, key: LogKey) -> Iterator[InterleavedNotes]:
         """What was said so far, and what is said meanwhile."""
         with self._turn:
-            notes = Woven(self._store.notes(key))
+            notes = InterleavedNotes(self._store.notes(key))
             self._readers.setdefault(key, []).append(notes)
         try:
             yield notes
@@ -63,7 +63,7 @@ class PodNotes:
                     del self._readers[key]
 
 
-class Woven:
+class InterleavedNotes:
     """Notes that are put between the lines of a log, by time."""
 
     def __init__(self, notes: Iterable[bytes] = ()) -> None:
@@ -80,8 +80,8 @@ class Woven:
     def into(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The lines, each after the notes that are older."""
         for line in lines:
-            at = stamp(line)
-            while at is not None and self._notes and (stamp(self._notes[0]) or at) < at:
+            at = comparable_stamp(line)
+            while at is not None and self._notes and (comparable_stamp(self._notes[0]) or at) < at:
                 yield self._notes.popleft()
             yield line
 

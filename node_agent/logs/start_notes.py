@@ -9,12 +9,12 @@ from typing import Final
 from node_agent.core.states import Phase, Pod
 from node_agent.drivers.port import Driver
 from node_agent.images.late import progress_text
-from node_agent.runtime.periodic import every
+from node_agent.runtime.periodic import run_periodically
 
 PROGRESS_S: Final = 5.0
 
 
-class StartNotes:
+class StartProgress:
     """Tells tenants how the start of their pods goes on. `say`: into the log of a lease's pod."""
 
     def __init__(self, driver: Driver, pods: Callable[[], Mapping[int, Pod]], say: Callable[[int, str], None]) -> None:
@@ -25,7 +25,7 @@ class StartNotes:
 
     async def run(self) -> None:
         """Say how far images are, now and then, until it is cancelled."""
-        await every(PROGRESS_S, self.look)
+        await run_periodically(PROGRESS_S, self.look)
 
     async def look(self) -> None:
         """Say of each pod that waits for images how far they are, where that has changed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from node_agent.drivers.port import MAX_LOG_BYTES
-from node_agent.logs.merge import MAX_LINE_BYTES, merged
+from node_agent.logs.merge import MAX_LINE_BYTES, merge_logs
 from offchain.schema import terminal_escaping
 
 _CUT = b"[the log was longer; its beginning was not kept]\n"
@@ -76,7 +76,7 @@ class LogStore:
         if not by_container:
             return None
         logs = [_lines(files) for files in by_container.values()]
-        return logs[0] if len(logs) == 1 else merged(logs)
+        return logs[0] if len(logs) == 1 else merge_logs(logs)
 
     def note(self, key: LogKey, line: bytes) -> None:
         """Add to what the agent itself says in this log."""

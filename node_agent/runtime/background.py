@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 PAUSE_S = 60.0
 
 
-class Background:
+class BackgroundTasks:
     """Keeps hold of tasks until they are done, for the event loop alone would not."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Background:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def restarted(work: Callable[[], Awaitable[None]]) -> None:
+async def restart_on_failure(work: Callable[[], Awaitable[None]]) -> None:
     """Do this until it ends well; what fails in it is told, and ends nothing else."""
     while True:
         try:
@@ -44,7 +44,7 @@ async def restarted(work: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(PAUSE_S)
 
 
-async def done_unless(work: Coroutine[None, None, None], given_up: asyncio.Event) -> bool:
+async def run_unless_cancelled(work: Coroutine[None, None, None], given_up: asyncio.Event) -> bool:
     """Wait for the work, or cancel it when it is given up. Whether it was done; raises what it raises."""
     doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(given_up.wait())
     try:

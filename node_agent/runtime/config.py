@@ -29,7 +29,7 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class JoinConfig:
     """One joined machine. Holds no secret: the host's key has a file of its own, the provider's is not kept."""
 
     url: str
@@ -62,7 +62,7 @@ class Config:
     """Where tenants who cannot dial this machine find it."""
 
 
-def save(folder: Path, config: Config) -> None:
+def save(folder: Path, config: JoinConfig) -> None:
     """Keep it, readable by its owner only. On disk when this returns."""
     document = {
         "version": VERSION,
@@ -91,7 +91,7 @@ def save(folder: Path, config: Config) -> None:
     write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
 
 
-def load(folder: Path) -> Config | None:
+def load(folder: Path) -> JoinConfig | None:
     """What `join` kept in this folder; None where it was not run there. OurError names a field that is wrong."""
     path = folder / NAME
     try:
@@ -126,7 +126,7 @@ def write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _parsed(text: str) -> Config:
+def _parsed(text: str) -> JoinConfig:
     if len(text) > MAX_BYTES:
         raise ValueError(f"it is longer than {MAX_BYTES} bytes")
     document = json.loads(text)
@@ -151,7 +151,7 @@ def _parsed(text: str) -> Config:
     for name, value in (("network", network), ("share_gpus", share_gpus)):
         if not isinstance(value, bool):
             raise ValueError(f"{name} has to be true or false")  # noqa: TRY004
-    return Config(
+    return JoinConfig(
         url=_text(document, "url"),
         genesis=genesis,
         provider=check_address(_text(document, "provider")),

@@ -41,7 +41,7 @@ class FileStore:
 
     def put(self, spec: PodSpec, name: str, data: bytes) -> None:
         """Keep a file of a pod. Raises ValueError, fit for its tenant, where it is not what the manifest says."""
-        wanted = find(spec, name)
+        wanted = find_file(spec, name)
         if wanted is None:
             names = ", ".join(sorted(spec.files)) or "none"
             raise ValueError(f'lease {spec.lease} waits for no file "{name}"; it has {names}')
@@ -150,7 +150,7 @@ def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:
     return memory / f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
 
 
-def find(spec: PodSpec, name: str) -> DeliveredFile | None:
+def find_file(spec: PodSpec, name: str) -> DeliveredFile | None:
     """The pod's file of this name. The login at a registry has no path, because it is mounted nowhere."""
     if spec.registry_login is not None and name == spec.registry_login.secret:
         return DeliveredFile(name, "", None)

@@ -10,7 +10,7 @@ import gc
 EVERY_S = 60.0
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Have the C library return what is free: it keeps it for later, which at the start of an agent is a tenth of all.
 
     Nothing where the C library is not the GNU one.
@@ -19,11 +19,11 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-async def keep_small(_agent: object) -> None:
+async def keep_heap_trimmed(_agent: object) -> None:
     """Give back what the start needed, and then now and then, for as long as the agent runs."""
     gc.collect()
     # What is there now stays: later collections need not look through it again.
     gc.freeze()
     while True:
-        give_back()
+        trim_heap()
         await asyncio.sleep(EVERY_S)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.core.states import AgentState
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, ChainUnreachable
@@ -36,7 +36,7 @@ _TABLES = [
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One lease. `paid` in base units, the protocol's `fee` included; `final`: nothing more will come."""
 
     lease: int
@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class EarningsTotal:
     """Sums over all leases, in base units."""
 
     leases: int
@@ -57,7 +57,7 @@ class Total:
     open_leases: int
 
 
-class Carrier(Protocol):
+class JournalAgent(Protocol):
     """What the journal needs of the agent."""
 
     @property
@@ -76,7 +76,7 @@ class Carrier(Protocol):
         ...
 
 
-class Journal:
+class EarningsJournal:
     """The journal in an agent's database."""
 
     def __init__(self, store: Store) -> None:
@@ -84,7 +84,7 @@ class Journal:
         self._store = store
         self._carried: set[tuple[int, int]] = set()
 
-    async def run(self, agent: Carrier) -> None:
+    async def run(self, agent: JournalAgent) -> None:
         """Keep it up to date until cancelled."""
         clock = asyncio.get_running_loop()
         refreshed_s = float("-inf")
@@ -99,7 +99,7 @@ class Journal:
                     log.debug("the journal waits for the chain: %s", error)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def carry(self, leases: Iterable[Lease]) -> None:
+    def carry(self, leases: Iterable[HostLease]) -> None:
         """Note that the agent has these leases."""
         fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._carried]
         if not fresh:
@@ -122,7 +122,7 @@ class Journal:
         }
         self.take(found, gone=[known[number] for number in known.keys() - found.keys()])
 
-    def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[Entry] = ()) -> None:
+    def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[JournalEntry] = ()) -> None:
         """Note these leases as they are now. `gone`: the chain keeps nothing of them any more."""
         with self._store.transaction():
             for entry in map(entry_of, found.values()):
@@ -135,24 +135,26 @@ class Journal:
                     "UPDATE journal SET final = 1 WHERE lease = ? AND created_at = ?", entry.lease, entry.created_at
                 )
 
-    def open_entries(self) -> list[Entry]:
+    def open_entries(self) -> list[JournalEntry]:
         """Leases for which something may still be paid."""
         rows = self._store.all("SELECT * FROM journal WHERE NOT final ORDER BY lease")
         return [
-            Entry(row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"]))
+            JournalEntry(
+                row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"])
+            )
             for row in rows
         ]
 
-    def total(self) -> Total:
+    def total(self) -> EarningsTotal:
         """All that was earned."""
         rows = self._store.all("SELECT paid, fee, final FROM journal")
-        return Total(
+        return EarningsTotal(
             len(rows), sum(int(row["paid"]) - int(row["fee"]) for row in rows), sum(not row["final"] for row in rows)
         )
 
 
-def entry_of(lease: LeaseOfTask) -> Entry:
+def entry_of(lease: LeaseOfTask) -> JournalEntry:
     """What the chain says of a lease."""
     record = lease.record
     final = not record.escrow.open or lease.task.record.state.tag in FINAL
-    return Entry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)
+    return JournalEntry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 log = logging.getLogger(__name__)
 
 
-async def every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+async def run_periodically(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
     """Do it now, and again so long after each end, for ever. What fails is told, and done again in its turn."""
     while True:
         try:

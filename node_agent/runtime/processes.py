@@ -19,19 +19,19 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in ("Z", "X") else int(fields[19])
 
 
-def is_same(pid: int, began: int) -> bool:
+def is_same_process(pid: int, began: int) -> bool:
     """Whether the process that began then under this pid is still there."""
     return start_time(pid) == began
 
 
-def end(pid: int, began: int, *, term_s: float, kill_s: float = 5.0) -> bool:
+def end_process(pid: int, began: int, *, term_s: float, kill_s: float = 5.0) -> bool:
     """End a process: ask, wait, then force. Returns when it is gone; False where even force did not help."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return True
     try:
-        if not is_same(pid, began):
+        if not is_same_process(pid, began):
             return True
         for number, limit_s in ((signal.SIGTERM, term_s), (signal.SIGKILL, kill_s)):
             with contextlib.suppress(ProcessLookupError):

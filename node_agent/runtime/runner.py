@@ -14,13 +14,13 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.deletion_receipt import deletion_record
-from node_agent.core.preemption_notice import notice
+from node_agent.core.preemption_notice import termination_notice
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import main_of
-from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
+from node_agent.core.steps import main_container
+from node_agent.core.values import Handle, HostLease, LeaseReport, PodSpec, ReportStatus
 from node_agent.drivers.port import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
-from node_agent.logs.collector import PodLogs
-from node_agent.runtime.background import done_unless
+from node_agent.logs.collector import LogCollector
+from node_agent.runtime.background import run_unless_cancelled
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.sealed_box import seal
@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
-class Reports(Protocol):
+class ReportSender(Protocol):
     """The durable way to the chain."""
 
-    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
+    async def send(self, key: str, call: Call) -> tuple[ReportStatus, str]:
         """Have this call done once, however often it is asked for; what became of it, and why.
 
         LookupError where it was taken back.
@@ -48,7 +48,7 @@ class Reports(Protocol):
         ...
 
 
-class StartsFrom(Protocol):
+class StartCheckpoints(Protocol):
     """What pods go on from."""
 
     async def ready(self, spec: PodSpec) -> str:
@@ -73,13 +73,13 @@ class CommandRunner:
         driver: Driver,
         state: StateDir,
         chain: GantryChain,
-        reports: Reports,
-        checkpoints: StartsFrom,
+        reports: ReportSender,
+        checkpoints: StartCheckpoints,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
-        may_report: Callable[[Report], Awaitable[None]],
+        may_report: Callable[[LeaseReport], Awaitable[None]],
         say: Callable[[int, str], None],
     ) -> None:
         self._host = host
@@ -93,7 +93,7 @@ class CommandRunner:
         self._pod_of = pod_of
         self._may_report = may_report
         self._say = say
-        self._logs = PodLogs(driver, state.logs, pod_of)
+        self._logs = LogCollector(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -175,9 +175,9 @@ class CommandRunner:
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case
                     await self._driver.stop(command.number)
-            case cmd.TellPod():
+            case cmd.WriteNotice():
                 await self._tell(command)
-            case cmd.WarnPod():
+            case cmd.SignalPod():
                 log.info("lease %d: it has to leave, its containers get %s", command.number, command.signal)
                 with contextlib.suppress(DriverError):  # of one that cannot be told, the work is lost, and no more
                     await self._driver.signal(command.number, command.signal)
@@ -210,7 +210,7 @@ class CommandRunner:
         given_up = self._given_up.setdefault(number, asyncio.Event())
         try:
             self._state.files.put_keys(command.spec)
-            if not await done_unless(self._driver.prepare(command.spec), given_up):
+            if not await run_unless_cancelled(self._driver.prepare(command.spec), given_up):
                 return
             await fetching
         except DriverError as error:
@@ -220,7 +220,7 @@ class CommandRunner:
         finally:
             fetching.cancel()
             self._given_up.pop(number, None)
-        self._emit(ev.Prepared(number))
+        self._emit(ev.PodPrepared(number))
 
     async def _explain(self, command: cmd.ExplainLateStart) -> None:
         number = command.number
@@ -280,7 +280,7 @@ class CommandRunner:
         lease, name, start = handle.lease, handle.service, handle.start
         healthy: bool | None = None
 
-        async def follow() -> ev.Exited:
+        async def follow() -> ev.ContainerExited:
             nonlocal healthy
             async with aclosing(self._driver.watch(handle)) as seen:
                 async for now in seen:
@@ -289,7 +289,7 @@ class CommandRunner:
                         log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
                         if now.ending.no_space:
                             await self._look_for_excess(lease)
-                        return ev.Exited(lease, name, start, now.ending)
+                        return ev.ContainerExited(lease, name, start, now.ending)
                     if now.healthy is not None and now.healthy != healthy:
                         healthy = now.healthy
                         self._emit(ev.HealthChanged(lease, name, start, healthy))
@@ -299,19 +299,21 @@ class CommandRunner:
             ended = await self._until_answered(follow, f"lease {lease}: watching {name}")
         except PodGone:
             log.warning("lease %d: %s was removed by somebody else", lease, name)
-            ended = ev.Exited(lease, name, start, None)
+            ended = ev.ContainerExited(lease, name, start, None)
         self._emit(ended)
 
     async def _look_for_excess(self, number: int) -> None:
         """Where a disk is full, it may be the pod itself that filled it."""
         pod = self._pod_of(number)
         mib = (await self._driver.upkeep()).get(number, 0)
-        if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+        if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
             self._emit(ev.LimitExceeded(number, excess))
 
-    async def _tell(self, command: cmd.TellPod) -> None:
+    async def _tell(self, command: cmd.WriteNotice) -> None:
         try:
-            await self._driver.tell(command.number, None if command.ends_ms is None else notice(command.ends_ms))
+            await self._driver.tell(
+                command.number, None if command.ends_ms is None else termination_notice(command.ends_ms)
+            )
         except (DriverError, OSError) as error:  # what follows does not wait for it
             log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 
@@ -325,7 +327,7 @@ class CommandRunner:
             return tuple((found.handle.service, found.mark) for found in await self._driver.recover(number))
 
         marks = await self._until_answered(stop, f"lease {number}: stopping its containers")
-        self._emit(ev.Paused(number, marks))
+        self._emit(ev.PodPaused(number, marks))
 
     async def _destroy(self, number: int, *, keep_data: bool) -> None:
         self._unwatch(number)
@@ -337,7 +339,7 @@ class CommandRunner:
             self._state.files.remove(number)
 
         await self._until_answered(destroy, f"lease {number}: removing its containers")
-        self._emit(ev.Destroyed(number))
+        self._emit(ev.PodDestroyed(number))
 
     async def _collect(self, command: cmd.CollectResult) -> None:
         number = command.number
@@ -345,10 +347,10 @@ class CommandRunner:
             collected = Collected(b"")
             if command.handle is not None:
                 collected = await self._driver.collect(command.handle, command.result)
-            collected = sealed(collected, command.result)
+            collected = seal_result(collected, command.result)
             note = "; ".join(text for text in (command.note, collected.note) if text)
             if (pod := self._pod_of(number)) is not None:
-                main = main_of(pod)
+                main = main_container(pod)
                 await self._logs.save(number, main.name, main.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
@@ -373,29 +375,29 @@ class CommandRunner:
     def _report(self, command: cmd.Command) -> None:
         match command:
             case cmd.SubmitStarted(number):
-                self._send(number, Report.STARTED, calls.tasks_report_started(lease=number))
+                self._send(number, LeaseReport.STARTED, calls.tasks_report_started(lease=number))
             case cmd.SubmitResult(number, digest, exit_code, usage):
                 result = PodResult(digest=digest, exit_code=exit_code, usage=usage)
-                self._send(number, Report.RESULT, calls.tasks_report_result(lease=number, result=result))
+                self._send(number, LeaseReport.RESULT, calls.tasks_report_result(lease=number, result=result))
             case cmd.SubmitFailed(number, reason, message):
                 log.warning("lease %d: given back with %s: %s", number, reason.value, message)
                 self._say(number, f"the host gave this pod back ({code(reason.value)}): {message}")
-                self._send(number, Report.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
+                self._send(number, LeaseReport.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
             case cmd.SubmitPurged(number, receipt, attempt):
                 call = calls.tasks_report(lease=number, report=ReportPurged(receipt=receipt))
-                self._send(number, Report.PURGED, call, attempt)
+                self._send(number, LeaseReport.PURGED, call, attempt)
             case cmd.SubmitDataLost(number):
-                self._send(number, Report.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
+                self._send(number, LeaseReport.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
             case _:
                 raise AssertionError(command)
 
-    def _send(self, number: int, report: Report, call: Call, attempt: int = 0) -> None:
+    def _send(self, number: int, report: LeaseReport, call: Call, attempt: int = 0) -> None:
         pod = self._pod_of(number)
         if pod is not None:
             key = report_key(pod.lease, report) + (f"/{attempt}" if attempt else "")
             self._spawn(self._sent(pod.lease, report, key, call))
 
-    async def _sent(self, lease: Lease, report: Report, key: str, call: Call) -> None:
+    async def _sent(self, lease: HostLease, report: LeaseReport, key: str, call: Call) -> None:
         number = lease.number
         await self._may_report(report)
         pod = self._pod_of(number)
@@ -407,7 +409,7 @@ class CommandRunner:
         except LookupError:
             log.warning("lease %d: its report %s is taken back, since the lease is over", number, report.value)
             return
-        level = logging.INFO if outcome is Outcome.INCLUDED else logging.ERROR
+        level = logging.INFO if outcome is ReportStatus.INCLUDED else logging.ERROR
         log.log(level, "lease %d: report %s %s %s", number, report.value, outcome.value, why)
         self._emit(ev.ReportOutcome(number, report, outcome, why))
 
@@ -424,12 +426,12 @@ class CommandRunner:
             attempt += 1
 
 
-def report_key(lease: Lease, report: Report) -> str:
+def report_key(lease: HostLease, report: LeaseReport) -> str:
     """The report's name. A lease number may come twice when a block is reverted; its time of opening does not."""
     return f"lease/{lease.number}/{lease.created_at_ms}/{report.value}"
 
 
-def over_disk(spec: PodSpec, mib: int) -> str:
+def disk_excess(spec: PodSpec, mib: int) -> str:
     """What is wrong with so much disk; empty where it is within the lease."""
     most_mib = spec.disk_gib * 1024
     return f"the pod took {mib} MiB of disk, its lease is for {most_mib}" if mib > most_mib else ""
@@ -439,7 +441,7 @@ def _pause_s(attempt: int) -> float:
     return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
 
 
-def sealed(collected: Collected, result: ResultSpec) -> Collected:
+def seal_result(collected: Collected, result: ResultSpec) -> Collected:
     """The result as it is kept: in a box that only the tenant opens, where the manifest names a key."""
     if result.seal_to is None:
         return collected

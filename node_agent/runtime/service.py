@@ -14,31 +14,31 @@ from types import MappingProxyType
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from node_agent.chain.clock import ChainClock, Silence, ticks_ms
-from node_agent.chain.duplicates import Duplicates
-from node_agent.chain.follower import RECONNECT_S, Follower, patiently
+from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
+from node_agent.chain.duplicates import DuplicateWatch
+from node_agent.chain.follower import RECONNECT_S, ChainFollower, keep_reconnecting
 from node_agent.chain.heartbeat import Heartbeat
 from node_agent.chain.registration import ANSWERS_CHALLENGES
-from node_agent.chain.reports import Sender
-from node_agent.checkpoints.manager import Checkpoints, OpenHost
+from node_agent.chain.reports import CallSender
+from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
-from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
+from node_agent.core.values import HostLease, LeaseReport, LeaseStatus, LocalDevice, LocalHost
 from node_agent.drivers.access_port import PodAccess
 from node_agent.drivers.port import Driver, DriverError
 from node_agent.handlers.agent_loop import BoundSnapshots
-from node_agent.handlers.checkpoint_requests import CheckpointAnswers
-from node_agent.handlers.host_requests import Answers
-from node_agent.handlers.pod_requests import Access
-from node_agent.handlers.snapshot_requests import SnapshotAnswers
+from node_agent.handlers.checkpoint_requests import CheckpointRequests
+from node_agent.handlers.host_requests import HostRequests
+from node_agent.handlers.pod_requests import PodRequests
+from node_agent.handlers.snapshot_requests import SnapshotRequests
 from node_agent.logs.pod_notes import PodNotes
-from node_agent.logs.start_notes import StartNotes, waiting_text
-from node_agent.runtime.background import Background, restarted
+from node_agent.logs.start_notes import StartProgress, waiting_text
+from node_agent.runtime.background import BackgroundTasks, restart_on_failure
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
-from node_agent.runtime.periodic import every
-from node_agent.runtime.runner import CommandRunner, over_disk, report_key
+from node_agent.runtime.periodic import run_periodically
+from node_agent.runtime.runner import CommandRunner, disk_excess, report_key
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain
@@ -62,7 +62,7 @@ ENGINE_PATIENCE_S = 10
 FAR_OFF_MS = 3_600_000
 
 
-class Agent:
+class NodeAgent:
     """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
 
     `sandboxed`: the driver runs pods in a sandbox; without it, tasks that ask for one are given back.
@@ -87,7 +87,7 @@ class Agent:
         *,
         now_ms: Callable[[], int],
         ticks: Callable[[], int] = ticks_ms,
-        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        beside: Sequence[Callable[[NodeAgent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
         sandboxed: bool = False,
         open_host: OpenHost | None = None,
@@ -108,18 +108,18 @@ class Agent:
         self._key = key
         self._now_ms = now_ms
         deliver = bound_to(self._loop, self.deliver)
-        self._access = None if pods is None else Access(pods, state.path / "uploads", key, deliver)
+        self._access = None if pods is None else PodRequests(pods, state.path / "uploads", key, deliver)
         self._host = key.address
         self._hardware = hardware
-        self._state = AgentState(Host(self._host, local_devices(hardware), sandboxed))
+        self._state = AgentState(LocalHost(self._host, local_devices(hardware), sandboxed))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
         self._clock = ChainClock(now_ms, ticks)
-        self._silence = Silence(ticks)
-        self._duplicates = Duplicates(self._host, self._chain, state.store, self._outbox)
-        self._sender = Sender(self._outbox)
-        self._background = Background()
+        self._silence = ChainSilence(ticks)
+        self._duplicates = DuplicateWatch(self._host, self._chain, state.store, self._outbox)
+        self._sender = CallSender(self._outbox)
+        self._background = BackgroundTasks()
         self._notes = PodNotes(state.logs, self._pod, now_ms)
-        self._checkpoints = Checkpoints(
+        self._checkpoints = CheckpointManager(
             self._chain,
             self._host,
             driver,
@@ -130,7 +130,7 @@ class Agent:
             say=self._notes.say,
             open_host=open_host,
         )
-        self._follower = Follower(
+        self._follower = ChainFollower(
             port,
             self._chain,
             self._host,
@@ -192,8 +192,10 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
-                **CheckpointAnswers(bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path).handlers(),
-                **SnapshotAnswers(
+                **CheckpointRequests(
+                    bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path
+                ).handlers(),
+                **SnapshotRequests(
                     BoundSnapshots(self._loop, self._driver), self._pod, bound_to(self._loop, self._take_event)
                 ).handlers(),
                 **self._handlers,
@@ -209,19 +211,19 @@ class Agent:
         self._timers.start()
         tasks = [
             asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
-            asyncio.create_task(every(TICK_S, self._tick), name="tick"),
-            asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
+            asyncio.create_task(run_periodically(TICK_S, self._tick), name="tick"),
+            asyncio.create_task(run_periodically(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
-            asyncio.create_task(patiently(self._outbox.run), name="outbox"),
-            asyncio.create_task(patiently(self._follower.follow_final), name="final"),
-            asyncio.create_task(patiently(self._follower.follow_best), name="best"),
+            asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
+            asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
+            asyncio.create_task(keep_reconnecting(self._follower.follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
             asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
         ]
-        helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
-        helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
-        starts = StartNotes(self._driver, lambda: self._state.pods, self._notes.say)
-        helpers.append(asyncio.create_task(restarted(starts.run), name="start notes"))
+        helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
+        helpers.append(asyncio.create_task(restart_on_failure(self._checkpoints.run), name="checkpoints"))
+        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
+        helpers.append(asyncio.create_task(restart_on_failure(starts.run), name="start notes"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -337,17 +339,17 @@ class Agent:
                 self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
 
-    async def _may_report(self, report: Report) -> None:
+    async def _may_report(self, report: LeaseReport) -> None:
         """Return when this report may be sent: not while another agent may have this host's leases and their data."""
-        if report is Report.DATA_LOST:
+        if report is LeaseReport.DATA_LOST:
             await self._duplicates.heard()
-        elif report is not Report.STARTED:  # which ends nothing
+        elif report is not LeaseReport.STARTED:  # which ends nothing
             await self._duplicates.no_doubt()
         await self._silence.end()
 
-    def _take_back_reports(self, lease: Lease) -> None:
+    def _take_back_reports(self, lease: HostLease) -> None:
         """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
-        for report in (Report.STARTED, Report.RESULT, Report.FAILED):
+        for report in (LeaseReport.STARTED, LeaseReport.RESULT, LeaseReport.FAILED):
             self._sender.take_back(report_key(lease, report))
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
@@ -365,7 +367,7 @@ class Agent:
     async def _take_event(self, event: ev.Event) -> None:
         self.emit(event)
 
-    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> Kept | None:
+    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> CheckpointFile | None:
         return self._dir.checkpoints.find(key, digest)
 
     def _pod(self, number: int) -> Pod | None:
@@ -420,7 +422,7 @@ class Agent:
         self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
-            if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+            if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
                 self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
@@ -444,8 +446,8 @@ class Agent:
         handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
         self._wakes.add(handle)
 
-    def _answers(self) -> Answers:
-        return Answers(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
+    def _answers(self) -> HostRequests:
+        return HostRequests(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
 
 
 def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:

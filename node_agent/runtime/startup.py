@@ -23,7 +23,7 @@ from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.drivers.docker.orphan_programs import end_orphans
 from node_agent.drivers.docker.sandbox_trial import is_sandboxed
 from node_agent.handlers.agent_loop import BoundReceipts
-from node_agent.handlers.receipt_requests import ReceiptAnswers
+from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
@@ -36,12 +36,12 @@ from node_agent.metering.docker import DockerGauge
 from node_agent.metering.gpus import GpuGauges
 from node_agent.metering.meter import Meter, machine_moment
 from node_agent.runtime import heap_trim
-from node_agent.runtime.journal import Journal
+from node_agent.runtime.journal import EarningsJournal
 from node_agent.runtime.loop_thread import LoopThread
 from node_agent.runtime.machine_lock import MachineLock
-from node_agent.runtime.service import Agent
+from node_agent.runtime.service import NodeAgent
 from node_agent.runtime.state_dir import HOST_KEY, StateDir
-from node_agent.runtime.status_file import Beacon
+from node_agent.runtime.status_file import StatusFile
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.network_probe import Prober
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
@@ -78,7 +78,7 @@ def unix_ms() -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class AgentSettings:
     """How an agent is to run on this machine."""
 
     url: str
@@ -107,7 +107,7 @@ class Settings:
     """Where tenants who cannot dial this machine find it."""
 
 
-async def run_agent(settings: Settings) -> None:
+async def run_agent(settings: AgentSettings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
     have_open_files(OPEN_FILES)
     sys.setswitchinterval(SWITCH_S)
@@ -121,7 +121,7 @@ async def run_agent(settings: Settings) -> None:
         state = stack.enter_context(contextlib.closing(StateDir(settings.state)))
         key = state.host_key()
         hardware = find_hardware(settings, state)
-        async with connected(settings, state) as first:
+        async with open_pinned_chain(settings, state) as first:
             # A wrong address is told soon; later on, the agent is patient with its node.
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
@@ -158,14 +158,14 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(lambda: link.run(pods.close()))
         await end_orphans(settings.docker_host, key.address)
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
-        journal = Journal(state.store)
+        journal = EarningsJournal(state.store)
         gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
         stack.push_async_callback(gauge.close)
         stack.callback(gpus.close)
         meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
         prober = Prober(open_way, settings.gateways, now_ms=unix_ms)
-        agent = Agent(
+        agent = NodeAgent(
             chain,
             driver,
             transport,
@@ -176,18 +176,18 @@ async def run_agent(settings: Settings) -> None:
             pods=pods,
             sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
-            beside=(watch.run, journal.run, prober.run, meter.run, heap_trim.keep_small),
-            handlers=ReceiptAnswers(BoundReceipts(asyncio.get_running_loop(), meter)).handlers(),
+            beside=(watch.run, journal.run, prober.run, meter.run, heap_trim.keep_heap_trimmed),
+            handlers=ReceiptRequests(BoundReceipts(asyncio.get_running_loop(), meter)).handlers(),
             link=link,
             link_port=link_chain,
         )
         facts = _facts(agent, lock, watch, prober, by_gateways)
-        beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
+        beacon = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
 async def _open_link(
-    settings: Settings, state: StateDir, key: Ed25519Signer, genesis: bytes
+    settings: AgentSettings, state: StateDir, key: Ed25519Signer, genesis: bytes
 ) -> tuple[Reach, ByGateways]:
     """Listen, directly and at gateways. To be run in the loop of the link."""
     direct = await listen(state, key, settings.bind)
@@ -209,7 +209,7 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
         f"that one was seen in block {block}: stop it, or stop this one for good"
     )
     log.warning("%s", said)
-    beacon = Beacon(state.path, release, (), lambda: {**_NO_FACTS, "troubles": {"identity": said}}, now_ms=unix_ms)
+    beacon = StatusFile(state.path, release, (), lambda: {**_NO_FACTS, "troubles": {"identity": said}}, now_ms=unix_ms)
     saying = asyncio.create_task(beacon.run(asyncio.Event()))
     waiting = asyncio.create_task(wait_for_silence(chain, host, state.store))
     told = asyncio.create_task(stop.wait())
@@ -224,7 +224,7 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
     return not stop.is_set()
 
 
-def _facts(agent: Agent, lock: MachineLock, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
+def _facts(agent: NodeAgent, lock: MachineLock, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
@@ -274,7 +274,7 @@ async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> No
     releases.confirm(release)
 
 
-def mirror_of(settings: Settings) -> Mirror | None:
+def mirror_of(settings: AgentSettings) -> Mirror | None:
     """The registry that images are pulled through. OurError where it cannot be one."""
     if settings.registry_mirror is None:
         return None
@@ -284,7 +284,7 @@ def mirror_of(settings: Settings) -> Mirror | None:
         raise OurError(f"{error}.", "Correct --registry-mirror.") from None
 
 
-def rules_of(settings: Settings) -> Rules:
+def rules_of(settings: AgentSettings) -> Rules:
     """Where images may be pulled from: public registries, those that the operator allows, and the mirror."""
     allowed = set(settings.allow_registries)
     mirror = mirror_of(settings)
@@ -293,7 +293,7 @@ def rules_of(settings: Settings) -> Rules:
     return Rules(frozenset(allowed))
 
 
-def key_of(settings: Settings) -> Ed25519Signer:
+def key_of(settings: AgentSettings) -> Ed25519Signer:
     """The key of a host that was set up with this folder, without opening the folder."""
     path = settings.state / HOST_KEY
     if not path.exists():
@@ -302,7 +302,13 @@ def key_of(settings: Settings) -> Ed25519Signer:
 
 
 async def registration(
-    settings: Settings, key: Ed25519Signer, hardware: hw.Hardware, genesis: bytes, provider: str, region: str, ask: Ask
+    settings: AgentSettings,
+    key: Ed25519Signer,
+    hardware: hw.Hardware,
+    genesis: bytes,
+    provider: str,
+    region: str,
+    ask: Ask,
 ) -> Call:
     """The call with which the provider registers this host, countersigned by the host's key."""
     transport = await listen_address(settings, key)
@@ -321,7 +327,7 @@ async def registration(
     )
 
 
-def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
+def find_hardware(settings: AgentSettings, state: StateDir) -> hw.Hardware:
     """What was found on the first start of this folder; looked for on that first start."""
     path = state.path / HARDWARE
     kept = hw.load(path)
@@ -352,7 +358,7 @@ def check_isolation(registered: Capabilities, *, sandboxed: bool, tell: Callable
         tell("The host is registered without its sandbox: gantry agent change-hardware lets tenants ask for it.")
 
 
-def probe_hardware(settings: Settings, *, sandboxed: bool | None = None) -> hw.Hardware:
+def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) -> hw.Hardware:
     """What this machine offers now by these settings.
 
     `sandboxed`: whether pods have a kernel of their own under the runtime of the settings; None: it is tried out, and
@@ -368,7 +374,7 @@ def probe_hardware(settings: Settings, *, sandboxed: bool | None = None) -> hw.H
     return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
 
-def find_devices(settings: Settings) -> tuple[Found, ...]:
+def find_devices(settings: AgentSettings) -> tuple[Found, ...]:
     """All GPUs of this machine, or those of the profile that stands for them."""
     return found_devices() if settings.simulate is None else simulated(hw.load_profile(settings.simulate))
 
@@ -378,7 +384,7 @@ async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
     return await _listen(state.path, key, bind)
 
 
-async def listen_address(settings: Settings, key: Ed25519Signer) -> Ways:
+async def listen_address(settings: AgentSettings, key: Ed25519Signer) -> Ways:
     """Open the host's endpoint with the port of its last run, for a check of its addresses; no agent has to run."""
     return await _listen(settings.state, key, settings.bind)
 
@@ -399,7 +405,7 @@ async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> Ways:
 
 
 @contextlib.asynccontextmanager
-async def connected(settings: Settings, state: StateDir) -> AsyncIterator[ChainPort]:
+async def open_pinned_chain(settings: AgentSettings, state: StateDir) -> AsyncIterator[ChainPort]:
     """A connection for the length of a block, to the one chain that this folder belongs to."""
     expected = expected_genesis(state.store, settings.genesis)
     chain = SubstrateChain(settings.url, expected_genesis=expected, timeout=FIRST_CONTACT_S)
@@ -412,7 +418,7 @@ async def connected(settings: Settings, state: StateDir) -> AsyncIterator[ChainP
 
 
 @contextlib.asynccontextmanager
-async def reached(settings: Settings) -> AsyncIterator[ChainPort]:
+async def open_chain(settings: AgentSettings) -> AsyncIterator[ChainPort]:
     """A connection for a command that looks or signs, beside an agent that may be running."""
     first = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.runtime.config import write_private
-from node_agent.runtime.processes import is_same, start_time
+from node_agent.runtime.processes import is_same_process, start_time
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ MAX_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class AgentStatus:
     """A running agent. `release`: the digest of the release it was started from, empty for the installed one."""
 
     pid: int
@@ -46,12 +46,12 @@ class Running:
     """`since_ms`: the chain's time at which the agent saw the host's suspension begin, if it did."""
 
 
-def read(folder: Path) -> Running | None:
+def read_status(folder: Path) -> AgentStatus | None:
     """The agent that runs with this folder; None where none does."""
     try:
         with (folder / NAME).open(encoding="utf-8") as file:
             document = json.loads(file.read(MAX_BYTES))
-        found = Running(
+        found = AgentStatus(
             pid=int(document["pid"]),
             start_time=int(document["start_time"]),
             release=str(document["release"]),
@@ -68,10 +68,10 @@ def read(folder: Path) -> Running | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if is_same(found.pid, found.start_time) else None
+    return found if is_same_process(found.pid, found.start_time) else None
 
 
-class Beacon:
+class StatusFile:
     """Keeps the file up to date while the agent runs. `facts` gives pods, devices and so on as they are now."""
 
     def __init__(

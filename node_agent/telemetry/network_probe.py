@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from node_agent.core import network_probe as core
-from node_agent.runtime.heap_trim import give_back
+from node_agent.runtime.heap_trim import trim_heap
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.gateway_registration import places
@@ -84,12 +84,12 @@ class Prober:
         self._open = open_visit
         self._gateways = tuple(gateways)
         self._now_ms = now_ms
-        self._book = core.Book()
-        self._said: core.Told | None = None
+        self._book = core.PeerHistory()
+        self._said: core.PublishedNetwork | None = None
         """What the chain has, or did not take, since the last round."""
 
     @property
-    def book(self) -> core.Book:
+    def book(self) -> core.PeerHistory:
         """All samples."""
         return self._book
 
@@ -126,7 +126,7 @@ class Prober:
                 if clock.time() >= due_s:
                     due_s = clock.time() + core.ROUND_MS / 1000
                     await self.round(agent)
-                    give_back()  # megabytes came and went
+                    trim_heap()  # megabytes came and went
                 await self.say(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the network's measurement waits for the chain: %s", error)
@@ -154,15 +154,15 @@ class Prober:
         record = await agent.chain.host(agent.host)
         if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
             return
-        known = core.Told(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
+        known = core.PublishedNetwork(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
         told = found.over(known)
-        if not core.is_news(known, told):
+        if not core.should_publish(known, told):
             self._said = found
         elif await self._has_rested(agent, record):
             await agent.send("network", calls.hosts_set_network(**told._asdict()))
             self._said = found
 
-    async def visit(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
+    async def visit(self, key: bytes, addresses: Sequence[str]) -> core.PeerSample | None:
         """One visit; None where nobody answers. What was measured before it broke off counts."""
         trips: list[float] = []
         down: list[core.Transfer] = []
@@ -180,11 +180,11 @@ class Prober:
                         up.append(core.Transfer(size, await way.probe_up(size)))
         except (LinkError, TimeoutError) as error:
             log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
-        return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
+        return core.PeerSample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
 
-    def _note(self, name: str, sample: core.Sample | None) -> None:
+    def _note(self, name: str, sample: core.PeerSample | None) -> None:
         if sample is not None:
-            self._book = core.add(self._book, name, sample)
+            self._book = core.add_sample(self._book, name, sample)
 
     async def _has_rested(self, agent: Carrier, record: HostRecord) -> bool:
         """Whether the chain takes it free of charge by now. A host that was never heard says first that it is there."""

@@ -74,7 +74,7 @@ class DeviceWatch:
         self._boot_id = boot_id
         self._look_every_s = look_every_s
         self._listen_s = listen_s
-        self._state = core.start(len(devices), load_faults(faults, self._uuids, boot_id))
+        self._state = core.initial_state(len(devices), load_faults(faults, self._uuids, boot_id))
         self._changed = asyncio.Event()
 
     @property
@@ -97,7 +97,7 @@ class DeviceWatch:
 
     def take(self, seen: Sequence[core.Observation]) -> None:
         """Take note of what was seen."""
-        before, self._state = self._state, core.observe(self._state, seen, self._now_ms())
+        before, self._state = self._state, core.apply_observations(self._state, seen, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)
         for index in sorted(before.unhealthy - self._state.unhealthy):

@@ -21,7 +21,7 @@ from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
-from node_agent.runtime.service import Agent
+from node_agent.runtime.service import NodeAgent
 from node_agent.runtime.startup import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
@@ -51,7 +51,7 @@ class Scene:
     """One chain, one host with its agent, one engine."""
 
     chain: Chain
-    agent: Agent
+    agent: NodeAgent
     state: StateDir
     engine: docker.APIClient
     image: str
@@ -157,7 +157,7 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
         gates = agent_state.path / "gates"
         driver = await DockerDriver.connect(url, key.address, images, files=agent_state.files, gates=gates)
         stack.push_async_callback(driver.close)
-        agent = Agent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
+        agent = NodeAgent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         engine = docker.APIClient(base_url=url, version="auto", timeout=60)

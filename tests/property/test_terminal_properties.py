@@ -92,8 +92,8 @@ PRINTERS = {
         None,
     ),
     "an error that nobody foresaw": (lambda value: failures.tell(RuntimeError(value), as_json=False), None),
-    "the agent's text": (lambda value: agent_output.Teller(as_json=False).text("Status", f"Region {value}"), 2),
-    "the agent's JSON": (lambda value: agent_output.Teller(as_json=True).result({"region": value}), 1),
+    "the agent's text": (lambda value: agent_output.StepOutput(as_json=False).text("Status", f"Region {value}"), 2),
+    "the agent's JSON": (lambda value: agent_output.StepOutput(as_json=True).result({"region": value}), 1),
     "the agent's error": (
         lambda value: agent_output.tell_failure(value, "code", value, value, as_json=True),
         None,

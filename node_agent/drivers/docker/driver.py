@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from node_agent.core.values import Found, Handle, PodSpec, Usage
+from node_agent.core.values import FoundContainer, Handle, PodSpec, Usage
 from node_agent.drivers.disk_usage import layers_bytes
 from node_agent.drivers.docker import spec as make
 from node_agent.drivers.docker.container_end import (
@@ -409,7 +409,7 @@ class DockerDriver:
 
     # --- after a restart ----------------------------------------------------------------------------------------------
 
-    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+    async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         """See :class:`node_agent.drivers.port.Driver`."""
         found = []
         for one in await self._containers(lease):
@@ -419,7 +419,7 @@ class DockerDriver:
                     if runs and not await self._checks.is_let_through(one):
                         continue
                     mark = await self._starts.mark(str(one["Id"])) if one.get("State") == "exited" else ""
-                    found.append(Found(_handle(one), runs, mark))
+                    found.append(FoundContainer(_handle(one), runs, mark))
         return tuple(found)
 
     async def leases(self) -> frozenset[int]:

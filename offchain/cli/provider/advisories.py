@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-Version = tuple[int, int, int, int, int]
+UpstreamVersion = tuple[int, int, int, int, int]
 """Major, minor, patch, 0 for a release candidate and 1 for a release, number of the candidate."""
 
 FORMAT: Final = 1
@@ -30,8 +30,8 @@ class Advisory:
 
     id: str
     component: str
-    fixed: tuple[Version, ...]
-    since: Version | None
+    fixed: tuple[UpstreamVersion, ...]
+    since: UpstreamVersion | None
     severity: Literal["low", "medium", "high", "critical"]
     about: str
     refuse: bool
@@ -51,7 +51,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ComponentAdvisories:
     """What the advisories say of one component: the open ones, and those that a package may have fixed."""
 
     component: Component
@@ -61,7 +61,7 @@ class Standing:
     """False where the version could not be read."""
 
 
-def parse_version(text: str) -> Version | None:
+def parse_version(text: str) -> UpstreamVersion | None:
     """Return the version at the start of `text`; None where there is none."""
     found = _VERSION.match(text)
     if found is None:
@@ -71,7 +71,7 @@ def parse_version(text: str) -> Version | None:
     return (*numbers, 1, 0) if candidate is None else (*numbers, 0, int(candidate))
 
 
-def is_affected(advisory: Advisory, version: Version) -> bool:
+def is_affected(advisory: Advisory, version: UpstreamVersion) -> bool:
     """Whether an unpatched component of this version has the vulnerability.
 
     A branch (major and minor) without a fix of its own is fixed where it is newer than every branch that has one.
@@ -82,27 +82,27 @@ def is_affected(advisory: Advisory, version: Version) -> bool:
     return version < (min(own) if own else max(advisory.fixed))
 
 
-def standing(component: Component, advisories: Sequence[Advisory]) -> Standing:
+def component_advisories(component: Component, advisories: Sequence[Advisory]) -> ComponentAdvisories:
     """Return what the advisories say of a component."""
     version = parse_version(component.version)
     if version is None:
-        return Standing(component, understood=False)
+        return ComponentAdvisories(component, understood=False)
     fixes = component.package_fixes
     affected = [one for one in advisories if one.component == component.name and is_affected(one, version)]
     left = [one for one in affected if fixes is None or one.id not in fixes]
     if component.package:
-        return Standing(component, unclear=tuple(left))
-    return Standing(component, open=tuple(left))
+        return ComponentAdvisories(component, unclear=tuple(left))
+    return ComponentAdvisories(component, open=tuple(left))
 
 
 @cache
-def known() -> tuple[Advisory, ...]:
+def known_advisories() -> tuple[Advisory, ...]:
     """The advisories of this release of the agent."""
     return tuple(_advisories(_document()))
 
 
 @cache
-def remedies() -> dict[str, str]:
+def upgrade_hints() -> dict[str, str]:
     """By component: how it is upgraded."""
     return {str(name): str(text) for name, text in _document()["remedies"].items()}
 
@@ -127,7 +127,7 @@ def _advisories(document: dict[str, Any]) -> Iterator[Advisory]:
         )
 
 
-def _version(text: str) -> Version:
+def _version(text: str) -> UpstreamVersion:
     version = parse_version(text)
     if version is None:
         raise ValueError(f"{text!r} in advisories.json is not a version")

@@ -9,7 +9,7 @@ import click
 from offchain.cli.kit import network
 
 if TYPE_CHECKING:
-    from offchain.cli.provider.agent_options import Network
+    from offchain.cli.provider.agent_options import DefaultNetwork
 
 _HELP = ("-h", "--help")
 
@@ -25,9 +25,9 @@ def agent(ctx: click.Context) -> None:
     main.main(args=ctx.args, prog_name="gantry agent", standalone_mode=True, obj=chosen)
 
 
-def present_network() -> Network:
+def present_network() -> DefaultNetwork:
     """What a host uses that has not joined a network; one that has stays with that."""
-    from offchain.cli.provider.agent_options import Network  # noqa: PLC0415
+    from offchain.cli.provider.agent_options import DefaultNetwork  # noqa: PLC0415
 
     found = network.choose(None)
-    return Network(found.url, found.genesis_hash)
+    return DefaultNetwork(found.url, found.genesis_hash)

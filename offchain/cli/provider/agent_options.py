@@ -14,7 +14,7 @@ import click
 
 from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings
+from node_agent.runtime.startup import AgentSettings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
 from offchain.cli.provider.agent_output import tell_error
@@ -32,7 +32,7 @@ DEFAULT_URL = "ws://127.0.0.1:9944"
 DEFAULT_STATE = Path.home() / ".local/share/gantry/agent"
 
 
-class Amount(click.ParamType[int]):
+class PriceParam(click.ParamType[int]):
     """A price in GTY."""
 
     name = "GTY"
@@ -47,7 +47,7 @@ class Amount(click.ParamType[int]):
             self.fail(f"{error}; write it like 0.5", param, ctx)
 
 
-class ModelPrice(click.ParamType[GpuPrice]):
+class ModelPriceParam(click.ParamType[GpuPrice]):
     """A price for the GPUs of one model."""
 
     name = "MODEL=GTY"
@@ -59,10 +59,10 @@ class ModelPrice(click.ParamType[GpuPrice]):
         model, _, price = str(value).rpartition("=")
         if not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
             self.fail(f'{value!r} is not MODEL=GTY; write it like "NVIDIA A100-SXM4-80GB=2.5"', param, ctx)
-        return GpuPrice(model.encode(), Amount().convert(price, param, ctx))
+        return GpuPrice(model.encode(), PriceParam().convert(price, param, ctx))
 
 
-class UnitFactor(click.ParamType[tuple[BillingUnit, int]]):
+class UnitFactorParam(click.ParamType[tuple[BillingUnit, int]]):
     """What leases billed by a unit cost, as a factor of the list price."""
 
     name = "UNIT=FACTOR"
@@ -80,7 +80,7 @@ class UnitFactor(click.ParamType[tuple[BillingUnit, int]]):
         return found, ppm
 
 
-class Bind(click.ParamType[str]):
+class BindAddressParam(click.ParamType[str]):
     """An address to listen on."""
 
     name = "IP:PORT"
@@ -93,7 +93,7 @@ class Bind(click.ParamType[str]):
         return value
 
 
-class Gateway(click.ParamType[GatewayAddress]):
+class GatewayParam(click.ParamType[GatewayAddress]):
     """A gateway's address."""
 
     name = "ADDRESS"
@@ -108,7 +108,7 @@ class Gateway(click.ParamType[GatewayAddress]):
             self.fail(f"{error}; its operator knows it", param, ctx)
 
 
-class Registry(click.ParamType[Endpoint]):
+class RegistryParam(click.ParamType[Endpoint]):
     """A registry that images may be pulled from wherever it is."""
 
     name = "HOST[:PORT]"
@@ -123,7 +123,7 @@ class Registry(click.ParamType[Endpoint]):
             self.fail(str(error), param, ctx)
 
 
-class Genesis(click.ParamType[bytes]):
+class GenesisParam(click.ParamType[bytes]):
     """A chain's genesis hash."""
 
     name = "HASH"
@@ -142,7 +142,7 @@ class Genesis(click.ParamType[bytes]):
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class DefaultNetwork:
     """The network that the other `gantry` commands use, for an agent that has not joined one."""
 
     url: str = DEFAULT_URL
@@ -150,7 +150,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class AgentArguments:
     """What was given on the command line; None: nothing, so that the folder's configuration counts."""
 
     state: Path
@@ -173,7 +173,9 @@ class Given:
     gateways: tuple[GatewayAddress, ...] = ()
 
 
-def settle(given: Given, config: configs.Config | None, network: Network) -> Settings:
+def resolve_settings(
+    given: AgentArguments, config: configs.JoinConfig | None, network: DefaultNetwork
+) -> AgentSettings:
     """What counts: the command line, else what `join` kept, else the network of the other commands. Pure."""
     kept = config.reserve if config is not None else Reserve()
     reserve = Reserve(
@@ -185,7 +187,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         url = given.url or network.url
         # The network's genesis says nothing about a node that was named otherwise.
         genesis = given.genesis or (network.genesis if url == network.url else None)
-        return Settings(
+        return AgentSettings(
             url=url,
             genesis=genesis,
             state=given.state,
@@ -203,7 +205,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             tier=given.tier,
             gateways=given.gateways,
         )
-    return Settings(
+    return AgentSettings(
         url=given.url or config.url,
         genesis=given.genesis or config.genesis,
         state=given.state,
@@ -232,16 +234,18 @@ _STATE = click.option(
 _URL = click.option("--url", help="The chain node's address. Default: the one joined with, else the local network's.")
 _GENESIS = click.option(
     "--genesis",
-    type=Genesis(),
+    type=GenesisParam(),
     envvar="GANTRY_GENESIS",
     help="Insist on the chain with this genesis hash. Default: the one first met.",
 )
 _MACHINE = (
-    click.option("--bind", type=Bind(), help="UDP address where tenants reach this host. Default: any, kept."),
+    click.option(
+        "--bind", type=BindAddressParam(), help="UDP address where tenants reach this host. Default: any, kept."
+    ),
     click.option(
         "--gateway",
         "gateways",
-        type=Gateway(),
+        type=GatewayParam(),
         multiple=True,
         envvar="GANTRY_GATEWAY",
         help="Be reached through this gateway, too: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
@@ -285,7 +289,7 @@ _IMAGES = (
     click.option(
         "--allow-registry",
         "allow_registries",
-        type=Registry(),
+        type=RegistryParam(),
         multiple=True,
         envvar="GANTRY_ALLOW_REGISTRY",
         help="Pull images from this registry although its address is not public. With http:// before it, without TLS. "
@@ -298,22 +302,24 @@ _IMAGES = (
     ),
 )
 _PRICES = (
-    click.option("--gpu-price", type=Amount(), help="A whole GPU for 1 h.  [default: 1]"),
-    click.option("--cpu-price", type=Amount(), help="A core for 1 h.  [default: 0.01]"),
-    click.option("--memory-price", type=Amount(), help="A GiB of memory for 1 h.  [default: 0.002]"),
-    click.option("--disk-price", type=Amount(), help="A GiB of disk for 1 h.  [default: 0.0001]"),
-    click.option("--storage-price", type=Amount(), help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"),
+    click.option("--gpu-price", type=PriceParam(), help="A whole GPU for 1 h.  [default: 1]"),
+    click.option("--cpu-price", type=PriceParam(), help="A core for 1 h.  [default: 0.01]"),
+    click.option("--memory-price", type=PriceParam(), help="A GiB of memory for 1 h.  [default: 0.002]"),
+    click.option("--disk-price", type=PriceParam(), help="A GiB of disk for 1 h.  [default: 0.0001]"),
+    click.option(
+        "--storage-price", type=PriceParam(), help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"
+    ),
     click.option(
         "--gpu-model-price",
         "model_prices",
-        type=ModelPrice(),
+        type=ModelPriceParam(),
         multiple=True,
         help="A whole GPU of this model for 1 h, instead of --gpu-price. May be given 8 times.",
     ),
     click.option(
         "--unit-factor",
         "unit_factors",
-        type=UnitFactor(),
+        type=UnitFactorParam(),
         multiple=True,
         help="Leases billed by the second, hour or day cost so many times the list price.  [default: 1 for each]",
     ),
@@ -416,15 +422,15 @@ def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined
     @click.pass_context
     def gathered(ctx: click.Context, /, **values: Any) -> Any:
         names = ("state", "url", "genesis", *machine_names)
-        given = Given(**{name: values.pop(name) for name in names})
+        given = AgentArguments(**{name: values.pop(name) for name in names})
         given = dataclasses.replace(given, state=given.state.absolute(), tier=tier_of(values.pop("tier", None)))
-        network = ctx.obj if isinstance(ctx.obj, Network) else Network()
+        network = ctx.obj if isinstance(ctx.obj, DefaultNetwork) else DefaultNetwork()
         try:
             config = configs.load(given.state)
         except GantryError as error:
             tell_error(error, as_json=bool(values.get("as_json")))
             ctx.exit(1)
-        return command(settle(given, config, network), **values)
+        return command(resolve_settings(given, config, network), **values)
 
     for option in reversed(options):
         gathered = option(gathered)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class StepOutput:
     """Says things as text, or as JSON."""
 
     as_json: bool

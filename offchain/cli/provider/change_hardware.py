@@ -10,15 +10,15 @@ from dataclasses import replace
 import click
 
 from node_agent.chain.registration import ANSWERS_CHALLENGES, hardware_spec
-from node_agent.install.service import Service, service_for
+from node_agent.install.service import AgentService, service_for
 from node_agent.runtime import config as configs
-from node_agent.runtime.startup import HARDWARE, Settings, key_of, probe_hardware
-from node_agent.runtime.status_file import read as read_beacon
+from node_agent.runtime.startup import HARDWARE, AgentSettings, key_of, probe_hardware
+from node_agent.runtime.status_file import read_status as read_beacon
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.registration import change_hardware as changed_call
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, details, finish
-from offchain.cli.provider.host_lifecycle import Office, office
+from offchain.cli.provider.agent_output import StepOutput, details, finish
+from offchain.cli.provider.host_lifecycle import ProviderSession, provider_session
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.manifest.values import format_amount
@@ -30,7 +30,7 @@ from offchain.schema.manifest.values import format_amount
 @click.option("--check", "check_only", is_flag=True, help="Only show what is different; change nothing.")
 @agent_options.JSON
 @agent_options.machine
-def change_hardware(settings: Settings, keys: signing.Keys, *, check_only: bool, as_json: bool) -> None:
+def change_hardware(settings: AgentSettings, keys: signing.SigningOptions, *, check_only: bool, as_json: bool) -> None:
     """Register the machine as it is now: GPUs put in or taken out, cut otherwise, more memory, other reserves.
 
     Looks at the machine again, shows what is different, and has the provider sign. How pods are isolated (--runtime)
@@ -44,16 +44,16 @@ def change_hardware(settings: Settings, keys: signing.Keys, *, check_only: bool,
       gantry agent drain --provider-key-file provider.json
       gantry agent change-hardware --provider-key-file provider.json
     """
-    tell = Teller(as_json)
+    tell = StepOutput(as_json)
 
     async def run() -> None:
-        async with office(settings, keys, tell) as here:
+        async with provider_session(settings, keys, tell) as here:
             await _change(here, settings, check_only=check_only)
 
     finish(run(), as_json=as_json)
 
 
-async def _change(here: Office, settings: Settings, *, check_only: bool) -> None:
+async def _change(here: ProviderSession, settings: AgentSettings, *, check_only: bool) -> None:
     record = await here.record()
     kept = hw.load(settings.state / HARDWARE)
     if kept is None:
@@ -93,7 +93,9 @@ async def _change(here: Office, settings: Settings, *, check_only: bool) -> None
     )
 
 
-async def _agreed(here: Office, settings: Settings, record: HostRecord, now: hw.Hardware, service: Service) -> None:
+async def _agreed(
+    here: ProviderSession, settings: AgentSettings, record: HostRecord, now: hw.Hardware, service: AgentService
+) -> None:
     """Have the chain take it. Who signs at once has the agent stopped: it would answer for hardware that is gone."""
     if record.live_leases:
         raise OurError(
@@ -121,14 +123,14 @@ async def _agreed(here: Office, settings: Settings, record: HostRecord, now: hw.
         await asyncio.to_thread(service.start)
 
 
-def _taken_up(settings: Settings, now: hw.Hardware, service: Service) -> None:
+def _taken_up(settings: AgentSettings, now: hw.Hardware, service: AgentService) -> None:
     if hw.load(settings.state / HARDWARE) != now:
         _keep(settings, now)
         if service.running():
             service.restart()
 
 
-def _keep(settings: Settings, now: hw.Hardware) -> None:
+def _keep(settings: AgentSettings, now: hw.Hardware) -> None:
     hw.save(settings.state / HARDWARE, now)
     config = configs.load(settings.state)
     if config is not None:
@@ -147,7 +149,7 @@ def _keep(settings: Settings, now: hw.Hardware) -> None:
         )
 
 
-def _no_other_agent(settings: Settings, service: Service) -> None:
+def _no_other_agent(settings: AgentSettings, service: AgentService) -> None:
     """An agent that is no service would go on with the hardware of before."""
     by_hand = None if service.running() else read_beacon(settings.state)
     if by_hand is not None:

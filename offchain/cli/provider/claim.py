@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import click
 
 from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.runtime.startup import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
-from offchain.cli.provider.earnings import Due
-from offchain.cli.provider.host_view import read_host
+from offchain.cli.provider.agent_output import StepOutput, finish
+from offchain.cli.provider.earnings import LeaseEarnings
+from offchain.cli.provider.host_view import read_provider_host
 from offchain.errors import CallFailed
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import Escrow, calls
@@ -25,7 +25,7 @@ BATCH = 64
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def claim(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def claim(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Have everything that is payable now paid to the provider.
 
     The network's settlers do this by themselves, sooner or later. Any account may sign, and pays the fee of the call;
@@ -35,14 +35,14 @@ def claim(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
     Example:
       gantry agent claim --provider-key-file provider.json
     """
-    finish(_claim(settings, keys, Teller(as_json)), as_json=as_json)
+    finish(_claim(settings, keys, StepOutput(as_json)), as_json=as_json)
 
 
-async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
+async def _claim(settings: AgentSettings, keys: signing.SigningOptions, tell: StepOutput) -> None:
     key = key_of(settings)
     config = configs.load(settings.state)
-    async with reached(settings) as port:
-        view = await read_host(port, key.address, settings.state)
+    async with open_chain(settings) as port:
+        view = await read_provider_host(port, key.address, settings.state)
         wanted = [one for one in view.due if one.payable]
         if not wanted:
             tell.text(_nothing(view.due))
@@ -55,7 +55,7 @@ async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
         for call, part in payouts(wanted):
             about = f"{len(part)} leases are to be paid out: {format_amount(sum(one.payable for one in part))}."
 
-            async def paid(part: Sequence[Due] = part) -> bool:
+            async def paid(part: Sequence[LeaseEarnings] = part) -> bool:
                 now = await chain.leases([one.lease for one in part])
                 before = {lease.id: lease.record.escrow.paid for lease in view.leases}
                 return all(
@@ -64,7 +64,7 @@ async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
 
             try:
                 if authority.signer is None:
-                    await signing.Desk(port, authority, tell, settings.url).agreed(call, about, paid)
+                    await signing.SigningSession(port, authority, tell, settings.url).agreed(call, about, paid)
                 else:
                     # Anybody may make these calls: a proxy signs them in its own name.
                     await signing.send(port, authority.signer, call)
@@ -98,9 +98,9 @@ def _to_provider(escrow: Escrow) -> int:
     return escrow.paid - escrow.fee
 
 
-def payouts(wanted: Sequence[Due]) -> Iterator[tuple[Call, tuple[Due, ...]]]:
+def payouts(wanted: Sequence[LeaseEarnings]) -> Iterator[tuple[Call, tuple[LeaseEarnings, ...]]]:
     """The calls that pay these out, and which of them each pays. Pure."""
-    settled: dict[int, list[Due]] = {}
+    settled: dict[int, list[LeaseEarnings]] = {}
     for one in wanted:
         if one.call == "Tasks.settle":
             settled.setdefault(one.task, []).append(one)
@@ -120,7 +120,7 @@ def payouts(wanted: Sequence[Due]) -> Iterator[tuple[Call, tuple[Due, ...]]]:
             yield Call("Utility", "force_batch", {"calls": inner}), tuple(leases)
 
 
-def _nothing(due: Sequence[Due]) -> str:
+def _nothing(due: Sequence[LeaseEarnings]) -> str:
     owed = sum(one.owed for one in due)
     if not owed:
         return "Nothing is owed to the provider now."

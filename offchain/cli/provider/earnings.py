@@ -14,7 +14,7 @@ AT_SETTLEMENT = ("Reported", "Verified")
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class LeaseEarnings:
     """One lease. Amounts in base units, the provider's part (the protocol's fee is off).
 
     `owed`: not paid yet; `payable`: the part of it that a call pays out now; `call`: which, "" for none.
@@ -31,7 +31,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PaymentTerms:
     """The chain's terms and time, in ms."""
 
     now: int
@@ -40,13 +40,13 @@ class Terms:
     dispute_window_ms: int
 
 
-def due(leases: Iterable[LeaseOfTask], terms: Terms) -> tuple[Due, ...]:
+def lease_earnings(leases: Iterable[LeaseOfTask], terms: PaymentTerms) -> tuple[LeaseEarnings, ...]:
     """What these leases of the host have coming, in their order; those with nothing are left out."""
     found = (_due(lease, terms) for lease in leases)
     return tuple(one for one in found if one is not None and one.owed > 0)
 
 
-def _due(lease: LeaseOfTask, terms: Terms) -> Due | None:
+def _due(lease: LeaseOfTask, terms: PaymentTerms) -> LeaseEarnings | None:
     record, task = lease.record, lease.task
     if not record.escrow.open:
         return None
@@ -55,17 +55,21 @@ def _due(lease: LeaseOfTask, terms: Terms) -> Due | None:
     about = (lease.id, task.id, kind.value, record.state.tag, owed)
     left_ms = task.record.changed_at + terms.dispute_window_ms - terms.now if state == "Reported" else 0
     if left_ms > 0:
-        return Due(*about, payable=0, call="", why_not=f"the tenant may dispute for {-(-left_ms // 1000)} s more")
+        return LeaseEarnings(
+            *about, payable=0, call="", why_not=f"the tenant may dispute for {-(-left_ms // 1000)} s more"
+        )
     if state in AT_SETTLEMENT:
-        return Due(*about, payable=owed, call="Tasks.settle")
+        return LeaseEarnings(*about, payable=owed, call="Tasks.settle")
     if state == "Disputed":
-        return Due(*about, payable=0, call="", why_not="the result is disputed")
+        return LeaseEarnings(*about, payable=0, call="", why_not="the result is disputed")
     if kind is TaskKind.JOB:
-        return Due(*about, payable=0, call="", why_not="a job is paid when it has ended")
+        return LeaseEarnings(*about, payable=0, call="", why_not="a job is paid when it has ended")
     # What came in the last while is held back, in case it is disputed.
     free = owed_by(record.escrow, terms.now - terms.held_back_ms, terms.downtime) - record.escrow.paid
     payable = _share(free, record.escrow)
-    return Due(*about, payable=payable, call="Leases.settle" if payable else "", why_not="" if payable else "held back")
+    return LeaseEarnings(
+        *about, payable=payable, call="Leases.settle" if payable else "", why_not="" if payable else "held back"
+    )
 
 
 def _share(amount: int, escrow: Escrow) -> int:

@@ -17,10 +17,10 @@ from node_agent.drivers.docker.clear import clear_engine, forget_secrets
 from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
 from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.runtime.startup import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, details, finish
+from offchain.cli.provider.agent_output import StepOutput, details, finish
 from offchain.cli.provider.call_text import duration
 from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
@@ -46,14 +46,14 @@ def next_leave_step(record: HostRecord) -> LeaveStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class ProviderSession:
     """A joined host with its chain, and the provider's desk."""
 
-    settings: Settings
+    settings: AgentSettings
     host: str
     chain: GantryChain
-    desk: signing.Desk
-    tell: Teller
+    desk: signing.SigningSession
+    tell: StepOutput
 
     async def record(self) -> HostRecord:
         """The host now. Raises where it is not registered."""
@@ -73,11 +73,13 @@ class Office:
 
 
 @contextlib.asynccontextmanager
-async def office(settings: Settings, keys: signing.Keys, tell: Teller) -> AsyncIterator[Office]:
+async def provider_session(
+    settings: AgentSettings, keys: signing.SigningOptions, tell: StepOutput
+) -> AsyncIterator[ProviderSession]:
     """Everything that a command of the provider needs."""
     key = key_of(settings)
     config = configs.load(settings.state)
-    async with reached(settings) as port:
+    async with open_chain(settings) as port:
         chain = GantryChain(port)
         record = await chain.host(key.address)
         known = record.provider if record is not None else None if config is None else config.provider
@@ -87,12 +89,19 @@ async def office(settings: Settings, keys: signing.Keys, tell: Teller) -> AsyncI
                 f"Host {key.address} belongs to the provider {record.provider}, not to {authority.provider}.",
                 "Sign with that account.",
             )
-        yield Office(settings, key.address, chain, signing.Desk(port, authority, tell, settings.url), tell)
+        yield ProviderSession(
+            settings, key.address, chain, signing.SigningSession(port, authority, tell, settings.url), tell
+        )
 
 
-def _command(work: Callable[[Office], Awaitable[None]], settings: Settings, keys: signing.Keys, tell: Teller) -> None:
+def _command(
+    work: Callable[[ProviderSession], Awaitable[None]],
+    settings: AgentSettings,
+    keys: signing.SigningOptions,
+    tell: StepOutput,
+) -> None:
     async def run() -> None:
-        async with office(settings, keys, tell) as here:
+        async with provider_session(settings, keys, tell) as here:
             await work(here)
 
     finish(run(), as_json=tell.as_json)
@@ -102,21 +111,21 @@ def _command(work: Callable[[Office], Awaitable[None]], settings: Settings, keys
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def drain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def drain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Finish what the host has, and take nothing new. Undone by undrain.
 
     \b
     Example:
       gantry agent drain --provider-key-file provider.json
     """
-    _command(_drain, settings, keys, Teller(as_json))
+    _command(_drain, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def undrain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Take new leases again after drain.
 
     \b
@@ -124,14 +133,14 @@ def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
       gantry agent undrain --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
+    async def work(here: ProviderSession) -> None:
         if (await here.record()).status.tag == "Draining":
             await here.desk.agreed(
                 calls.hosts_undrain(host=here.host), "The host will take leases again.", _is_not(here, "Draining")
             )
         _say_status(here.tell, await here.record())
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command("set-ask")
@@ -139,7 +148,9 @@ def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
 @agent_options.prices
 @agent_options.JSON
 @agent_options.folder
-def set_ask(settings: Settings, keys: signing.Keys, ask: Callable[[Ask | None], Ask], *, as_json: bool) -> None:
+def set_ask(
+    settings: AgentSettings, keys: signing.SigningOptions, ask: Callable[[Ask | None], Ask], *, as_json: bool
+) -> None:
     """Change prices; those not given stay as they are. Leases that are open keep the price they have.
 
     \b
@@ -147,7 +158,7 @@ def set_ask(settings: Settings, keys: signing.Keys, ask: Callable[[Ask | None], 
       gantry agent set-ask --gpu-price 0.7 --unit-factor day=0.8 --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
+    async def work(here: ProviderSession) -> None:
         record = await here.record()
         wanted = ask(record.ask)
         if wanted == record.ask:
@@ -164,15 +175,15 @@ def set_ask(settings: Settings, keys: signing.Keys, ask: Callable[[Ask | None], 
         here.tell.text(*_ask_lines(wanted))
         here.tell.result({"host": here.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command("top-up")
-@click.option("--amount", type=agent_options.Amount(), help="How much is added. Default: what the bond lacks.")
+@click.option("--amount", type=agent_options.PriceParam(), help="How much is added. Default: what the bond lacks.")
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_json: bool) -> None:
+def top_up(settings: AgentSettings, keys: signing.SigningOptions, *, amount: int | None, as_json: bool) -> None:
     """Add to the host's bond. A host that is suspended for slashes comes back with its next heartbeat.
 
     \b
@@ -181,7 +192,7 @@ def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_jso
       gantry agent top-up --amount 5 --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
+    async def work(here: ProviderSession) -> None:
         record = await here.record()
         before = record.bond
         added = max(0, record.bond_required - before) if amount is None else amount
@@ -205,14 +216,14 @@ def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_jso
             }
         )
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def leave(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def leave(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Leave the network: drain, wait until all leases have ended, retire, stop the agent. Run again it goes on.
 
     The bond stays held for a while and is then had with gantry agent withdraw.
@@ -221,14 +232,14 @@ def leave(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
     Example:
       gantry agent leave --provider-key-file provider.json
     """
-    _command(_leave, settings, keys, Teller(as_json))
+    _command(_leave, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def withdraw(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def withdraw(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Get the bond back after leave, once it is free. The provider's own key is needed; a proxy may not.
 
     \b
@@ -236,7 +247,7 @@ def withdraw(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
       gantry agent withdraw --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
+    async def work(here: ProviderSession) -> None:
         record = await here.record()
         bond = record.bond
         if isinstance(record.status, HostStatusRetiring):
@@ -256,10 +267,10 @@ def withdraw(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
             raise OurError(f"The host is {record.status.tag}; its bond is held.", "Run gantry agent leave first.")
         here.tell.result({"host": here.host, "status": (await here.record()).status.tag, "withdrawn": bond})
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
-async def _drain(here: Office) -> None:
+async def _drain(here: ProviderSession) -> None:
     record = await here.record()
     if record.status.tag == "Online":
         await here.desk.agreed(
@@ -273,7 +284,7 @@ async def _drain(here: Office) -> None:
     _say_status(here.tell, record)
 
 
-async def _leave(here: Office) -> None:
+async def _leave(here: ProviderSession) -> None:
     while True:
         record = await here.record()
         match next_leave_step(record):
@@ -306,7 +317,7 @@ async def _leave(here: Office) -> None:
     here.tell.result({"host": here.host, "status": record.status.tag, "bond": record.bond, "bond_free_at_ms": free_at})
 
 
-async def _clear(here: Office) -> None:
+async def _clear(here: ProviderSession) -> None:
     """The agent may have been stopped before it had removed its last pods. Retained data stays: it is the tenants'."""
     config = configs.load(here.settings.state)
     url = here.settings.docker_host or (None if config is None else config.docker_host)
@@ -324,21 +335,21 @@ def _has_other_leases(before: int, found: HostRecord) -> bool:
     return found.live_leases != before
 
 
-def _is_not(here: Office, tag: str) -> Callable[[], Awaitable[bool]]:
+def _is_not(here: ProviderSession, tag: str) -> Callable[[], Awaitable[bool]]:
     async def holds() -> bool:
         return (await here.record()).status.tag != tag
 
     return holds
 
 
-def _retired(here: Office) -> Callable[[], Awaitable[bool]]:
+def _retired(here: ProviderSession) -> Callable[[], Awaitable[bool]]:
     async def holds() -> bool:
         return (await here.record()).status.tag in ("Retiring", "Retired")
 
     return holds
 
 
-def _say_status(tell: Teller, record: HostRecord) -> None:
+def _say_status(tell: StepOutput, record: HostRecord) -> None:
     leases = f", {record.live_leases} leases go on" if record.live_leases else ""
     tell.text(f"The host is {record.status.tag}{leases}.")
     tell.result({"status": record.status.tag, "live_leases": record.live_leases})

@@ -8,11 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.runtime.journal import Journal, Total
-from node_agent.runtime.status_file import Running, read
+from node_agent.runtime.journal import EarningsJournal, EarningsTotal
+from node_agent.runtime.status_file import AgentStatus, read_status
 from offchain.adapters.chain.typed import Balance, GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
-from offchain.cli.provider.earnings import Due, Terms, due
+from offchain.cli.provider.earnings import LeaseEarnings, PaymentTerms, lease_earnings
 from offchain.errors import StoreCorrupt
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import HostRecord, HostsParams
@@ -20,7 +20,7 @@ from offchain.schema.chain_types.standing import Suspension, suspension_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostView:
+class ProviderHostView:
     """Everything that `gantry agent status` shows. `now` is the chain's time in ms."""
 
     host: str
@@ -28,10 +28,10 @@ class HostView:
     record: HostRecord | None
     params: HostsParams
     leases: tuple[LeaseOfTask, ...]
-    due: tuple[Due, ...]
+    due: tuple[LeaseEarnings, ...]
     balance: Balance | None
-    running: Running | None
-    earned: Total | None
+    running: AgentStatus | None
+    earned: EarningsTotal | None
 
     @property
     def owed(self) -> int:
@@ -61,7 +61,7 @@ class HostView:
         return max(0, self.now - self.record.last_heartbeat)
 
 
-async def read_host(port: ChainPort, host: str, state: Path) -> HostView:
+async def read_provider_host(port: ChainPort, host: str, state: Path) -> ProviderHostView:
     """The host at the newest block."""
     chain = GantryChain(port)
     at = (await port.best_head()).hash
@@ -70,15 +70,15 @@ async def read_host(port: ChainPort, host: str, state: Path) -> HostView:
     earned, open_leases = journal(state)
     leases = await leases_of(chain, host, open_leases, at) if record is not None else ()
     terms = await terms_of(chain, record, now, at)
-    return HostView(
+    return ProviderHostView(
         host=host,
         now=now,
         record=record,
         params=await chain.params("Hosts", at),
         leases=leases,
-        due=due(leases, terms),
+        due=lease_earnings(leases, terms),
         balance=None if record is None else await chain.balance(record.provider, at),
-        running=read(state),
+        running=read_status(state),
         earned=earned,
     )
 
@@ -90,22 +90,22 @@ async def leases_of(chain: GantryChain, host: str, known: Iterable[int], at: byt
     return tuple(found[number] for number in sorted(found) if found[number].record.host == host)
 
 
-async def terms_of(chain: GantryChain, record: HostRecord | None, now: int, at: bytes) -> Terms:
+async def terms_of(chain: GantryChain, record: HostRecord | None, now: int, at: bytes) -> PaymentTerms:
     """The chain's terms of payment."""
     billing = await chain.params("Billing", at)
     tasks = await chain.params("Tasks", at)
     downtime = 0 if record is None else record.downtime_ms
-    return Terms(now, downtime, billing.held_back_ms, tasks.dispute_window_ms)
+    return PaymentTerms(now, downtime, billing.held_back_ms, tasks.dispute_window_ms)
 
 
-def journal(state: Path) -> tuple[Total | None, tuple[int, ...]]:
+def journal(state: Path) -> tuple[EarningsTotal | None, tuple[int, ...]]:
     """What the agent has earned, and the leases for which something may still come; nothing where it never ran."""
     path = state / "agent.db"
     if not path.exists():
         return None, ()
     try:
         with closing(Store(path)) as store:
-            kept = Journal(store)
+            kept = EarningsJournal(store)
             return kept.total(), tuple(entry.lease for entry in kept.open_entries())
     except (sqlite3.Error, StoreCorrupt):
         return None, ()

@@ -14,28 +14,28 @@ import click
 
 from node_agent.core.release_statement import parse_key, parse_keys
 from node_agent.install import release_trust
-from node_agent.install.service import Service, service_for
+from node_agent.install.service import AgentService, service_for
 from node_agent.runtime import config as configs
 from node_agent.runtime.startup import (
     HARDWARE,
-    Settings,
+    AgentSettings,
     check_isolation,
     find_hardware,
     key_of,
+    open_chain,
     probe_hardware,
-    reached,
     registration,
 )
 from node_agent.runtime.state_dir import HOST_KEY, StateDir
-from node_agent.runtime.status_file import read as read_beacon
+from node_agent.runtime.status_file import read_status as read_beacon
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
-from offchain.cli.provider.join_plan import Situation, Step, is_online, steps, why_not_online
-from offchain.cli.provider.machine_checks import EngineFacts, Finding, Verdict, failed, judge
-from offchain.cli.provider.machine_survey import look
+from offchain.cli.provider.agent_output import StepOutput, finish
+from offchain.cli.provider.join_plan import JoinState, JoinStep, is_online, remaining_steps, why_not_online
+from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict, EngineFacts, check_machine, failed
+from offchain.cli.provider.machine_survey import survey_machine
 from offchain.errors import OurError
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord
@@ -43,7 +43,7 @@ from offchain.schema.chain_types._generated_chain import Ask, HostRecord
 ONLINE_S = 180.0
 UP_S = 60.0
 """So long an agent may take until it is ready."""
-_MARKS = {Verdict.PASS: "ok  ", Verdict.WARN: "warn", Verdict.FAIL: "FAIL"}
+_MARKS = {CheckVerdict.PASS: "ok  ", CheckVerdict.WARN: "warn", CheckVerdict.FAIL: "FAIL"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class JoinOptions:
     release_keys: tuple[str, ...] = ()
 
 
-class ReleaseKey(click.ParamType[str]):
+class ReleaseKeyParam(click.ParamType[str]):
     """A public key that signs releases of the agent."""
 
     name = "HEX"
@@ -82,7 +82,7 @@ class ReleaseKey(click.ParamType[str]):
 @click.option(
     "--release-key",
     "release_keys",
-    type=ReleaseKey(),
+    type=ReleaseKeyParam(),
     multiple=True,
     help="Run only releases of the agent that this public key signed (gantry agent update); replaces the keys that are "
     "kept. May be given several times.",
@@ -90,10 +90,10 @@ class ReleaseKey(click.ParamType[str]):
 @agent_options.JSON
 @agent_options.machine
 def join(
-    settings: Settings,
+    settings: AgentSettings,
     region: str | None,
     ask: Callable[[Ask | None], Ask],
-    keys: signing.Keys,
+    keys: signing.SigningOptions,
     release_keys: tuple[str, ...],
     *,
     check_only: bool,
@@ -120,12 +120,12 @@ def join(
         wait=not no_wait,
         release_keys=_checked(release_keys),
     )
-    tell = Teller(as_json)
+    tell = StepOutput(as_json)
     if not finish(_join(settings, keys, wanted, tell), as_json=as_json):
         sys.exit(1)
 
 
-async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tell: Teller) -> bool:
+async def _join(settings: AgentSettings, keys: signing.SigningOptions, wanted: JoinOptions, tell: StepOutput) -> bool:
     kept = configs.load(settings.state)
     known = None if kept is None else kept.provider
     if wanted.check_only:
@@ -133,11 +133,11 @@ async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tel
     authority = keys.authority(known)
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     key, hardware = set_up(settings, known=kept is not None)
-    facts = await look(settings, key, authority.provider)
-    if not _told(judge(facts), tell):
+    facts = await survey_machine(settings, key, authority.provider)
+    if not _told(check_machine(facts), tell):
         raise OurError("This machine cannot be a host yet.", "Mend what is marked FAIL, then run this again.")
     sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
-    async with reached(settings) as port:
+    async with open_chain(settings) as port:
         chain = GantryChain(port)
         record = await chain.host(key.address)
         if record is None:
@@ -148,11 +148,11 @@ async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tel
             if wanted.ask(record.ask) != record.ask:
                 tell.text("The host is registered: its prices are changed with gantry agent set-ask.")
             config = replace(config, ask=record.ask, region=record.region.decode(errors="replace"))
-        desk = signing.Desk(port, authority, tell, config.url)
-        left = steps(Situation(key.address, authority.provider, record, service.running() and config == kept))
+        desk = signing.SigningSession(port, authority, tell, config.url)
+        left = remaining_steps(JoinState(key.address, authority.provider, record, service.running() and config == kept))
         configs.save(settings.state, config)
         _keep_release_keys(settings, wanted.release_keys, tell)
-        if Step.REGISTER in left:
+        if JoinStep.REGISTER in left:
             call = await registration(
                 settings, key, hardware, config.genesis, config.provider, config.region, config.ask
             )
@@ -164,7 +164,7 @@ async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tel
             tell.text(f"Registered: host {key.address}, provider {config.provider}.")
             tell.step("registered", host=key.address, provider=config.provider)
         if wanted.start:
-            if Step.SERVICE in left:
+            if JoinStep.SERVICE in left:
                 await asyncio.to_thread(_serve, service, settings, tell)
             record = await _online(port, key, settings, service, tell)
         else:
@@ -174,12 +174,12 @@ async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tel
     return True
 
 
-def _keep_release_keys(settings: Settings, keys: tuple[str, ...], tell: Teller) -> None:
+def _keep_release_keys(settings: AgentSettings, keys: tuple[str, ...], tell: StepOutput) -> None:
     if not keys:
         return
     with release_trust.only_updater(settings.state):
-        release_trust.save(settings.state, release_trust.Trust(keys))
-    tell.text(f"Releases of the agent have to be signed by: {release_trust.shown(keys)}.")
+        release_trust.save(settings.state, release_trust.ReleaseTrust(keys))
+    tell.text(f"Releases of the agent have to be signed by: {release_trust.keys_text(keys)}.")
     tell.step("release_keys", keys=list(keys))
 
 
@@ -190,7 +190,7 @@ def _checked(keys: tuple[str, ...]) -> tuple[str, ...]:
         raise click.BadParameter(str(error), param_hint="--release-key") from None
 
 
-async def _check_only(settings: Settings, provider: str | None, tell: Teller) -> bool:
+async def _check_only(settings: AgentSettings, provider: str | None, tell: StepOutput) -> bool:
     # A key of the moment: looking leaves nothing behind.
     key = key_of(settings) if (settings.state / HOST_KEY).exists() else Ed25519Signer(bytes(32))
     with contextlib.ExitStack() as stack:
@@ -199,14 +199,14 @@ async def _check_only(settings: Settings, provider: str | None, tell: Teller) ->
             from pathlib import Path  # noqa: PLC0415
 
             settings = replace(settings, state=Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        findings = judge(await look(settings, key, provider))
+        findings = check_machine(await survey_machine(settings, key, provider))
     good = _told(findings, tell)
     tell.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
     tell.result({"ready": good, "checks": [_plain(finding) for finding in findings]})
     return good
 
 
-def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
+def set_up(settings: AgentSettings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
     """The host's key and what it offers; made on first use. Beside a running agent they are only read."""
     kept = hw.load(settings.state / HARDWARE)
     if known and kept is not None and (settings.state / HOST_KEY).exists():
@@ -215,7 +215,9 @@ def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardwa
         return state.host_key(), kept or find_hardware(settings, state)
 
 
-def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service, *, sandboxed: bool) -> hw.Hardware:
+def _looked_again(
+    settings: AgentSettings, hardware: hw.Hardware, service: AgentService, *, sandboxed: bool
+) -> hw.Hardware:
     """A host that is not registered yet offers what is here now, by what is given now."""
     now = probe_hardware(settings, sandboxed=sandboxed)
     if now == hardware:
@@ -227,9 +229,9 @@ def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service, *
 
 
 def _configuration(
-    settings: Settings, kept: configs.Config | None, provider: str, genesis: bytes, wanted: JoinOptions
-) -> configs.Config:
-    return configs.Config(
+    settings: AgentSettings, kept: configs.JoinConfig | None, provider: str, genesis: bytes, wanted: JoinOptions
+) -> configs.JoinConfig:
+    return configs.JoinConfig(
         url=settings.url,
         genesis=genesis,
         provider=provider,
@@ -252,7 +254,7 @@ def _configuration(
     )
 
 
-def _told(findings: tuple[Finding, ...], tell: Teller) -> bool:
+def _told(findings: tuple[CheckResult, ...], tell: StepOutput) -> bool:
     for finding in findings:
         tell.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
         if finding.remedy:
@@ -261,7 +263,7 @@ def _told(findings: tuple[Finding, ...], tell: Teller) -> bool:
     return not failed(findings)
 
 
-def _plain(finding: Finding) -> dict[str, str]:
+def _plain(finding: CheckResult) -> dict[str, str]:
     return {
         "check": finding.check,
         "verdict": finding.verdict.value,
@@ -274,7 +276,7 @@ async def _is_registered(chain: GantryChain, host: str) -> bool:
     return await chain.host(host) is not None
 
 
-def _serve(service: Service, settings: Settings, tell: Teller) -> None:
+def _serve(service: AgentService, settings: AgentSettings, tell: StepOutput) -> None:
     by_hand = None if service.running() else read_beacon(settings.state)
     if by_hand is not None:
         raise OurError(
@@ -291,7 +293,7 @@ def _serve(service: Service, settings: Settings, tell: Teller) -> None:
 
 
 async def _online(
-    port: ChainPort, key: Ed25519Signer, settings: Settings, service: Service, tell: Teller
+    port: ChainPort, key: Ed25519Signer, settings: AgentSettings, service: AgentService, tell: StepOutput
 ) -> HostRecord | None:
     """Wait until the host is online. Says what is in its way where that does not pass by itself."""
     chain = GantryChain(port)
@@ -314,7 +316,7 @@ async def _online(
     return record
 
 
-async def _late(why: str, after_s: float, service: Service) -> OurError:
+async def _late(why: str, after_s: float, service: AgentService) -> OurError:
     lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
     return OurError(
         f"The host is not online after {after_s:g} s: {why}. The end of its log:\n" + "\n".join(lines),
@@ -322,7 +324,9 @@ async def _late(why: str, after_s: float, service: Service) -> OurError:
     )
 
 
-def _tell_end(tell: Teller, config: configs.Config, host: str, record: HostRecord | None, service: Service) -> None:
+def _tell_end(
+    tell: StepOutput, config: configs.JoinConfig, host: str, record: HostRecord | None, service: AgentService
+) -> None:
     status = record.status.tag if record is not None else "unregistered"
     tell.text(f"Host {host} is {status}. See it with: gantry agent status")
     tell.result(

@@ -9,7 +9,7 @@ from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import HostRecord
 
 
-class Step(StrEnum):
+class JoinStep(StrEnum):
     """The steps of `join`, in their order."""
 
     REGISTER = "register"
@@ -18,7 +18,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class JoinState:
     """What is there. `record`: the host on the chain; `running`: the service runs with the present configuration."""
 
     host: str
@@ -27,11 +27,11 @@ class Situation:
     running: bool
 
 
-def steps(now: Situation) -> tuple[Step, ...]:
+def remaining_steps(now: JoinState) -> tuple[JoinStep, ...]:
     """The steps that are left. Raises where the host cannot be joined any more, or belongs to somebody else."""
     record = now.record
     if record is None:
-        return (Step.REGISTER, Step.SERVICE, Step.ONLINE)
+        return (JoinStep.REGISTER, JoinStep.SERVICE, JoinStep.ONLINE)
     if record.provider != now.provider:
         raise RefusedError(
             f"Host {now.host} is registered already, under the provider {record.provider}.",
@@ -42,8 +42,8 @@ def steps(now: Situation) -> tuple[Step, ...]:
             f"Host {now.host} has left the network ({record.status.tag}), and a host's key is used once.",
             "Join with another --state folder.",
         )
-    left = () if now.running else (Step.SERVICE,)
-    return (*left, Step.ONLINE)
+    left = () if now.running else (JoinStep.SERVICE,)
+    return (*left, JoinStep.ONLINE)
 
 
 def is_online(record: HostRecord | None) -> bool:

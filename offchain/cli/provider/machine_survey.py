@@ -20,7 +20,7 @@ from node_agent.drivers.docker.runtimes import choose, offers
 from node_agent.drivers.docker.sandbox_trial import TRIAL_S, usable
 from node_agent.drivers.docker.start_gate import Gates
 from node_agent.install.systemd import has_systemd
-from node_agent.runtime.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
+from node_agent.runtime.startup import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered
@@ -32,7 +32,7 @@ from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import LinkError
 from offchain.cli.provider.advisories import Component
 from offchain.cli.provider.components import engine_components, installed_toolkit, with_packages
-from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, Facts, FundsFacts
+from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, FundsFacts, MachineFacts
 from offchain.errors import GantryError, OurError, WrongChain
 from offchain.schema.chain_types._generated_chain import HostsParams, Tier
 from offchain.schema.protocol.messages import WEBSOCKET
@@ -41,7 +41,7 @@ _ENGINE_TIMEOUT_S = 5
 _DIAL_S = 3.0
 
 
-async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> Facts:
+async def survey_machine(settings: AgentSettings, key: Ed25519Signer, provider: str | None) -> MachineFacts:
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
@@ -49,7 +49,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     await gates.connect(settings.docker_host, platform.machine())
     chain, funds = await _chain(settings, key.address, provider, devices)
     components = () if isinstance(engine, str) else engine.components
-    return Facts(
+    return MachineFacts(
         engine=engine,
         components=await asyncio.to_thread(_all_components, components),
         devices=devices,
@@ -145,7 +145,7 @@ def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
     return by_tier[tier] * max(1, devices)
 
 
-def _devices(settings: Settings) -> tuple[tuple[Device, ...] | str, int]:
+def _devices(settings: AgentSettings) -> tuple[tuple[Device, ...] | str, int]:
     try:
         found = find_devices(settings)
         return offered(found, settings.keep_gpus), len({one.gpu for one in found} & set(settings.keep_gpus))
@@ -153,7 +153,7 @@ def _devices(settings: Settings) -> tuple[tuple[Device, ...] | str, int]:
         return str(error), 0
 
 
-async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] | str:
+async def _addresses(settings: AgentSettings, key: Ed25519Signer) -> tuple[str, ...] | str:
     """Where tenants would dial this host, once a connection over UDP to one of these addresses was made."""
     try:
         here = await listen_address(settings, key)
@@ -177,7 +177,7 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
 
 
 async def _chain(
-    settings: Settings, host: str, provider: str | None, devices: tuple[Device, ...] | str
+    settings: AgentSettings, host: str, provider: str | None, devices: tuple[Device, ...] | str
 ) -> tuple[ChainFacts | str, FundsFacts | None]:
     port = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:

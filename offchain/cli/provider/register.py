@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import click
 
-from node_agent.runtime.startup import Settings, connected, find_hardware, registration
+from node_agent.runtime.startup import AgentSettings, find_hardware, open_pinned_chain, registration
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.submit_once import first_of
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
+from offchain.cli.provider.agent_output import StepOutput, finish
 from offchain.errors import RefusedError
 from offchain.schema.chain_types._generated_chain import Ask
 
@@ -34,8 +34,8 @@ INCLUDED, FINALIZED = "included", "finalized"
 @agent_options.JSON
 @agent_options.machine
 def register(
-    settings: Settings,
-    keys: signing.Keys,
+    settings: AgentSettings,
+    keys: signing.SigningOptions,
     region: str | None,
     ask: Callable[[Ask | None], Ask],
     *,
@@ -45,14 +45,14 @@ def register(
     """Register this machine as a host, and do nothing else. The provider's account posts the bond and is paid."""
     where = agent_options.region_of(region or "local")
     prices = ask(None)
-    tell = Teller(as_json)
+    tell = StepOutput(as_json)
 
     async def work() -> dict[str, object]:
         authority = keys.authority(None)
         with contextlib.closing(StateDir(settings.state)) as state:
             key = state.host_key()
             hardware = find_hardware(settings, state)
-            async with connected(settings, state) as port:
+            async with open_pinned_chain(settings, state) as port:
                 chain = GantryChain(port)
                 record = await chain.host(key.address)
                 if record is None:
@@ -62,13 +62,13 @@ def register(
                     async def there() -> bool:
                         return await chain.host(key.address) is not None
 
-                    desk = signing.Desk(port, authority, tell, settings.url)
+                    desk = signing.SigningSession(port, authority, tell, settings.url)
                     agreed = desk.agreed(call, "The host is ready to be registered.", there)
                     if wait_for == FINALIZED:
                         await agreed
                     else:
                         # A block that is reverted gives its calls back to the pool.
-                        await first_of(agreed, signing.until(port.best(), there))
+                        await first_of(agreed, signing.wait_until(port.best(), there))
                     record = await chain.host(key.address)
                 elif record.provider != authority.provider:
                     raise RefusedError(

@@ -15,7 +15,7 @@ import click
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_output import Teller
+from offchain.cli.provider.agent_output import StepOutput
 from offchain.cli.provider.call_text import signing_request, wallet_link
 from offchain.errors import CallFailed, OurError, RefusedError
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
@@ -39,7 +39,7 @@ class Address(click.ParamType[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class SigningOptions:
     """What was given to sign with. At most one of the first three."""
 
     uri: str | None
@@ -48,7 +48,7 @@ class Keys:
     proxy_for: str | None
     by_hand: str | None
 
-    def authority(self, known_provider: str | None) -> Authority:
+    def authority(self, known_provider: str | None) -> SigningAuthority:
         """Who agrees, and how. `known_provider`: the one that the host has joined under, where it has.
 
         Raises OurError where it cannot be told who owns the host. Asks for a key file's password.
@@ -68,9 +68,9 @@ class Keys:
                     "--by-hand is needed.",
                     "With --by-hand ADDRESS you sign in your own wallet, and no key has to be on this machine.",
                 )
-            return Authority(provider)
+            return SigningAuthority(provider)
         signer = self._signer()
-        return Authority(self.proxy_for or signer.address, signer)
+        return SigningAuthority(self.proxy_for or signer.address, signer)
 
     def _signer(self) -> Signer:
         if self.uri is not None:
@@ -95,7 +95,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
+class SigningAuthority:
     """The provider, and who signs for it: its own key, its proxy's, or (None) somebody elsewhere."""
 
     provider: str
@@ -108,12 +108,12 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class SigningSession:
     """Has calls of the provider take effect on one chain. `url` is shown to who signs elsewhere."""
 
     port: ChainPort
-    authority: Authority
-    tell: Teller
+    authority: SigningAuthority
+    tell: StepOutput
     url: str
 
     async def agreed(
@@ -147,10 +147,10 @@ class Desk:
         if not wait:
             return
         self.tell.text("Waiting for it to be on the chain. You may stop here (Ctrl-C) and run this again later.")
-        await until(self.port.finalized(), done)
+        await wait_until(self.port.finalized(), done)
 
 
-async def until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaitable[bool]]) -> None:
     """Ask `done` at each of these blocks until it is true."""
     async with aclosing(heads) as stream:
         async for _ in stream:
@@ -186,7 +186,7 @@ def options(command: Any) -> Any:
 
     @wraps(command)
     def gathered(*args: Any, **values: Any) -> Any:
-        keys = Keys(
+        keys = SigningOptions(
             values.pop("provider"),
             values.pop("provider_uri_env"),
             values.pop("provider_key_file"),

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from node_agent.install.release_trust import load, shown, version_in_use
+from node_agent.install.release_trust import keys_text, load, version_in_use
 from node_agent.install.releases import Releases
-from node_agent.install.service import Service, service_for
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.install.service import AgentService, service_for
+from node_agent.runtime.startup import AgentSettings, key_of, open_chain
 from offchain.cli.provider import agent_options
-from offchain.cli.provider.agent_output import Teller, details, finish
+from offchain.cli.provider.agent_output import StepOutput, details, finish
 from offchain.cli.provider.call_text import duration
-from offchain.cli.provider.host_view import HostView, read_host
+from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
 from offchain.errors import OurError
 from offchain.schema import terminal_escaping
 from offchain.schema.chain_types.standing import challenges_text
@@ -27,21 +27,21 @@ from offchain.schema.manifest.values import format_amount
 @click.command()
 @agent_options.JSON
 @agent_options.folder
-def status(settings: Settings, *, as_json: bool) -> None:
+def status(settings: AgentSettings, *, as_json: bool) -> None:
     """Show this host: on the chain, its leases and GPUs, what it has earned and has coming, and its agent here.
 
     \b
     Example:
       gantry agent status --json
     """
-    finish(_status(settings, Teller(as_json)), as_json=as_json)
+    finish(_status(settings, StepOutput(as_json)), as_json=as_json)
 
 
 @click.command()
 @click.option("--lines", default=50, show_default=True, type=click.IntRange(0, 100_000), help="So many of the last.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with those that come.")
 @agent_options.folder
-def logs(settings: Settings, lines: int, *, follow: bool) -> None:
+def logs(settings: AgentSettings, lines: int, *, follow: bool) -> None:
     """Show the agent's own log (a task's log: gantry task logs).
 
     \b
@@ -59,12 +59,12 @@ def logs(settings: Settings, lines: int, *, follow: bool) -> None:
         finish(work())
 
 
-async def _status(settings: Settings, tell: Teller) -> None:
+async def _status(settings: AgentSettings, tell: StepOutput) -> None:
     key = key_of(settings)
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     release = release_of(settings.state)
-    async with reached(settings) as port:
-        view = await read_host(port, key.address, settings.state)
+    async with open_chain(settings) as port:
+        view = await read_provider_host(port, key.address, settings.state)
     runs = await asyncio.to_thread(service.running)
     if tell.as_json:
         tell.result(plain(view, service.kind if runs else None, release))
@@ -92,7 +92,7 @@ def release_of(state: Path) -> ReleaseView:
         return ReleaseView(current, None, None, str(error))
 
 
-def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) -> list[str]:
+def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *, runs: bool) -> list[str]:
     """The host for people."""
     record, running = view.record, view.running
     if record is None:
@@ -124,7 +124,7 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
             ("Agent", agent),
             ("Service", f"{service.kind}, {'running' if runs else 'stopped'}"),
             ("Release", f"{release.version or 'unknown'}{f' ({release.digest[:16]})' if release.digest else ''}"),
-            ("Release keys", release.trouble if release.keys is None else shown(release.keys)),
+            ("Release keys", release.trouble if release.keys is None else keys_text(release.keys)),
             ("Reached at", ", ".join(running.addresses) if running is not None else None),
             ("Network", _network_text(view)),
         ]
@@ -133,7 +133,7 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
     return [*lines, *way_back, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
-def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
+def plain(view: ProviderHostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
     """The host for programs. Amounts in base units."""
     record, running = view.record, view.running
     return {
@@ -183,7 +183,7 @@ def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str
     }
 
 
-def _plain_devices(view: HostView) -> list[dict[str, Any]]:
+def _plain_devices(view: ProviderHostView) -> list[dict[str, Any]]:
     troubles = {} if view.running is None else view.running.devices
     return [
         {
@@ -200,7 +200,7 @@ def _plain_devices(view: HostView) -> list[dict[str, Any]]:
     ]
 
 
-def _status_text(view: HostView) -> str:
+def _status_text(view: ProviderHostView) -> str:
     record = view.record
     tag = "" if record is None else record.status.tag
     value: Any = getattr(None if record is None else record.status, "value", 0)
@@ -222,7 +222,7 @@ def _status_text(view: HostView) -> str:
             return tag
 
 
-def _earned_text(view: HostView) -> str:
+def _earned_text(view: ProviderHostView) -> str:
     total = view.earned
     if total is None:
         return ""
@@ -230,20 +230,20 @@ def _earned_text(view: HostView) -> str:
     return f"{format_amount(total.earned)} from {leases}, {total.open_leases} not closed"
 
 
-def _network_text(view: HostView) -> str | None:
+def _network_text(view: ProviderHostView) -> str | None:
     network = {} if view.running is None else view.running.network
     return str(network["summary"]) if "summary" in network else None
 
 
-def _trouble_lines(view: HostView) -> list[str]:
+def _trouble_lines(view: ProviderHostView) -> list[str]:
     return [f"Trouble with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
 
 
-def _gateway_lines(view: HostView) -> list[str]:
+def _gateway_lines(view: ProviderHostView) -> list[str]:
     return [f"Gateway {address}: {how}" for address, how in (view.running.gateways if view.running else {}).items()]
 
 
-def _device_lines(view: HostView) -> list[str]:
+def _device_lines(view: ProviderHostView) -> list[str]:
     lines = []
     for device in _plain_devices(view):
         marks = [f"{device['milli_free'] / 10:g} % free", *(["simulated"] if device["simulated"] else [])]
@@ -255,7 +255,7 @@ def _device_lines(view: HostView) -> list[str]:
     return lines
 
 
-def _lease_lines(view: HostView) -> list[str]:
+def _lease_lines(view: ProviderHostView) -> list[str]:
     due = {one.lease: one for one in view.due}
     lines = []
     for lease in view.leases:

@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from node_agent.install import update as updating
-from node_agent.install.release_trust import shown
+from node_agent.install.release_trust import keys_text
 from node_agent.install.releases import Releases
 from node_agent.install.service import service_for
-from node_agent.runtime.startup import Settings, key_of
+from node_agent.runtime.startup import AgentSettings, key_of
 from offchain.cli.provider import agent_options
-from offchain.cli.provider.agent_output import Teller, finish
+from offchain.cli.provider.agent_output import StepOutput, finish
 from offchain.errors import OurError
 
 
-class Digest(click.ParamType[str]):
+class DigestParam(click.ParamType[str]):
     """A SHA-256."""
 
     name = "SHA256"
@@ -33,7 +33,7 @@ class Digest(click.ParamType[str]):
 @click.argument("source", metavar="FILE|URL")
 @click.option(
     "--digest",
-    type=Digest(),
+    type=DigestParam(),
     help="The SHA-256 of the release; others are refused. Required while no release keys are kept.",
 )
 @click.option(
@@ -45,7 +45,7 @@ class Digest(click.ParamType[str]):
 @agent_options.JSON
 @agent_options.folder
 def update(
-    settings: Settings,
+    settings: AgentSettings,
     source: str,
     digest: str | None,
     statement: str | None,
@@ -63,7 +63,7 @@ def update(
       gantry agent update https://releases.example.org/agent-0.2.0.tar.gz
       gantry agent update --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 agent.tar.gz
     """
-    tell = Teller(as_json)
+    tell = StepOutput(as_json)
 
     async def work() -> None:
         key_of(settings)
@@ -86,7 +86,7 @@ def update(
             statement=statement,
             allow_downgrade=allow_downgrade,
         )
-        tell.text(f"Version {done.version} ({done.digest}) is in use. Release keys kept: {shown(done.keys)}.")
+        tell.text(f"Version {done.version} ({done.digest}) is in use. Release keys kept: {keys_text(done.keys)}.")
         tell.result(
             {
                 "release": done.digest,

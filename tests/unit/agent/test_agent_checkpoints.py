@@ -7,7 +7,7 @@ import pytest
 from agent_builders import MANIFEST
 from agent_world import World
 
-from node_agent.checkpoints.store import NoRoom, TooLarge
+from node_agent.checkpoints.store import FolderTooLarge, NoDiskSpace
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.driver import FakeProgram
 from node_agent.drivers.fake.folders import packed
@@ -124,13 +124,13 @@ async def test_the_tenant_is_told_once_why_nothing_is_saved_and_when_it_is_again
     ("error", "told"),
     [
         (
-            TooLarge(1 << 30),
+            FolderTooLarge(1 << 30),
             (
                 "it has more than the 1073741824 bytes of the task's disk; "
                 "keep less there, or ask for more in x-gantry.disk"
             ),
         ),
-        (NoRoom("there is room for 3 bytes"), "this host's own disk is too full for it"),
+        (NoDiskSpace("there is room for 3 bytes"), "this host's own disk is too full for it"),
         (
             BadArchive("the archive holds a device", "Try again."),
             "the archive holds a device; only files, folders and links that stay inside can be saved",

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, Silence
+from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, ChainSilence
 
 HOUR_MS = 3_600_000
 START_MS = 1_790_000_000_000
@@ -83,7 +83,7 @@ def test_a_chain_that_stood_still_and_goes_on_is_followed():
 
 async def test_who_waits_for_the_end_of_a_long_silence_goes_on_with_the_next_block():
     now = [0]
-    silence = Silence(lambda: now[0])
+    silence = ChainSilence(lambda: now[0])
     await silence.end()
     now[0] = LONG_SILENCE_MS + 1
     assert silence.long

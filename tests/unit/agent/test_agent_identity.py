@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from node_agent.chain.duplicates import DuplicateAgent, Duplicates, other_agent_block, wait_for_silence
+from node_agent.chain.duplicates import DuplicateAgent, DuplicateWatch, other_agent_block, wait_for_silence
 from node_agent.core.identity import FREE, PAID, IdentityWatch
-from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
+from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
@@ -118,8 +118,8 @@ def test_leases_without_containers_are_in_doubt_until_this_agent_was_heard(watch
 def test_a_heartbeat_is_due_when_its_agent_wants_it(beat_at_ppm):
     host = host_record("5P", status=HostStatusOnline(), last_heartbeat=1_000_000, endpoint=b"here")
     at_ms = 1_000_000 + PERIOD_MS * beat_at_ppm // 1_000_000
-    assert due(host, PERIOD_MS, b"here", at_ms - 1, beat_at_ppm) == set()
-    assert due(host, PERIOD_MS, b"here", at_ms, beat_at_ppm) == {Due.HEARTBEAT}
+    assert due_calls(host, PERIOD_MS, b"here", at_ms - 1, beat_at_ppm) == set()
+    assert due_calls(host, PERIOD_MS, b"here", at_ms, beat_at_ppm) == {PresenceCall.HEARTBEAT}
 
 
 # --- two outboxes with one key on one chain ---------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Side:
         self.chain = chain
         self.store = store or Store(":memory:")
         self.outbox = Outbox(chain, self.store, KEY, now_ms=lambda: 0)
-        self.duplicates = Duplicates(HOST, GantryChain(chain), self.store, self.outbox)
+        self.duplicates = DuplicateWatch(HOST, GantryChain(chain), self.store, self.outbox)
         self.sending = asyncio.create_task(self.outbox.run())
         self.sent = 0
 

@@ -15,7 +15,7 @@ from node_agent.drivers.docker.bridges import Strays
 from node_agent.drivers.docker.spec import bridge_name, bridges_of
 from node_agent.drivers.firewall_rules import POD, THROUGH, name_servers, rules
 from node_agent.handlers.log_filter import LineCutter
-from node_agent.logs.merge import LineSplitter, merged, named
+from node_agent.logs.merge import LineSplitter, merge_logs, with_service
 
 RESOLV = "search x\nnameserver 127.0.0.53\nnameserver 10.1.2.3\nnameserver fe80::1%eth0\nnameserver nonsense\n"
 
@@ -71,7 +71,7 @@ def test_the_holder_does_nothing_until_it_is_killed(tmp_path):
 def test_lines_of_several_containers_are_named_and_in_the_order_of_time():
     one = [b"2026-01-01T00:00:01.0Z a\n", b"[a note]\n", b"2026-01-01T00:00:04.0Z d\n"]
     two = [b"2026-01-01T00:00:02.0Z b\n", b"2026-01-01T00:00:03.0Z c\n"]
-    lines = merged([[named(line, "web") for line in one], [named(line, "db") for line in two]])
+    lines = merge_logs([[with_service(line, "web") for line in one], [with_service(line, "db") for line in two]])
     assert b"".join(lines).decode().splitlines() == [
         "2026-01-01T00:00:01.0Z web | a",
         "web | [a note]",

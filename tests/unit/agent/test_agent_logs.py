@@ -10,7 +10,7 @@ from node_agent.drivers.docker import stream_reader as hoses
 from node_agent.drivers.docker.stream_reader import Hose
 from node_agent.logs import pod_notes
 from node_agent.logs import store as log_store
-from node_agent.logs.pod_notes import Woven
+from node_agent.logs.pod_notes import InterleavedNotes
 from node_agent.logs.store import LogKey, LogStore
 
 KEY = LogKey(7, 1_000)
@@ -139,7 +139,7 @@ AT = b"2026-01-01T00:00:0%d.000Z "
 
 
 async def test_notes_stand_between_the_lines_by_time_and_the_last_at_the_end():
-    notes = Woven([AT % 1 + b"[a]\n", AT % 3 + b"[b]\n", AT % 9 + b"[c]\n"])
+    notes = InterleavedNotes([AT % 1 + b"[a]\n", AT % 3 + b"[b]\n", AT % 9 + b"[c]\n"])
     lines = [AT % 2 + b"one\n", b"more of it\n", AT % 4 + b"two\n"]
     assert [line.split()[-1] for line in notes.into(lines)] == [b"[a]", b"one", b"it", b"[b]", b"two"]
     assert list(notes.rest()) == [AT % 9 + b"[c]\n"]
@@ -154,7 +154,7 @@ async def test_a_note_comes_also_where_the_program_writes_nothing(monkeypatch):
         yield [AT % 1 + b"one\n"]
         await ends.wait()
 
-    notes, seen = Woven([]), []
+    notes, seen = InterleavedNotes([]), []
     async for some in notes.through(quiet()):
         seen += some
         if len(seen) == 1:

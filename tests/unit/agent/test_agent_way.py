@@ -10,8 +10,15 @@ from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.drivers.fake.driver import FakeProgram
 from node_agent.handlers.host_requests import may_act
-from node_agent.handlers.log_filter import MAX_LINE, LineCutter, Tail, since, stamp, stamp_of_ms
-from node_agent.runtime.service import Agent
+from node_agent.handlers.log_filter import (
+    MAX_LINE,
+    LineCutter,
+    LogTail,
+    comparable_stamp,
+    comparable_stamp_of_ms,
+    lines_since,
+)
+from node_agent.runtime.service import NodeAgent
 from offchain.adapters.keys.sealed_box import seal_to_host
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.port import HostRefused
@@ -54,7 +61,7 @@ class Way(World):
         self.pods = FakeAccess({})
 
     def make_agent(self, *arguments, **options):
-        return Agent(*arguments, **options, pods=self.pods)
+        return NodeAgent(*arguments, **options, pods=self.pods)
 
     def proxy(self, kind="Tenant", delegate=FRIEND.address, delay=0):
         definition = {"delegate": delegate, "proxy_type": kind, "delay": delay}
@@ -64,7 +71,7 @@ class Way(World):
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     made = Way(tmp_path / "agent")
-    monkeypatch.setattr("agent_world.Agent", made.make_agent)
+    monkeypatch.setattr("agent_world.NodeAgent", made.make_agent)
     return made
 
 
@@ -245,16 +252,16 @@ def test_lines_since_a_time():
         b"more of the new\n",
     ]
     at_ms = 1_767_225_601_000
-    assert list(since(lines, stamp_of_ms(at_ms))) == lines[2:]
-    assert list(since(lines, stamp_of_ms(at_ms - 1000))) == lines
-    assert list(since(lines, None)) == lines
-    assert list(since(lines, stamp_of_ms(1 << 63))) == []
-    assert stamp(b"no time here\n") is None
+    assert list(lines_since(lines, comparable_stamp_of_ms(at_ms))) == lines[2:]
+    assert list(lines_since(lines, comparable_stamp_of_ms(at_ms - 1000))) == lines
+    assert list(lines_since(lines, None)) == lines
+    assert list(lines_since(lines, comparable_stamp_of_ms(1 << 63))) == []
+    assert comparable_stamp(b"no time here\n") is None
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9)), st.integers(0, 5), st.integers(1, 30))
 def test_the_tail_is_the_end_and_bounded(lines, count, most):
-    tail = Tail(count, most)
+    tail = LogTail(count, most)
     tail.add(lines)
     kept = tail.lines()
     assert lines[len(lines) - len(kept) :] == kept

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from node_agent.core.release_statement import ReleaseRefused, Statement, Version, sign
+from node_agent.core.release_statement import ReleaseRefused, ReleaseStatement, ReleaseVersion, sign_statement
 from node_agent.install import release_trust as trusting
 from node_agent.install import update as updating
 from node_agent.install.bundle import LOCK, build
 from node_agent.install.launch import ROOT
-from node_agent.install.release_trust import NAME, Trust
+from node_agent.install.release_trust import NAME, ReleaseTrust
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.runtime.processes import start_time
 from node_agent.runtime.status_file import NAME as BEACON
@@ -83,12 +83,12 @@ class World:
         digest = build(path, self.shop / "sources", version=version, release_keys=adopt)
         if keys:
             major, minor, patch = map(int, (says or version).split("."))
-            statement = Statement(Version(major, minor, patch), digest, CREATED, tuple(next_keys))
-            path.with_name(f"{path.name}.statement").write_bytes(sign(statement, keys))
+            statement = ReleaseStatement(ReleaseVersion(major, minor, patch), digest, CREATED, tuple(next_keys))
+            path.with_name(f"{path.name}.statement").write_bytes(sign_statement(statement, keys))
         return path, digest
 
     def keep(self, *keys):
-        trusting.save(self.state, Trust(tuple(key.public_key.hex() for key in keys)))
+        trusting.save(self.state, ReleaseTrust(tuple(key.public_key.hex() for key in keys)))
 
     def kept(self):
         return trusting.load(self.releases, self.state).keys
@@ -123,7 +123,12 @@ def test_a_signed_release_needs_no_digest(world):
     world.keep(KEY)
     path, digest = world.publish("0.2.0", KEY)
     done = world.update(path)
-    assert (done.digest, done.version, done.signed_by, done.keys) == (digest, Version(0, 2, 0), PUBLIC, (PUBLIC,))
+    assert (done.digest, done.version, done.signed_by, done.keys) == (
+        digest,
+        ReleaseVersion(0, 2, 0),
+        PUBLIC,
+        (PUBLIC,),
+    )
     assert world.releases.current() == digest
     before = world.files()
     world.update(path)  # is in use already

@@ -1,4 +1,4 @@
-"""What the agent reads from the chain, in the core's words."""
+"""Records of the chain as values of the core."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from offchain.schema.chain_types._generated_chain import (
 from offchain.schema.chain_types.escrow import ends_at
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
-"""The states of leases that hold something of their host."""
+"""States of leases that hold resources of their host."""
 REPORT_MS = 10_000
-"""So long before its start timeout a lease is given back at the latest: five blocks of a network with slots of 2 s."""
+"""A lease is given back at least this long before its start timeout: five blocks with slots of 2 s."""
 
 
 async def live_leases(
     chain: GantryChain, host: str, at: bytes, known: Container[int] = frozenset()
 ) -> tuple[HostLease, ...]:
-    """The leases that hold something of this host at a block, but for the known ones, joined with their tasks."""
+    """Return the leases that hold resources of this host at a block, without `known` ones, joined with their tasks."""
     numbers = [number for number in await chain.leases_of_host(host, at=at) if number not in known]
     found = await chain.leases(numbers, at=at)
     live = [lease for lease in found.values() if lease.record.state.tag in HOLDING and lease.record.host == host]
@@ -42,16 +42,16 @@ async def live_leases(
 
 
 def start_by_ms(created_at_ms: int, start_timeout_ms: int) -> int:
-    """When a pod that has not started is given back, so that the report is in a block before the start timeout.
+    """Return when a pod that has not started is given back, so that the report precedes the start timeout.
 
-    A tenth of the timeout is left for that, and at least :data:`REPORT_MS`, but never more than half of the timeout.
+    The margin is a tenth of the timeout and at least :data:`REPORT_MS`, but never more than half of the timeout.
     """
     margin_ms = max(start_timeout_ms // 10, REPORT_MS)
     return created_at_ms + start_timeout_ms - min(margin_ms, start_timeout_ms // 2)
 
 
 def _may_move(lease: LeaseOfTask) -> bool:
-    """Whether its pod may go on elsewhere; one that was told to leave for another task may not."""
+    """Whether its pod may move to another host; the pod of a preempted task may not."""
     return lease.task.spec.survival is not Survival.RESTART and lease.task.record.preemption is None
 
 
@@ -90,8 +90,6 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
     )
 
 
-# --- checkpoints ------------------------------------------------------------------------------------------------------
-
 RUNNABLE = frozenset({"Pending", "Active", "Suspended"})
 """States of leases whose pods run, or may run again."""
 FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
@@ -100,14 +98,14 @@ _TASKS_AT_ONCE = 256
 
 
 async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskCheckpoints | None]:
-    """What the chain has of the checkpoints of these tasks, for this host."""
+    """Return the checkpoints of these tasks on the chain, as seen by this host; None for unknown tasks."""
     wanted = sorted(set(tasks))
     found = await chain.tasks(wanted)
     return {task: task_view(found[task], host) if task in found else None for task in wanted}
 
 
 def task_view(task: TaskAndSpec, host: str) -> TaskCheckpoints:
-    """The same of a task that was read."""
+    """Return the checkpoints of a task."""
     record = task.record
     known = {one.pod: ReportedCheckpoint(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
     live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
@@ -120,7 +118,7 @@ def task_view(task: TaskAndSpec, host: str) -> TaskCheckpoints:
 
 
 async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
-    """Tasks with a lease that names this host as its standby, by reading all that have leases."""
+    """Return the tasks with a lease that names this host as its standby, by reading all tasks with leases."""
     found: set[int] = set()
     for tag in (IndexTag.ASSIGNED, IndexTag.RUNNING):
         numbers = await chain.tasks_by_state(tag)
@@ -131,6 +129,6 @@ async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
 
 
 def standby_of(lease: LeaseOfTask) -> str | None:
-    """The host that takes over where the lease's own is lost."""
+    """Return the host that takes over if the lease's own is lost."""
     place = lease.record.standby
     return None if place is None else place.host

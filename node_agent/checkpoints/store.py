@@ -1,4 +1,4 @@
-"""Saved folders of pods: files by their SHA-256 in one closed folder, and a table of whose they are."""
+"""Store of checkpoints: files by SHA-256 in a closed folder, and a table of their pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.tar_files import CHUNK, BadArchive, check
 
 LEAVE_FREE_BYTES = 2 << 30
-"""So much of the disk is left to others."""
+"""Bytes of the disk that checkpoints never use."""
 _TABLE = """
 CREATE TABLE checkpoints (
     task INTEGER NOT NULL, pod INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE checkpoints (
 
 
 class FolderTooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
-    """A folder has more bytes than its task has disk. `most_bytes`: so many that is."""
+    """A folder has more than the `most_bytes` of its task's disk."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(f"it has more than the {most_bytes} bytes that may be kept of it")
@@ -34,11 +34,11 @@ class FolderTooLarge(Exception):  # noqa: N818  (named for the fact, as the agen
 
 
 class NoDiskSpace(Exception):  # noqa: N818
-    """A folder has more bytes than this host has room for."""
+    """A folder has more bytes than are free on this host."""
 
 
 class CheckpointStore:
-    """The files of one agent. A file is whole, checked and on disk before the table names it."""
+    """Files of one agent. A file is complete, checked and on disk before the table names it."""
 
     def __init__(self, folder: Path, store: Store) -> None:
         self._folder = folder
@@ -47,32 +47,31 @@ class CheckpointStore:
         folder.mkdir(mode=0o700, exist_ok=True)
         named = {self.path(one).name for one in self.all()}
         for file in folder.iterdir():
-            if file.name not in named:  # the agent ended while it was being written
+            if file.name not in named:  # the agent ended during the write
                 file.unlink(missing_ok=True)
 
     def all(self) -> tuple[CheckpointFile, ...]:
-        """What is kept, of every pod."""
+        """Return the checkpoints of all pods."""
         rows = self._store.all("SELECT task, pod, digest, size, saved_at_ms, lease FROM checkpoints")
         return tuple(CheckpointFile(*row) for row in rows)
 
     def find(self, key: PodKey, digest: bytes) -> CheckpointFile | None:
-        """The file of a pod with this SHA-256."""
+        """Return the file of a pod with this SHA-256."""
         return next((one for one in self.all() if one.key == key and one.digest == digest), None)
 
     def path(self, kept: CheckpointFile) -> Path:
-        """Where the file lies."""
         return self._folder / f"{kept.digest.hex()}.tar"
 
     def room(self) -> int:
-        """Bytes that may be added."""
+        """Return the number of bytes that may be added."""
         return max(0, shutil.disk_usage(self._folder).free - LEAVE_FREE_BYTES)
 
     async def save(
         self, pieces: AsyncGenerator[bytes, None], key: PodKey, lease: int, root: str, *, most_bytes: int, at_ms: int
     ) -> CheckpointFile:
-        """Keep a folder of a pod of this host. `root`: the folder's own name.
+        """Store a folder of a pod of this host. `root`: the folder's own name.
 
-        Raises TooLarge, NoRoom, BadArchive, OSError.
+        Raises FolderTooLarge, NoDiskSpace, BadArchive, OSError.
         """
         part = self._folder / f"{secrets.token_hex(8)}.part"
         digest, size = hashlib.sha256(), 0
@@ -93,11 +92,11 @@ class CheckpointStore:
         return self._named(part, CheckpointFile(*key, digest.digest(), size, at_ms, lease))
 
     def part(self, key: PodKey) -> Path:
-        """Where a file is put while it is being fetched; what is there of another one is replaced by it."""
+        """Return the path of a file during its fetch; the rest of another one there is replaced."""
         return self._folder / f"{key[0]}-{key[1]}.part"
 
     async def take(self, part: Path, key: PodKey, known: ReportedCheckpoint, root: str) -> CheckpointFile:
-        """Keep a file that was fetched. Raises BadArchive where it is not what the chain says; then it is removed."""
+        """Store a fetched file. Raises BadArchive, and removes it, if it differs from the chain."""
         try:
             await asyncio.to_thread(_verify, part, known)
             await asyncio.to_thread(_check, part, root)
@@ -107,7 +106,7 @@ class CheckpointStore:
         return self._named(part, CheckpointFile(*key, known.digest, known.size, known.at_ms, None))
 
     def remove(self, kept: CheckpointFile) -> None:
-        """Forget it, and delete the file where no other pod's is the same."""
+        """Forget a checkpoint, and delete the file unless another pod has the same one."""
         self._store.run(
             "DELETE FROM checkpoints WHERE task = ? AND pod = ? AND digest = ?", kept.task, kept.pod, kept.digest
         )

@@ -1,14 +1,14 @@
-"""The containers of one pod: which may start, what an end means, when one is started again. Pure.
+"""Containers of one pod: dependencies, the meaning of an exit, and restarts. Pure.
 
-What an end means, by who ended it and by the kind of the task:
+The meaning of an exit depends on who caused it and on the kind of the task:
 
-* a job's container without a restart policy starts afresh after a fault of the host, since what it left behind may be
-  half done; by itself it ends once and for all, whatever the exit code. With the exit code of a kill and no trace of
-  one it is started once more; if that repeats, it is the program's own doing;
-* any other container follows its restart policy, in place: its files are still there. Pauses double from one second to
-  a minute, and a run of a minute wipes the count.
+* a job's container without a restart policy starts anew after a fault of the host, because its files may be incomplete;
+  an exit of its own is final, with any exit code. After the exit code of a kill without a record of a kill it starts
+  once more; a second such exit counts as its own;
+* any other container follows its restart policy, in place: its files are still there. The delay doubles from one second
+  to one minute, and a run of one minute resets the counter.
 
-A pod that cannot go on is given up: what its host caused gives the lease back, what its tenant caused is its result.
+If the pod cannot go on, a failure caused by the host gives the lease back, and one caused by the tenant is the result.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from node_agent.core.values import NO_USAGE, Ending, EndKind, Handle, HostFailure, PodSpec, TaskKind, Usage
+from offchain.schema.backoff import backoff
 from offchain.schema.manifest.types import Dependency, ServiceSpec
 
 MAX_KILL_RESTARTS = 2
@@ -24,11 +25,11 @@ MAX_UNEXPLAINED_RESTARTS = 1
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 60_000
 STABLE_MS = 60_000
-"""A run of this length makes earlier restarts forgotten."""
+"""A run of this length resets the restart counter."""
 
 
 class Stage(StrEnum):
-    """Where a container is. WAITING: for what it depends on. PAUSING: before its next start."""
+    """Stage of a container. WAITING: for its dependencies. PAUSING: before its next start."""
 
     WAITING = "waiting"
     STARTING = "starting"
@@ -39,18 +40,18 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """One container of a pod, as the core keeps it."""
+    """State of one container of a pod."""
 
     name: str
     stage: Stage = Stage.WAITING
     start: int = 0
-    """How often it was started."""
+    """Number of starts."""
     handle: Handle | None = None
     ran: bool = False
-    """It has been running since its pod was last brought up."""
+    """Whether it has run since the pod was last started."""
     healthy: bool | None = None
     unwell: bool = False
-    """It is being stopped because it was not healthy."""
+    """Whether it is being stopped because it is unhealthy."""
     began_at_ms: int = 0
     restarts: int = 0
     killed: int = 0
@@ -61,17 +62,17 @@ class Container:
     """The ended run that the next start follows in place; "" for a start in a new container."""
     ending: Ending | None = None
     used: Usage = NO_USAGE
-    """By its ended runs."""
+    """Usage of its ended runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaysEnded:
-    """It ended by itself and stays so."""
+    """The container ended by itself and is not restarted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartContainer:
-    """It is to be started again after a pause. `lost`: its host took the run from it, and nobody pays for that."""
+    """The container restarts after a delay. `lost`: the host ended the run, and nobody pays for it."""
 
     container: Container
     delay_ms: int
@@ -80,7 +81,7 @@ class RestartContainer:
 
 @dataclass(frozen=True, slots=True)
 class HostFault:
-    """The pod cannot go on, by what its host did."""
+    """The pod cannot go on, for a reason of the host."""
 
     reason: HostFailure
     message: str
@@ -88,35 +89,38 @@ class HostFault:
 
 @dataclass(frozen=True, slots=True)
 class TenantFault:
-    """The pod cannot go on, by what its tenant's container did, as it is now."""
+    """The pod cannot go on because of this container of the tenant."""
 
     container: Container
     message: str
 
     @property
     def exit_code(self) -> int:
-        """The container's own; 1 where it has none, or none that tells of a failure."""
+        """Exit code of the container; 1 if it has none or 0."""
         ending = self.container.ending if self.container.stage is Stage.ENDED else None
         return (ending.exit_code if ending is not None else 0) or 1
 
 
 def initial_containers(spec: PodSpec) -> tuple[Container, ...]:
-    """The containers of a pod of which nothing was started."""
+    """Return the containers of a pod before any start."""
     return tuple(Container(name=one.service.name) for one in spec.containers)
 
 
 def replace_container(containers: tuple[Container, ...], changed: Container) -> tuple[Container, ...]:
-    """The same containers with one of them changed."""
+    """Replace the container of the same name."""
     return tuple(changed if one.name == changed.name else one for one in containers)
 
 
 def find_container(containers: tuple[Container, ...], name: str) -> Container | None:
-    """The container of a service."""
+    """Return the container of a service."""
     return next((one for one in containers if one.name == name), None)
 
 
 def stopped_containers(containers: tuple[Container, ...], marks: tuple[tuple[str, str], ...]) -> tuple[Container, ...]:
-    """All of them stopped on purpose, to be started again in place later; `marks` name their ended runs."""
+    """Return the containers after a deliberate stop, to be started again in place.
+
+    `marks`: their ended runs by service.
+    """
     known = dict(marks)
     return tuple(
         Container(name=one.name, start=one.start, mark=known.get(one.name, one.mark), used=one.used)
@@ -125,7 +129,7 @@ def stopped_containers(containers: tuple[Container, ...], marks: tuple[tuple[str
 
 
 def startable(spec: PodSpec, containers: tuple[Container, ...]) -> tuple[Container, ...]:
-    """Those that wait for nothing any more, in the order of the manifest."""
+    """Return the waiting containers whose dependencies are met, in the order of the manifest."""
     return tuple(
         one
         for one in containers
@@ -135,22 +139,22 @@ def startable(spec: PodSpec, containers: tuple[Container, ...]) -> tuple[Contain
 
 
 def unmet_dependency(spec: PodSpec, containers: tuple[Container, ...]) -> TenantFault | None:
-    """Who is to blame that, and why, some container will never start; None while all may."""
+    """Return the failed container for which another one can never start, with the reason; None if there is none."""
     for one in containers:
         if one.stage is not Stage.WAITING:
             continue
         for dependency in spec.container(one.name).service.depends_on:
             before = find_container(containers, dependency.service)
-            if before is not None and _never(before, dependency):
+            if before is not None and _cannot_be_met(before, dependency):
                 what = f"{one.name} waits until {dependency.service} is {dependency.until}"
-                return TenantFault(before, f"{what}, but that {_how(before)}.")
+                return TenantFault(before, f"{what}, but that {_state_text(before)}.")
     return None
 
 
 def judge_exit(
     kind: TaskKind, service: ServiceSpec, container: Container, ending: Ending | None, now_ms: int
 ) -> StaysEnded | RestartContainer | HostFault | TenantFault:
-    """What the end of a run means. `ending` None: the container is gone without a trace."""
+    """Decide what the end of a run means. `ending` is None if the container vanished."""
     one = after_run(container, ending)
     full = ending is not None and ending.no_space
     if kind is TaskKind.JOB and (full or service.restart.when == "no"):
@@ -158,7 +162,7 @@ def judge_exit(
     if now_ms - container.began_at_ms >= STABLE_MS:
         one = replace(one, restarts=0, killed=0)
     if container.unwell:
-        return _by_policy(service, one, "was not healthy")
+        return _restart_by_policy(service, one, "was not healthy")
     if ending is None or ending.kind is EndKind.KILLED:
         if one.killed >= MAX_KILL_RESTARTS:
             return HostFault(HostFailure.DRIVER_ERROR, _killed_too_often(one))
@@ -166,18 +170,18 @@ def judge_exit(
     code = ending.exit_code
     if service.restart.when == "no" or (service.restart.when == "on-failure" and code == 0):
         return StaysEnded()
-    return _by_policy(service, one, f"ended with exit code {code}")
+    return _restart_by_policy(service, one, f"ended with exit code {code}")
 
 
 def after_run(container: Container, ending: Ending | None) -> Container:
-    """The container after a run, before anything is decided."""
+    """Return the container after a run, before the decision on a restart."""
     used = container.used if ending is None else add_usage(container.used, ending.usage)
     mark = "" if ending is None else ending.mark
     return replace(container, healthy=None, unwell=False, mark=mark, ending=ending, used=used, retry_at_ms=None)
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
-    """Two runs of one container: time adds up, memory is the higher peak."""
+    """Add two runs of one container: times add up, memory is the higher peak."""
     return Usage(
         wall_ms=one.wall_ms + other.wall_ms,
         cpu_ms=one.cpu_ms + other.cpu_ms,
@@ -186,7 +190,7 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 
 
 def pod_usage(containers: tuple[Container, ...], wall_ms: int) -> Usage:
-    """What a whole pod used: its containers ran side by side."""
+    """Return the usage of a pod whose containers ran in parallel."""
     return Usage(
         wall_ms=wall_ms,
         cpu_ms=sum(one.used.cpu_ms for one in containers),
@@ -195,8 +199,8 @@ def pod_usage(containers: tuple[Container, ...], wall_ms: int) -> Usage:
 
 
 def restart_delay_ms(restarts: int) -> int:
-    """The pause before a restart after so many in a row before it."""
-    return min(FIRST_PAUSE_MS << min(restarts, 16), LONGEST_PAUSE_MS)
+    """Return the delay before a restart after this number of consecutive restarts."""
+    return int(backoff(restarts, FIRST_PAUSE_MS, LONGEST_PAUSE_MS))
 
 
 def _judge_job(one: Container, ending: Ending | None) -> StaysEnded | RestartContainer | HostFault:
@@ -208,12 +212,12 @@ def _judge_job(one: Container, ending: Ending | None) -> StaysEnded | RestartCon
             return HostFault(HostFailure.DRIVER_ERROR, _killed_too_often(one))
         return RestartContainer(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0, lost=True)
     if ending.kind is EndKind.UNEXPLAINED and one.unexplained < MAX_UNEXPLAINED_RESTARTS:
-        # Whoever ended it so: its tenant could have, and would compute for nothing if this run did not count.
+        # The tenant may have ended it, and must not compute for nothing by that; so the run counts.
         return RestartContainer(replace(one, unexplained=one.unexplained + 1, mark=""), 0)
     return StaysEnded()
 
 
-def _by_policy(service: ServiceSpec, one: Container, what: str) -> RestartContainer | TenantFault:
+def _restart_by_policy(service: ServiceSpec, one: Container, what: str) -> RestartContainer | TenantFault:
     policy = service.restart
     limit = 0 if policy.when == "no" else policy.attempts
     if limit is not None and one.restarts >= limit:
@@ -239,7 +243,7 @@ def _is_met(spec: PodSpec, containers: tuple[Container, ...], dependency: Depend
     return before.ran
 
 
-def _never(before: Container, dependency: Dependency) -> bool:
+def _cannot_be_met(before: Container, dependency: Dependency) -> bool:
     if dependency.until == "started":
         return False
     if dependency.until == "healthy":
@@ -247,7 +251,7 @@ def _never(before: Container, dependency: Dependency) -> bool:
     return before.stage is Stage.ENDED and (before.ending is None or before.ending.exit_code != 0)
 
 
-def _how(container: Container) -> str:
+def _state_text(container: Container) -> str:
     if container.ending is not None and container.stage is Stage.ENDED:
         return f"ended with exit code {container.ending.exit_code}"
     return "is not healthy" if container.healthy is False else "is gone"

@@ -1,4 +1,4 @@
-"""What happens to the agent. The shell makes these; :func:`node_agent.core.machine.handle` takes them."""
+"""Events of the agent. The shell makes them; :func:`node_agent.core.machine.handle` takes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, 
 
 @dataclass(frozen=True, slots=True)
 class LeaseAssigned:
-    """The chain has this lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
+    """The chain has this lease for us. Repeated whenever it is read. `manifest` is None if it is not read yet."""
 
     lease: HostLease
     manifest: FetchedManifest | None = None
@@ -18,7 +18,7 @@ class LeaseAssigned:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFetched:
-    """The manifest as the chain keeps it; None where it does not."""
+    """The manifest of the task; None if the chain has none."""
 
     number: int
     manifest: FetchedManifest | None
@@ -34,7 +34,7 @@ class LeaseEnded:
 
 @dataclass(frozen=True, slots=True)
 class OrphanFound:
-    """A pod of ours was found for a lease that is not live and that we know nothing of."""
+    """The driver has a pod of this host for a lease that is neither live nor known."""
 
     number: int
     reason: str = ""
@@ -42,7 +42,7 @@ class OrphanFound:
 
 @dataclass(frozen=True, slots=True)
 class FileDelivered:
-    """A file the pod waits for lies in the agent's folder."""
+    """A file for which the pod waits is in the agent's folder."""
 
     number: int
     name: str
@@ -50,7 +50,7 @@ class FileDelivered:
 
 @dataclass(frozen=True, slots=True)
 class RestoreRequested:
-    """The tenant wants the main container made anew from one of its snapshots."""
+    """The tenant asks to replace the main container by one of its snapshots."""
 
     number: int
     snapshot: str
@@ -58,7 +58,7 @@ class RestoreRequested:
 
 @dataclass(frozen=True, slots=True)
 class PodPrepared:
-    """Images, network, volumes: all that the pod's containers need is there."""
+    """Images, network and volumes of the pod are ready."""
 
     number: int
 
@@ -73,7 +73,7 @@ class ContainerStarted:
 
 @dataclass(frozen=True, slots=True)
 class DriverFailed:
-    """The pod could not be prepared, or the container of a service not be started. `transient`: it may work later."""
+    """The pod could not be prepared, or a container of `service` not be started. `transient`: a retry may succeed."""
 
     number: int
     service: str | None
@@ -84,7 +84,7 @@ class DriverFailed:
 
 @dataclass(frozen=True, slots=True)
 class HealthChanged:
-    """The container of a service, started as number `start`, passes its check, or fails it for good."""
+    """Start number `start` of the service's container became healthy, or unhealthy for good."""
 
     number: int
     service: str
@@ -94,7 +94,7 @@ class HealthChanged:
 
 @dataclass(frozen=True, slots=True)
 class ContainerExited:
-    """The container of a service, started as number `start`, ended. `ending` None: it is gone without a trace."""
+    """Start number `start` of the service's container ended. `ending` is None if the container vanished."""
 
     number: int
     service: str
@@ -104,7 +104,7 @@ class ContainerExited:
 
 @dataclass(frozen=True, slots=True)
 class LimitExceeded:
-    """The pod took more than its lease gives it, in a way that no engine prevents."""
+    """The pod exceeded a limit of its lease that no engine enforces."""
 
     number: int
     message: str
@@ -112,7 +112,7 @@ class LimitExceeded:
 
 @dataclass(frozen=True, slots=True)
 class PodPaused:
-    """No container of the pod runs any more. `marks`: service and mark of the run of each that is still there."""
+    """No container of the pod runs any more. `marks`: service and mark of each remaining run."""
 
     number: int
     marks: tuple[tuple[str, str], ...]
@@ -120,7 +120,7 @@ class PodPaused:
 
 @dataclass(frozen=True, slots=True)
 class ResultStored:
-    """The result lies in the agent's store under its SHA-256. `too_large`: what was left was more than is kept."""
+    """The result is stored under its SHA-256. `too_large`: the tenant left more than is kept."""
 
     number: int
     digest: bytes
@@ -129,7 +129,7 @@ class ResultStored:
 
 @dataclass(frozen=True, slots=True)
 class CollectFailed:
-    """The result could not be read or stored for a reason of the host's."""
+    """The result could not be read or stored, for a reason of the host."""
 
     number: int
     message: str
@@ -137,7 +137,7 @@ class CollectFailed:
 
 @dataclass(frozen=True, slots=True)
 class DataFound:
-    """What is retained for a lease. `receipt`: SHA-256 of the record of it; `missing`: volumes that should be there."""
+    """The retained data of a lease. `receipt`: SHA-256 of its record; `missing`: expected volumes that are lost."""
 
     number: int
     receipt: bytes
@@ -146,14 +146,14 @@ class DataFound:
 
 @dataclass(frozen=True, slots=True)
 class DataPurged:
-    """Nothing of the lease's data is left."""
+    """All data of the lease is deleted."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """What became of a report."""
+    """The chain included or refused a report, or the outbox gave it up."""
 
     number: int
     report: LeaseReport
@@ -163,19 +163,19 @@ class ReportOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PodDestroyed:
-    """Nothing of the pod is left on the driver, but for data that is kept."""
+    """The pod is removed from the driver, except for retained data."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed: pods past their escrow stop, retries that are due run."""
+    """Time passed: paid time may be over, and retries may be due."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicesFailed:
-    """These devices of the host do not work. May be told again and again; pods that need one are given back."""
+    """These devices of the host do not work. May be repeated; pods that need one of them are given back."""
 
     devices: frozenset[int]
     message: str
@@ -183,17 +183,17 @@ class DevicesFailed:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The agent started: what the driver and the disk have, and what the chain says. Comes once, before all else."""
+    """The agent started: the state of driver, disk and chain. Comes once, before all other events."""
 
     found: tuple[FoundContainer, ...]
-    """Containers."""
+    """Containers of the driver."""
     live: tuple[HostLease, ...]
     leftovers: tuple[int, ...] = ()
-    """Leases of which the driver has anything at all."""
+    """Leases of which the driver has anything."""
     ended: tuple[tuple[int, str], ...] = ()
-    """Why leases that are not live any more are over."""
+    """Reasons why leases that are not live have ended."""
     files: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """Delivered files that are there, by lease."""
+    """Delivered files on disk, by lease."""
 
 
 PodEvent = (
@@ -218,10 +218,10 @@ PodEvent = (
     | PodDestroyed
 )
 HostEvent = Tick | DevicesFailed
-"""About all pods."""
+"""Events for all pods."""
 Event = PodEvent | HostEvent | Recovered
 
 
 def lease_number(event: PodEvent) -> int:
-    """Whose event it is."""
+    """Return the lease of an event."""
     return event.lease.number if isinstance(event, LeaseAssigned) else event.number

@@ -1,4 +1,4 @@
-"""Release statement: which bundle is which version of the agent, signed with ed25519 by whoever publishes releases.
+"""Release statement: which bundle is which version of the agent, signed with ed25519 by the publisher of releases.
 
 The file beside a bundle is one line of canonical JSON (ASCII, sorted keys, no white space) and a line feed:
 
@@ -33,7 +33,7 @@ _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 class ReleaseRefused(TheirError):  # noqa: N818
-    """A release that the kept release keys do not permit. Nothing of it was unpacked or run."""
+    """A release that the stored release keys do not permit. Nothing of it was unpacked or run."""
 
     code = "release_refused"
 
@@ -80,7 +80,7 @@ class SignedStatement:
 
 
 def parse_version(text: str) -> ReleaseVersion:
-    """Parse "MAJOR.MINOR.PATCH". ValueError where it is written otherwise."""
+    """Parse "MAJOR.MINOR.PATCH". Raises ValueError."""
     match = _VERSION.fullmatch(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not a version: write MAJOR.MINOR.PATCH, three numbers below 1000000")
@@ -88,7 +88,7 @@ def parse_version(text: str) -> ReleaseVersion:
 
 
 def parse_key(text: str) -> str:
-    """Return the 64 hex digits of a public release key in lower case. ValueError where they are none."""
+    """Return the 64 hex digits of a public release key in lower case. Raises ValueError."""
     key = text.strip().lower().removeprefix("0x")
     if _KEY.fullmatch(key) is None:
         raise ValueError(f"{text[:80]!r} is not a release key: write the 64 hex digits of an ed25519 public key")
@@ -96,7 +96,7 @@ def parse_key(text: str) -> str:
 
 
 def parse_keys(value: object) -> tuple[str, ...]:
-    """Check a list of 1 to :data:`MAX_KEYS` different release keys in lower case. ValueError."""
+    """Check a list of 1 to :data:`MAX_KEYS` different release keys in lower case. Raises ValueError."""
     if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= MAX_KEYS:
         raise ValueError(f"a list of release keys holds 1 to {MAX_KEYS} of them")
     keys = tuple(_matched(_KEY, key, "a release key") for key in value)
@@ -111,7 +111,10 @@ def signed_payload(statement: ReleaseStatement) -> bytes:
 
 
 def sign_statement(statement: ReleaseStatement, keys: Sequence[SigningKey]) -> bytes:
-    """Return the file of a statement that is signed with each of these keys. ValueError where it could not be read."""
+    """Return the statement file, signed with each of these keys.
+
+    Raises ValueError if :func:`parse_statement` rejects it.
+    """
     data = signed_payload(statement)
     signatures = [{"key": key.public_key.hex(), "signature": key.sign(data).hex()} for key in keys]
     made = canonical_json({"signatures": signatures, "statement": _plain(statement)}) + b"\n"
@@ -123,7 +126,7 @@ def sign_statement(statement: ReleaseStatement, keys: Sequence[SigningKey]) -> b
 
 
 def parse_statement(data: bytes) -> SignedStatement:
-    """Read the file of a statement. :class:`ReleaseRefused` where it is not exactly what :func:`sign_statement` writes."""
+    """Read a statement file. Raises :class:`ReleaseRefused` unless :func:`sign_statement` could have written it."""
     if len(data) > MAX_STATEMENT_BYTES:
         _refuse(f"it is longer than {MAX_STATEMENT_BYTES} bytes")
     try:
@@ -139,7 +142,7 @@ def parse_statement(data: bytes) -> SignedStatement:
 
 
 def check_signature(signed: SignedStatement, kept: Sequence[str]) -> str:
-    """Return the kept key that signed. Signatures of other keys are ignored. :class:`ReleaseRefused`."""
+    """Return the stored key that signed. Signatures of other keys are ignored. Raises :class:`ReleaseRefused`."""
     data = signed_payload(signed.statement)
     found = [(key, signature) for key, signature in signed.signatures if key in kept]
     for key, signature in found:
@@ -159,7 +162,7 @@ def check_signature(signed: SignedStatement, kept: Sequence[str]) -> str:
 
 
 def check_version(statement: ReleaseStatement, in_use: ReleaseVersion, *, allow_downgrade: bool) -> None:
-    """Refuse a version that is not newer than the one in use, which is another bundle. :class:`ReleaseRefused`."""
+    """Refuse another bundle whose version is not newer than the one in use. Raises :class:`ReleaseRefused`."""
     if statement.version > in_use or allow_downgrade:
         return
     relation = "the same version" if statement.version == in_use else "older"

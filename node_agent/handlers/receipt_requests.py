@@ -1,10 +1,12 @@
-"""What the host answers tenants who ask for a receipt, or sign one."""
+"""Requests of tenants for receipts, and their countersignatures."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Protocol
 
+from node_agent.metering.meter import Meter
+from node_agent.runtime.loop_thread import bound_to
 from offchain.adapters.keys.signer import ss58_decode, verify
 from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.peer import Session
@@ -12,37 +14,22 @@ from offchain.adapters.transport.port import HostRefused, refused
 from offchain.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
 from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request
 from offchain.schema.protocol.operations import ReceiptArgs
-from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
-
-
-class ReceiptSource(Protocol):
-    """The part of :class:`node_agent.metering.meter.Meter` that tenants ask for."""
-
-    async def newest(self, number: int) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
-        ...
-
-    async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.Meter`."""
-        ...
-
-    async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """See :class:`node_agent.metering.meter.Meter`."""
-        ...
+from offchain.schema.protocol.receipt import Countersignature
 
 
 class ReceiptRequests:
-    """Answers :data:`Op.RECEIPT`. Who asks was found to be the lease's tenant, or its proxy, before."""
+    """Handler of :data:`Op.RECEIPT` for tenants. `loop`: the agent's, in which the meter runs."""
 
-    def __init__(self, meter: ReceiptSource) -> None:
-        self._meter = meter
+    def __init__(self, loop: asyncio.AbstractEventLoop, meter: Meter) -> None:
+        self._newest = bound_to(loop, meter.newest)
+        self._find = bound_to(loop, meter.find)
+        self._countersign = bound_to(loop, meter.countersign)
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {Op.RECEIPT: self.receipt}
 
     async def receipt(self, request: Request, session: Session) -> None:
-        """The newest receipt, or the tenant's signature under one."""
+        """Send the newest receipt, or store the tenant's signature under one."""
         assert isinstance(request.args, ReceiptArgs)  # noqa: S101  (decoded by its op)
         assert request.lease is not None  # noqa: S101  (a request without is refused)
         if request.args.digest is not None and request.args.signature is not None:
@@ -52,7 +39,7 @@ class ReceiptRequests:
             await session.say(Control(done=True))
             return
         try:
-            signed = await self._meter.newest(request.lease)
+            signed = await self._newest(request.lease)
         except (ChainUnreachable, BadReply):
             raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
         except StoreStuck:
@@ -68,7 +55,7 @@ class ReceiptRequests:
         await session.write(body)
 
     async def _take(self, lease: int, digest: bytes, given: Countersignature) -> None:
-        signed = await self._meter.find(lease, digest)
+        signed = await self._find(lease, digest)
         if signed is not None and not _is_genuine(given, signed.receipt.tenant_payload):
             raise refused(
                 Code.BAD_SIGNATURE,
@@ -76,7 +63,7 @@ class ReceiptRequests:
                 "Sign its digest with the account that asks.",
             )
         try:
-            kept = signed is not None and await self._meter.countersign(lease, digest, given)
+            kept = signed is not None and await self._countersign(lease, digest, given)
         except StoreStuck:
             raise _no_room() from None
         if not kept:

@@ -1,8 +1,8 @@
-"""Which release keys an agent keeps, and which releases they permit.
+"""Release keys of an agent, and the releases that they permit.
 
-`release-keys.json` in the agent's folder holds the kept keys, and the keys that become the kept ones once the release
-that names them is in use. Whether it is, `releases/current` says: an updater that is killed leaves nothing to be put
-right. A file that cannot be read refuses updates; only a missing file means that no keys are kept.
+`release-keys.json` in the agent's folder holds the current keys, and those that replace them once the release that
+names them is in use. `releases/current` tells whether it is, so a killed updater leaves nothing to repair. An
+unreadable file refuses updates; only a missing file means that there are no keys.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from node_agent.core.release_statement import (
     parse_statement,
     parse_version,
 )
-from node_agent.install.bundle import facts_of
-from node_agent.install.fetch import fetch_statement, statement_beside
+from node_agent.install.bundle import facts_of, fetch_statement, statement_beside
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.config import write_private
+from node_agent.runtime.join_config import write_private
 from offchain.errors import OurError, TheirError
 
 NAME = "release-keys.json"
@@ -39,7 +38,7 @@ MAX_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTrust:
-    """The kept release keys; none: releases need no signature. `offered_by`: the release that `offered` come with."""
+    """Release keys; without any, no signature is needed. `offered_by`: the release that brings the `offered` keys."""
 
     keys: tuple[str, ...] = ()
     offered_by: str | None = None
@@ -48,22 +47,22 @@ class ReleaseTrust:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePermit:
-    """A release that may be staged. `version`: None where only the digest is known."""
+    """A release that may be staged. `version` is None if only the digest is known."""
 
     digest: str
     version: ReleaseVersion | None
     signed_by: str | None
     keys: tuple[str, ...]
-    """Release keys to keep once this release is in use; empty: none are kept, and the bundle's are adopted."""
+    """Release keys once this release is in use; empty: the keys of the bundle are adopted."""
 
 
 def in_force(trust: ReleaseTrust, current: str) -> ReleaseTrust:
-    """Return the trust once the offered keys are kept or dropped. `current`: the release in use. Pure."""
+    """Return the trust after the offered keys are adopted or dropped. `current`: the release in use. Pure."""
     return ReleaseTrust(trust.offered if trust.offered_by == current and trust.offered else trust.keys)
 
 
 def load(releases: Releases, state: Path) -> ReleaseTrust:
-    """Read the trust that is in force. OurError where the file cannot be used."""
+    """Read the trust that is in force. Raises OurError if the file is unusable."""
     path = state / NAME
     try:
         with path.open("rb") as file:
@@ -81,7 +80,7 @@ def load(releases: Releases, state: Path) -> ReleaseTrust:
 
 
 def save(state: Path, trust: ReleaseTrust) -> None:
-    """Keep it, readable by its owner only."""
+    """Store the keys, readable by the owner only."""
     document: dict[str, Any] = {"format": FORMAT, "keys": list(trust.keys)}
     if trust.offered_by is not None:
         document["offered"] = {"release": trust.offered_by, "keys": list(trust.offered)}
@@ -90,7 +89,7 @@ def save(state: Path, trust: ReleaseTrust) -> None:
 
 @contextmanager
 def only_updater(state: Path) -> Iterator[None]:
-    """Keep other updaters of this folder out. OurError where there is one."""
+    """Exclude other updaters of this folder. Raises OurError if there is one."""
     handle = os.open(state, os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:
@@ -114,10 +113,10 @@ async def permit(
     statement: str | None,
     allow_downgrade: bool,
 ) -> ReleasePermit:
-    """Decide which digest the bundle at `source` has to have, before any of it is fetched. Changes nothing.
+    """Decide which digest the bundle at `source` must have, before any of it is fetched. Changes nothing.
 
-    Without kept keys: the given one. With kept keys: that of the statement, which a kept key has to have signed and
-    whose version has to be newer than the one in use.
+    Without release keys: the given one. With them: that of the statement, which has to be signed by one of the keys and
+    to have a newer version than the one in use.
     """
     if not trust.keys:
         if digest is None:
@@ -148,18 +147,18 @@ async def permit(
             "Nothing was changed. Check which of the two is of the release that you want.",
         )
     if found.sha256 == releases.current():
-        # Nothing is to be installed. Its statement may be signed by a key that it replaced itself.
+        # Nothing is to be installed. The statement may be signed by a key that the release replaced.
         return ReleasePermit(found.sha256, found.version, None, trust.keys)
     key = check_signature(signed, trust.keys)
     in_use = version_in_use(releases)
     check_version(found, in_use, allow_downgrade=allow_downgrade)
-    # An old statement must not bring keys back that were given up since.
+    # An old statement must not bring back keys that were replaced since.
     rotates = found.next_keys and found.version > in_use
     return ReleasePermit(found.sha256, found.version, key, found.next_keys if rotates else trust.keys)
 
 
 def version_in_use(releases: Releases) -> ReleaseVersion:
-    """Return the version of the release in use, as its bundle says; that of this code where no update was made."""
+    """Return the version of the release in use; that of this code without updates."""
     current = releases.current()
     if current == INSTALLED or releases.find(current) is None:
         return parse_version(VERSION)
@@ -190,5 +189,5 @@ def _mend(path: Path) -> str:
 
 
 def keys_text(keys: Sequence[str]) -> str:
-    """Release keys for people."""
+    """Return release keys as text."""
     return ", ".join(keys) if keys else "none"

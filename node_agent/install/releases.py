@@ -1,9 +1,8 @@
-"""Which release of the agent is to run: the installed one, or one that an update put beside it. Standard library only.
+"""Releases of the agent in its folder, and the choice of the one to run. Standard library only.
 
-`releases/` in the agent's folder holds a folder for each release, named by the SHA-256 of its bundle; `current`
-names the one in use. A new one is on trial: until it says that it is ready it may be started a few times and has some
-time; then the one before it is taken up again, whoever noticed: the launcher decides at every start, so no other
-program has to survive for it.
+`releases/` holds a folder for each release, named by the SHA-256 of its bundle; `current` names the one in use. A new
+release is on trial: until it reports that it is ready, it may be started a few times and has some time; then the
+launcher goes back to the one before. The launcher decides at every start, so no other program has to survive.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FACTS = "release.json"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTrial:
-    """A release that has not said yet that it is ready. `starts`: so often it was started."""
+    """A release that is not ready yet. `starts`: how often it was started."""
 
     release: str
     back_to: str
@@ -36,7 +35,7 @@ class ReleaseTrial:
 
 @dataclass(frozen=True, slots=True)
 class LaunchChoice:
-    """What to start. `trial` is what is left of the trial; `failed` the release that was given up just now."""
+    """What to start. `trial`: the updated trial; `failed`: a release that was just given up."""
 
     release: str
     trial: ReleaseTrial | None
@@ -44,7 +43,7 @@ class LaunchChoice:
 
 
 def choose(current: str, trial: ReleaseTrial | None, now_ms: int) -> LaunchChoice:
-    """What the launcher is to start. Pure."""
+    """Return what the launcher starts. Pure."""
     if trial is None:
         return LaunchChoice(current, None)
     if trial.starts >= MAX_STARTS or now_ms >= trial.until_ms:
@@ -54,7 +53,7 @@ def choose(current: str, trial: ReleaseTrial | None, now_ms: int) -> LaunchChoic
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release that can be started. `python` runs it, `path` is where its modules are."""
+    """A release that can be started: `python` runs it, `path` has its modules."""
 
     digest: str
     python: str
@@ -62,17 +61,17 @@ class Release:
 
 
 class Releases:
-    """The releases of one agent's folder."""
+    """Releases of one agent's folder."""
 
     def __init__(self, state: Path) -> None:
         self.folder = state / FOLDER
 
     def current(self) -> str:
-        """The digest of the release in use; :data:`INSTALLED` where no update was made."""
+        """Return the digest of the release in use; :data:`INSTALLED` without updates."""
         return self._read_text(_CURRENT, _DIGEST.pattern)
 
     def trial(self) -> ReleaseTrial | None:
-        """The trial that goes on; None where there is none."""
+        """Return the current trial."""
         try:
             document = json.loads((self.folder / _TRIAL).read_text(encoding="utf-8"))
             return ReleaseTrial(
@@ -82,12 +81,12 @@ class Releases:
             return None
 
     def begin_trial(self, release: str, until_ms: int) -> None:
-        """The next start is this release's. The one in use until now is gone back to."""
+        """Start this release next; a failed trial goes back to the one in use."""
         trial = ReleaseTrial(release, self.current(), 0, until_ms)
         self._write(_TRIAL, json.dumps(asdict(trial)))
 
     def decide(self, now_ms: int) -> LaunchChoice:
-        """What to start now; what this decides is kept before it is acted on."""
+        """Return what to start now; the decision is stored first."""
         choice = choose(self.current(), self.trial(), now_ms)
         if choice.trial is not None:
             self._write(_TRIAL, json.dumps(asdict(choice.trial)))
@@ -97,7 +96,7 @@ class Releases:
         return choice
 
     def confirm(self, release: str) -> bool:
-        """The release is ready: if it was on trial it is the one in use from now on, and True is given."""
+        """End the trial of a ready release, which is then in use; return whether it was on trial."""
         trial = self.trial()
         if trial is None or trial.release != release:
             return False
@@ -106,7 +105,7 @@ class Releases:
         return True
 
     def give_up(self, release: str) -> bool:
-        """End the trial of this release, if it goes on: the next start is that of the one before."""
+        """End the trial of this release: the next start is that of the one before."""
         trial = self.trial()
         if trial is None or trial.release != release:
             return False
@@ -115,7 +114,7 @@ class Releases:
         return True
 
     def find(self, digest: str) -> Release | None:
-        """A release that was put here; None where it is not here, or not complete."""
+        """Return a complete release; None if it is not here."""
         if _DIGEST.fullmatch(digest) is None:
             return None
         home = self.folder / digest
@@ -127,7 +126,7 @@ class Releases:
         return Release(digest, python, str(home / "app")) if os.access(python, os.X_OK) else None
 
     def complete(self, digest: str, python: str) -> Release:
-        """Mark a release as whole: it can be found from now on."""
+        """Mark a release as complete, so that it can be found."""
         self._write(f"{digest}/{_FACTS}", json.dumps({"python": python}))
         return Release(digest, python, str(self.folder / digest / "app"))
 

@@ -1,4 +1,4 @@
-"""What this host has earned: each lease it carried with what was paid for it, kept when the chain forgets it."""
+"""Earnings of this host: every lease with its payments, kept after the chain forgets it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TABLES = [
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One lease. `paid` in base units, the protocol's `fee` included; `final`: nothing more will come."""
+    """One lease. `paid` in base units, including the protocol's `fee`; `final`: no further payment will come."""
 
     lease: int
     created_at: int
@@ -53,44 +53,38 @@ class EarningsTotal:
 
     leases: int
     earned: int
-    """What went to the provider: paid, less the protocol's fee."""
+    """Paid to the provider: without the protocol's fee."""
     open_leases: int
 
 
 class JournalAgent(Protocol):
-    """What the journal needs of the agent."""
+    """The part of the agent that the journal uses."""
 
     @property
-    def chain(self) -> GantryChain:
-        """The chain's state."""
-        ...
+    def chain(self) -> GantryChain: ...
 
     @property
-    def host(self) -> str:
-        """The host's address."""
-        ...
+    def host(self) -> str: ...
 
     @property
-    def state(self) -> AgentState:
-        """What the agent holds now."""
-        ...
+    def state(self) -> AgentState: ...
 
 
 class EarningsJournal:
-    """The journal in an agent's database."""
+    """The earnings in the agent's database."""
 
     def __init__(self, store: Store) -> None:
         store.migrate("journal", _TABLES)
         self._store = store
-        self._carried: set[tuple[int, int]] = set()
+        self._noted: set[tuple[int, int]] = set()
 
     async def run(self, agent: JournalAgent) -> None:
-        """Keep it up to date until cancelled."""
+        """Keep the journal up to date until cancelled."""
         clock = asyncio.get_running_loop()
         refreshed_s = float("-inf")
         while True:
-            # A short job is no lease of the host any more when the chain is asked next.
-            self.carry(pod.lease for pod in agent.state.pods.values())
+            # A short job may have left the host before the next query of the chain.
+            self.note_leases(pod.lease for pod in agent.state.pods.values())
             if clock.time() - refreshed_s >= EVERY_S:
                 refreshed_s = clock.time()
                 try:
@@ -99,9 +93,9 @@ class EarningsJournal:
                     log.debug("the journal waits for the chain: %s", error)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def carry(self, leases: Iterable[HostLease]) -> None:
+    def note_leases(self, leases: Iterable[HostLease]) -> None:
         """Note that the agent has these leases."""
-        fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._carried]
+        fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._noted]
         if not fresh:
             return
         with self._store.transaction():
@@ -110,10 +104,10 @@ class EarningsJournal:
                     "INSERT OR IGNORE INTO journal VALUES (?, ?, ?, '0', '0', 0)",
                     lease.number, lease.created_at_ms, lease.task,
                 )  # fmt: skip
-        self._carried |= {(lease.number, lease.created_at_ms) for lease in fresh}
+        self._noted |= {(lease.number, lease.created_at_ms) for lease in fresh}
 
     async def refresh(self, chain: GantryChain, host: str) -> None:
-        """Take in what final blocks say of our leases: those that hold something here, and those not closed yet."""
+        """Update from the finalized state of the leases that hold something here or are not closed."""
         at = (await chain.port.finalized_head()).hash
         known = {entry.lease: entry for entry in self.open_entries()}
         numbers = {*known, *await chain.leases_of_host(host, at=at)}
@@ -123,7 +117,7 @@ class EarningsJournal:
         self.take(found, gone=[known[number] for number in known.keys() - found.keys()])
 
     def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[JournalEntry] = ()) -> None:
-        """Note these leases as they are now. `gone`: the chain keeps nothing of them any more."""
+        """Store the current state of leases. `gone`: entries that the chain has forgotten."""
         with self._store.transaction():
             for entry in map(entry_of, found.values()):
                 self._store.run(
@@ -136,7 +130,7 @@ class EarningsJournal:
                 )
 
     def open_entries(self) -> list[JournalEntry]:
-        """Leases for which something may still be paid."""
+        """Return the leases that may still be paid."""
         rows = self._store.all("SELECT * FROM journal WHERE NOT final ORDER BY lease")
         return [
             JournalEntry(
@@ -146,7 +140,7 @@ class EarningsJournal:
         ]
 
     def total(self) -> EarningsTotal:
-        """All that was earned."""
+        """Return the sums over all leases."""
         rows = self._store.all("SELECT paid, fee, final FROM journal")
         return EarningsTotal(
             len(rows), sum(int(row["paid"]) - int(row["fee"]) for row in rows), sum(not row["final"] for row in rows)
@@ -154,7 +148,7 @@ class EarningsJournal:
 
 
 def entry_of(lease: LeaseOfTask) -> JournalEntry:
-    """What the chain says of a lease."""
+    """Return the entry for a lease on the chain."""
     record = lease.record
     final = not record.escrow.open or lease.task.record.state.tag in FINAL
     return JournalEntry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

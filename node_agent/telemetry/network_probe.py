@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from node_agent.core import network_probe as core
-from node_agent.runtime.heap_trim import trim_heap
+from node_agent.core import network_estimate as core
+from node_agent.runtime.background import trim_heap
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.gateway_registration import places
@@ -113,7 +113,7 @@ class Prober:
             "mbps_up": None if found.mbps_up is None else round(found.mbps_up, 1),
             "class_mbps": found.class_mbps,
             "class_up_mbps": found.class_up_mbps,
-            "told_latency_ms": found.told.latency_ms,
+            "told_latency_ms": found.published.latency_ms,
         }
 
     async def run(self, agent: Carrier) -> None:
@@ -148,7 +148,7 @@ class Prober:
 
     async def say(self, agent: Carrier) -> None:
         """Have the chain know what is known, where it is news, and the chain would take it now."""
-        found = core.estimate(self._book).told
+        found = core.estimate(self._book).published
         if not any(found) or found == self._said:
             return
         record = await agent.chain.host(agent.host)

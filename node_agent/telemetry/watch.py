@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from node_agent.core import devices as core
-from node_agent.runtime.config import write_private
+from node_agent.runtime.join_config import write_private
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.source import DeviceSource
 from offchain.adapters.chain.typed import GantryChain

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.runtime.service import NodeAgent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import Ways
 from offchain.devnet.node import Node

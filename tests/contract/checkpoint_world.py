@@ -13,7 +13,7 @@ from node_agent.core.values import PodSpec
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
 from node_agent.drivers.fake.folders import packed
 from node_agent.handlers.checkpoint_requests import CheckpointRequests, check_requesting_host
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -166,5 +166,5 @@ async def done(site):
 async def stands_by(site):
     """It has done what it does when it hears that it is a standby, or of a new file."""
     site.checkpoints._standby.add(site.net.task)
-    await site.checkpoints.tend()
+    await site.checkpoints.synchronise()
     await done(site)

@@ -21,8 +21,8 @@ from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
-from node_agent.runtime.service import NodeAgent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask

@@ -17,7 +17,7 @@ import urllib3.exceptions
 from node_agent.drivers.docker.engine import Engine
 from node_agent.drivers.docker.stream_reader import Hose
 from node_agent.drivers.port import EngineBusy, EngineUnreachable, PodGone
-from node_agent.logs.merge import LineSplitter, stamp_of, with_service
+from node_agent.logs.lines import LineSplitter, stamp_of, with_service
 
 MAX_READERS = 64
 """Streams at once; each that follows a container keeps a thread."""

@@ -25,7 +25,7 @@ from node_agent.drivers.port import (
     Volume,
 )
 from node_agent.images import late
-from node_agent.logs.merge import merge_logs, with_service
+from node_agent.logs.lines import merge_logs, with_service
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
 

@@ -35,11 +35,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def details(pairs: Sequence[tuple[str, object]]) -> None:
-    """Names and values below each other; values of None are left out."""
+    """Print names and values below each other, without those whose value is None."""
+    for line in detail_lines(pairs):
+        say(line)
+
+
+def detail_lines(pairs: Sequence[tuple[str, object]]) -> list[str]:
+    """Return the lines that :func:`details` prints."""
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
-    for name, value in shown:
-        say(f"{name.ljust(width)}  {value}")
+    return [f"{name.ljust(width)}  {value}" for name, value in shown]
 
 
 def say(line: str = "") -> None:
@@ -50,6 +55,11 @@ def say(line: str = "") -> None:
 def progress(line: str) -> None:
     """One line on standard error: line feeds in it are written out."""
     click.echo(terminal_escaping.line(line), err=True)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 attempt", "2 attempts"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:

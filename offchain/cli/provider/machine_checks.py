@@ -1,4 +1,4 @@
-"""Whether a machine can be a host: a verdict on each fact, and what to do where it is bad. Pure."""
+"""Checks whether a machine can be a host: a verdict on each fact, and a hint for each problem. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from offchain.schema.manifest.values import format_amount
 LEAST_ENGINE = (20, 10)
 CDI_ENGINE = (25, 0)
 LAYERED = "overlay2"
-"""The storage driver of an engine whose containers' own layers the agent can put onto leases' file systems."""
+"""The storage driver whose container layers the agent can put onto file systems of leases."""
 LEAST_DISK_GIB = 10
 LEAST_MEMORY_MIB = 512
 CLOCK_WARN_MS = 10_000
 CLOCK_FAIL_MS = 60_000
-"""Tenants' requests to a host live a minute: a clock that is off by more refuses them all."""
+"""Requests of tenants are valid for a minute: a clock with a larger error refuses them all."""
 
 
 class CheckVerdict(StrEnum):
-    """FAIL: the machine cannot be a host like this. WARN: it can, and its owner should know."""
+    """FAIL: the machine cannot be a host. WARN: it can, with a limitation."""
 
     PASS = "pass"  # noqa: S105  (a verdict)
     WARN = "warn"
@@ -34,7 +34,7 @@ class CheckVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check. `remedy` is empty exactly where there is nothing to do."""
+    """Result of one check. `remedy` is empty exactly if there is nothing to do."""
 
     check: str
     verdict: CheckVerdict
@@ -44,7 +44,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What the Docker engine says of itself. `cdi_devices`: full names in the CDI files it reads."""
+    """Facts about the Docker engine. `cdi_devices`: full names in its CDI files."""
 
     version: str
     cgroup_version: int
@@ -52,35 +52,35 @@ class EngineFacts:
     cdi_devices: frozenset[str]
     runtimes: frozenset[str]
     seccomp: bool = True
-    """Whether it can filter containers' system calls. The filter itself is the agent's own."""
+    """Whether it can filter system calls of containers; the filter is the agent's own."""
     storage: str = ""
     """The engine's storage driver."""
     runtime: str | None = None
-    """The runtime that was asked for; None: runc."""
+    """The requested runtime; None: runc."""
     runtime_trouble: str = ""
-    """Why pods cannot run under that runtime; empty where they can."""
+    """Why pods cannot run under that runtime; empty if they can."""
     sandboxed: bool = False
-    """Pods have a kernel of their own under that runtime, as a trial showed."""
+    """Whether a trial showed that pods have their own kernel under that runtime."""
     sandboxes: tuple[str, ...] = ()
-    """Runtimes of the engine that isolate containers better than the kernel does, and can be asked for."""
+    """Runtimes of the engine with better isolation than the kernel's."""
     components: tuple[Component, ...] = ()
     """The engine, containerd and runc."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """The node's newest block. `chain_ahead_ms`: its time less this machine's."""
+    """The node's newest block. `chain_ahead_ms`: its time minus this machine's."""
 
     url: str
     best: int
     chain_ahead_ms: int
     genesis_differs: str = ""
-    """The genesis hash found where it is not the expected one."""
+    """The node's genesis hash if it is not the expected one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FundsFacts:
-    """The provider's coins, and the least bond for this machine. Base units."""
+    """The provider's balance and the least bond for this machine, in base units."""
 
     provider: str
     spendable: int
@@ -89,38 +89,38 @@ class FundsFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
-    """What was found. A string stands for what could not be found out, and says why."""
+    """Facts about the machine. A string says why a fact is unknown."""
 
     engine: EngineFacts | str
     devices: tuple[Device, ...] | str
     driver: str = ""
-    """The GPU driver's version."""
+    """Version of the GPU driver."""
     kept_gpus: int = 0
     disk_free_gib: int
     disk_trouble: str = ""
-    """Why leases cannot have file systems of their own; empty where they can."""
+    """Why leases cannot have their own file systems; empty if they can."""
     gate_trouble: str = ""
-    """Why containers cannot be held back until their mounts were checked; empty where they can."""
+    """Why containers cannot be held back until their mounts are checked; empty if they can."""
     memory_mib: int
     cores: int
     reserve: Reserve
     addresses: tuple[str, ...] | str
-    """Where tenants would dial this host, after a connection to itself has succeeded."""
+    """Addresses for tenants, after a successful connection to itself."""
     chain: ChainFacts | str
     funds: FundsFacts | None = None
     components: tuple[Component, ...] = ()
-    """What separates containers from the machine, as far as it could be found out."""
+    """Detected components that isolate containers."""
     systemd: bool
     root: bool
 
 
 def check_machine(facts: MachineFacts) -> tuple[CheckResult, ...]:
-    """All checks in a fixed order."""
+    """Return the results of all checks in a fixed order."""
     return tuple(_all(facts))
 
 
 def failed(findings: Sequence[CheckResult]) -> list[CheckResult]:
-    """Those that keep this machine from being a host."""
+    """Return the results that keep this machine from being a host."""
     return [finding for finding in findings if finding.verdict is CheckVerdict.FAIL]
 
 
@@ -181,28 +181,28 @@ def _isolation(engine: EngineFacts) -> CheckResult:
         kernel = ", in a sandbox with a kernel of its own" if engine.sandboxed else ", on the machine's kernel"
         found = f"tenants' containers run under the runtime {engine.runtime}{kernel}"
         return CheckResult("isolation", CheckVerdict.PASS, found)
-    more = f"; {OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
-    return CheckResult("isolation", CheckVerdict.PASS, f"tenants' containers share the machine's kernel{more}")
+    more = f"; {OPTION} {engine.sandboxes[0]} isolates better" if engine.sandboxes else ""
+    return CheckResult("isolation", CheckVerdict.PASS, f"tenants' containers use the machine's kernel{more}")
 
 
 def _vulnerabilities(component: Component) -> CheckResult:
-    """A verdict on one component's version. FAIL where an image suffices and the agent prevents nothing."""
+    """Check the version of one component. FAIL if an image suffices for an exploit and the agent cannot prevent it."""
     check = f"vulnerabilities of {component.name}"
     state = component_advisories(component, known_advisories())
     shown = f"version {component.version}" + (f", package {component.package}" if component.package else "")
     if not state.understood:
         return CheckResult(
-            check, CheckVerdict.WARN, f"cannot tell: {component.version!r} is not a version",
+            check, CheckVerdict.WARN, f"unknown: {component.version!r} is not a version",
             "Compare it with the advisories of its maker. See docs/providers.md.",
         )  # fmt: skip
     if state.open:
-        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.open)
+        listed = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.open)
         verdict = CheckVerdict.FAIL if any(one.refuse for one in state.open) else CheckVerdict.WARN
-        return CheckResult(check, verdict, f"{shown} has {told}", upgrade_hints()[component.name])
+        return CheckResult(check, verdict, f"{shown} has {listed}", upgrade_hints()[component.name])
     if state.unclear:
-        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.unclear)
+        listed = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.unclear)
         changelog = "is not here" if component.package_fixes is None else "does not name them"
-        found = f"{shown}, cannot tell whether the package fixes these, its changelog {changelog}: {told}"
+        found = f"{shown}, unknown whether the package fixes these, its changelog {changelog}: {listed}"
         return CheckResult(check, CheckVerdict.WARN, found, upgrade_hints()[component.name])
     return CheckResult(check, CheckVerdict.PASS, f"{shown}, none of the known ones")
 
@@ -211,20 +211,20 @@ def _gpus(facts: MachineFacts) -> Iterator[CheckResult]:
     devices = facts.devices
     if isinstance(devices, str):
         yield CheckResult(
-            "GPUs", CheckVerdict.FAIL, devices, "Mend the driver, and check it with nvidia-smi or rocm-smi."
+            "GPUs", CheckVerdict.FAIL, devices, "Repair the driver, and check it with nvidia-smi or rocm-smi."
         )
         return
     real = [device for device in devices if not device.simulated]
     if not devices:
         kept = f"{facts.kept_gpus} kept by you, none" if facts.kept_gpus else "none"
         yield CheckResult(
-            "GPUs", CheckVerdict.WARN, f"{kept} to offer: this host will offer cores, memory and disk only",
+            "GPUs", CheckVerdict.WARN, f"{kept} to offer: this host offers only cores, memory and disk",
             "If there is one, install its driver (sudo apt-get install -y nvidia-driver) and run this again.",
         )  # fmt: skip
         return
     if not real:
         yield CheckResult(
-            "GPUs", CheckVerdict.WARN, f"{device_names(devices)}, simulated: marked as such on the chain for ever",
+            "GPUs", CheckVerdict.WARN, f"{device_names(devices)}, simulated: permanently marked on the chain",
             "Leave out --simulate on a machine with a GPU.",
         )  # fmt: skip
         return
@@ -236,7 +236,7 @@ def _gpus(facts: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _access(engine: EngineFacts, devices: list[Device]) -> Iterator[CheckResult]:
-    """How containers get NVIDIA's GPUs. AMD's are plain device files, which every engine can give."""
+    """Check how containers get NVIDIA's GPUs. AMD's are plain device files, which every engine supports."""
     if not devices:
         return
     install = "Install NVIDIA's container toolkit (nvidia-container-toolkit), then run: "
@@ -259,7 +259,7 @@ def _access(engine: EngineFacts, devices: list[Device]) -> Iterator[CheckResult]
         remedy = f'{install}{generate}; put {{"features": {{"cdi": true}}}} into /etc/docker/daemon.json; restart it.'
     else:
         remedy = f"{install}sudo nvidia-ctk runtime configure --runtime=docker; restart the engine."
-    yield CheckResult("GPU access", CheckVerdict.FAIL, "the engine can give GPUs to containers in no way", remedy)
+    yield CheckResult("GPU access", CheckVerdict.FAIL, "the engine cannot give GPUs to containers", remedy)
 
 
 def _disk(facts: MachineFacts) -> CheckResult:
@@ -282,7 +282,7 @@ def _disk_limits(trouble: str, storage: str) -> CheckResult:
     if not trouble:
         return CheckResult("disk limits", CheckVerdict.PASS, "each lease gets a file system of its own size")
     return CheckResult(
-        "disk limits", CheckVerdict.WARN, f"looked at every 10 s only: {trouble}",
+        "disk limits", CheckVerdict.WARN, f"only measured every 10 s: {trouble}",
         "Run the agent as root beside an engine with the storage driver overlay2, with e2fsprogs and loop devices. "
         "Until then a pod can take more disk than its lease has, and fill yours.",
     )  # fmt: skip
@@ -325,7 +325,7 @@ def _network(addresses: tuple[str, ...] | str) -> CheckResult:
     if any(_is_public(address) for address in addresses):
         return CheckResult("UDP", CheckVerdict.PASS, f"tenants dial {shown}")
     return CheckResult(
-        "UDP", CheckVerdict.WARN, f"only {shown}: nobody outside this network can dial that",
+        "UDP", CheckVerdict.WARN, f"only {shown}: not reachable from outside this network",
         "Forward a UDP port of your router to this machine and give it with --bind 0.0.0.0:PORT, or be reached through "
         "a gateway (--gateway). Not needed where tenants are in the same network.",
     )  # fmt: skip
@@ -369,7 +369,7 @@ def _service(facts: MachineFacts) -> CheckResult:
         return CheckResult("service", CheckVerdict.PASS, "systemd keeps the agent running")
     if facts.systemd:
         return CheckResult(
-            "service", CheckVerdict.WARN, "without root the agent is kept running by a supervisor of its own until reboot",
+            "service", CheckVerdict.WARN, "without root its own supervisor keeps the agent running until reboot",
             "Run this with sudo to have systemd start it at boot.",
         )  # fmt: skip
     return CheckResult(
@@ -379,14 +379,14 @@ def _service(facts: MachineFacts) -> CheckResult:
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """The first two numbers of a version; zeros where there are none."""
+    """Return the first two numbers of a version; zeros if there are none."""
     parts = [*text.split("."), "0", "0"][:2]
     major, minor = ("".join(char for char in part if char.isdecimal()) for part in parts)
     return int(major or 0), int(minor or 0)
 
 
 def device_names(devices: Sequence[Device]) -> str:
-    """The models with how many there are of each, in their order."""
+    """Return the models with their counts, in order."""
     counts: dict[str, int] = {}
     for device in devices:
         counts[device.model] = counts.get(device.model, 0) + 1

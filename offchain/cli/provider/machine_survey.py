@@ -1,4 +1,4 @@
-"""Looks at the machine for `join`: everything that the checks judge."""
+"""Survey of the machine for `join`: collects the facts for the checks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from node_agent.drivers.docker.disks import disks_of
 from node_agent.drivers.docker.runtimes import choose, offers
 from node_agent.drivers.docker.sandbox_trial import TRIAL_S, usable
 from node_agent.drivers.docker.start_gate import Gates
-from node_agent.install.systemd import has_systemd
-from node_agent.runtime.startup import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address, unix_ms
+from node_agent.install.service import has_systemd
+from node_agent.runtime.settings import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered
@@ -30,8 +30,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import LinkError
-from offchain.cli.provider.advisories import Component
-from offchain.cli.provider.components import engine_components, installed_toolkit, with_packages
+from offchain.cli.provider.advisories import Component, engine_components, installed_toolkit, with_packages
 from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, FundsFacts, MachineFacts
 from offchain.errors import GantryError, OurError, WrongChain
 from offchain.schema.chain_types._generated_chain import HostsParams, Tier
@@ -42,7 +41,7 @@ _DIAL_S = 3.0
 
 
 async def survey_machine(settings: AgentSettings, key: Ed25519Signer, provider: str | None) -> MachineFacts:
-    """All facts about this machine. `provider`: whose coins to look at."""
+    """Return all facts about this machine. `provider`: the account whose balance is read."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
     gates = Gates(settings.state / "gates")
@@ -70,7 +69,7 @@ async def survey_machine(settings: AgentSettings, key: Ed25519Signer, provider: 
 
 
 def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFacts | str, Path | None]:
-    """What the engine says, or why it does not; and the folder where it keeps images, if it is on this machine."""
+    """Return the facts about the engine, or why there are none; and its image folder if it is on this machine."""
     where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
     shown = url or where.get("base_url", "unix:///var/run/docker.sock")
     try:
@@ -110,7 +109,7 @@ def _all_components(of_engine: tuple[Component, ...]) -> tuple[Component, ...]:
 
 
 def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
-    """Why pods cannot run under this runtime; empty where they can. A sandbox is tried out."""
+    """Return why pods cannot run under this runtime; empty if they can. A sandbox is tried out."""
     try:
         if name is not None:
             api.timeout = TRIAL_S
@@ -121,7 +120,7 @@ def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
 
 
 def disk_of(root_dir: Path | None, state: Path) -> Path:
-    """Where pods use disk: the engine's folder, else the agent's, else the nearest folder above it that is there."""
+    """Return where pods use disk: the engine's folder, else the agent's or its nearest existing parent."""
     folder = root_dir or state
     while not folder.is_dir():
         folder = folder.parent
@@ -129,14 +128,14 @@ def disk_of(root_dir: Path | None, state: Path) -> Path:
 
 
 def disk_trouble(root_dir: Path | None, host: str) -> str:
-    """Why leases cannot have file systems of their own here; empty where they can. One is made for a moment."""
+    """Return why leases cannot have their own file systems; empty if a trial succeeds."""
     if root_dir is None:
         return "the engine's folder is not on this machine, or closed to this user"
     return disks_of(root_dir, host).try_out()
 
 
 def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
-    """The bond of a provider without faults, in base units."""
+    """Return the bond of a provider without faults, in base units."""
     by_tier = {
         Tier.CONSUMER: params.bond_consumer,
         Tier.PROFESSIONAL: params.bond_professional,
@@ -154,17 +153,17 @@ def _devices(settings: AgentSettings) -> tuple[tuple[Device, ...] | str, int]:
 
 
 async def _addresses(settings: AgentSettings, key: Ed25519Signer) -> tuple[str, ...] | str:
-    """Where tenants would dial this host, once a connection over UDP to one of these addresses was made."""
+    """Return the addresses for tenants after a connection over UDP to one of them, or why it failed."""
     try:
-        here = await listen_address(settings, key)
+        transport = await listen_address(settings, key)
     except OurError as error:
         return str(error)
-    udp = tuple(address for address in here.addresses if not address.startswith(WEBSOCKET))
+    udp = tuple(address for address in transport.addresses if not address.startswith(WEBSOCKET))
     try:
         caller = await IrohTransport.bind(secrets.token_bytes(32), "0.0.0.0:0", listen=False)
-        accepting = asyncio.create_task(here.accept())
+        accepting = asyncio.create_task(transport.accept())
         try:
-            await caller.dial(here.key, udp, _DIAL_S)
+            await caller.dial(transport.key, udp, _DIAL_S)
         except LinkError as error:
             return f"this machine cannot reach itself over UDP: {error}"
         finally:
@@ -173,7 +172,7 @@ async def _addresses(settings: AgentSettings, key: Ed25519Signer) -> tuple[str, 
             await caller.close()
         return udp
     finally:
-        await here.close()
+        await transport.close()
 
 
 async def _chain(
@@ -185,7 +184,7 @@ async def _chain(
         head = await port.best_head()
         chain = GantryChain(port)
         facts = ChainFacts(settings.url, head.number, await chain.now_ms() - unix_ms())
-        # A host that is registered has its bond.
+        # A registered host has its bond.
         if provider is None or isinstance(devices, str) or await chain.host(host) is not None:
             return facts, None
         tier = settings.tier or tier_of(devices)

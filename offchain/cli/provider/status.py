@@ -1,9 +1,8 @@
-"""`gantry agent status` and `logs`: how this host is."""
+"""`gantry agent status`: the state of this host."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ import click
 from node_agent.install.release_trust import keys_text, load, version_in_use
 from node_agent.install.releases import Releases
 from node_agent.install.service import AgentService, service_for
-from node_agent.runtime.startup import AgentSettings, key_of, open_chain
+from node_agent.runtime.settings import AgentSettings, key_of, open_chain
+from offchain.cli.kit.output import counted, detail_lines
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options
-from offchain.cli.provider.agent_output import StepOutput, details, finish
-from offchain.cli.provider.call_text import duration
 from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
+from offchain.cli.provider.signing import duration
 from offchain.errors import OurError
-from offchain.schema import terminal_escaping
 from offchain.schema.chain_types.standing import challenges_text
 from offchain.schema.manifest.values import format_amount
 
@@ -28,53 +27,31 @@ from offchain.schema.manifest.values import format_amount
 @agent_options.JSON
 @agent_options.folder
 def status(settings: AgentSettings, *, as_json: bool) -> None:
-    """Show this host: on the chain, its leases and GPUs, what it has earned and has coming, and its agent here.
+    """Show this host: its state on the chain, leases, GPUs, earnings, and its agent on this machine.
 
     \b
     Example:
       gantry agent status --json
     """
-    finish(_status(settings, StepOutput(as_json)), as_json=as_json)
+    run_command(_status(settings, StepOutput(as_json)), as_json=as_json)
 
 
-@click.command()
-@click.option("--lines", default=50, show_default=True, type=click.IntRange(0, 100_000), help="So many of the last.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with those that come.")
-@agent_options.folder
-def logs(settings: AgentSettings, lines: int, *, follow: bool) -> None:
-    """Show the agent's own log (a task's log: gantry task logs).
-
-    \b
-    Example:
-      gantry agent logs --follow
-    """
-
-    async def work() -> None:
-        service = service_for(settings.state, agent_options.DEFAULT_STATE)
-        # Blocking is right here: nothing else goes on.
-        for line in service.log(lines, follow=follow):
-            click.echo(terminal_escaping.line(line))
-
-    with contextlib.suppress(BrokenPipeError):
-        finish(work())
-
-
-async def _status(settings: AgentSettings, tell: StepOutput) -> None:
+async def _status(settings: AgentSettings, output: StepOutput) -> None:
     key = key_of(settings)
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     release = release_of(settings.state)
     async with open_chain(settings) as port:
         view = await read_provider_host(port, key.address, settings.state)
     runs = await asyncio.to_thread(service.running)
-    if tell.as_json:
-        tell.result(plain(view, service.kind if runs else None, release))
+    if output.as_json:
+        output.result(plain(view, service.kind if runs else None, release))
     else:
-        tell.text(*text(view, service, release, runs=runs))
+        output.text(*text(view, service, release, runs=runs))
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseView:
-    """The release in use. `keys`: kept release keys; None where they cannot be read, and `trouble` says why."""
+    """The release in use. `keys`: release keys; None if they cannot be read, with the reason in `trouble`."""
 
     digest: str
     version: str | None
@@ -93,19 +70,19 @@ def release_of(state: Path) -> ReleaseView:
 
 
 def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *, runs: bool) -> list[str]:
-    """The host for people."""
+    """Return the host as lines for people."""
     record, running = view.record, view.running
     if record is None:
         return [
             f"Host {view.host} is not registered.",
-            "Go on with gantry agent join; it shows the call to sign again where that is what it waits for.",
+            "Run gantry agent join; it shows the call to sign if it waits for a signature.",
         ]
     silent = view.silent_ms
     agent = "not running"
     if running is not None:
         up = duration(running.said_ms - running.started_ms)
         agent = f"runs as process {running.pid} for {up}" if running.ready else "starting"
-    lines = details(
+    lines = detail_lines(
         [
             ("Host", view.host),
             ("Provider", record.provider),
@@ -117,7 +94,10 @@ def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *,
             ("Cores", f"{record.free.cpu_milli / 1000:g} of {record.total.cpu_milli / 1000:g} free"),
             ("Memory", f"{record.free.memory_mib} of {record.total.memory_mib} MiB free"),
             ("Disk", f"{record.free.disk_gib} of {record.total.disk_gib} GiB free"),
-            ("Owed", f"{format_amount(view.owed)}, of which gantry agent claim gets {format_amount(view.payable)} now"),
+            (
+                "Owed",
+                f"{format_amount(view.owed)}, of which gantry agent claim settles {format_amount(view.payable)} now",
+            ),
             ("Earned", None if view.earned is None else _earned_text(view)),
             ("Challenges", challenges_text(answers=record.answers_challenges, challenged=record.challenged)),
             ("Provider has", None if view.balance is None else f"{format_amount(view.balance.spendable)} to spend"),
@@ -134,7 +114,7 @@ def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *,
 
 
 def plain(view: ProviderHostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
-    """The host for programs. Amounts in base units."""
+    """Return the host for --json. Amounts in base units."""
     record, running = view.record, view.running
     return {
         "host": view.host,
@@ -206,11 +186,11 @@ def _status_text(view: ProviderHostView) -> str:
     value: Any = getattr(None if record is None else record.status, "value", 0)
     match tag:
         case "Unverified":
-            return f"{tag}: waits for the network's operators"
+            return f"{tag}: the operators of the network have to verify it"
         case "Draining":
-            return f"{tag}: takes nothing new; gantry agent undrain ends that"
+            return f"{tag}: takes no new leases; gantry agent undrain reverses this"
         case "Offline":
-            return f"{tag}: was silent for too long; it is back with its next heartbeat"
+            return f"{tag}: no heartbeat for too long; online again after the next one"
         case "Retiring":
             left = int(value) - view.now
             return f"{tag}: the bond is free {f'in {duration(left)}' if left > 0 else 'now: gantry agent withdraw'}"
@@ -226,8 +206,7 @@ def _earned_text(view: ProviderHostView) -> str:
     total = view.earned
     if total is None:
         return ""
-    leases = "1 lease" if total.leases == 1 else f"{total.leases} leases"
-    return f"{format_amount(total.earned)} from {leases}, {total.open_leases} not closed"
+    return f"{format_amount(total.earned)} from {counted(total.leases, 'lease')}, {total.open_leases} not closed"
 
 
 def _network_text(view: ProviderHostView) -> str | None:
@@ -236,7 +215,7 @@ def _network_text(view: ProviderHostView) -> str | None:
 
 
 def _trouble_lines(view: ProviderHostView) -> list[str]:
-    return [f"Trouble with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
+    return [f"Problem with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
 
 
 def _gateway_lines(view: ProviderHostView) -> list[str]:

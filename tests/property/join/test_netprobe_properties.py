@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.core.network_probe import (
+from node_agent.core.network_estimate import (
     CLASSES_MBPS,
     KEEP_MS,
     KEEP_PEERS,
@@ -64,7 +64,7 @@ def test_each_direction_counts_by_itself(down, up):
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(0, 200))
-def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up, latency):
+def test_values_are_published_if_the_call_is_free(down, up, new_down, new_up, latency):
     differs = abs(down - new_down) / max(down, 1) > 0.1 or abs(up - new_up) / max(up, 1) > 0.1
     from_nothing = (down == 0 and new_down > 0) or (up == 0 and new_up > 0)
     assert should_publish(PublishedNetwork(down, up, latency), PublishedNetwork(new_down, new_up, latency)) == (
@@ -73,7 +73,7 @@ def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up,
 
 
 @given(NUMBERS, NUMBERS)
-def test_a_latency_is_news_where_it_differs_by_a_tenth_and_by_some_milliseconds(before, now):
+def test_a_latency_is_published_if_it_differs_by_a_tenth_and_some_milliseconds(before, now):
     news = should_publish(PublishedNetwork(5, 5, before), PublishedNetwork(5, 5, now))
     assert news == (now > 0 if before == 0 else abs(before - now) > max(before / 10, LEAST_NEWS_MS))
 
@@ -118,8 +118,8 @@ def test_one_peer_alone_makes_no_latency_neither_a_short_nor_a_long_one(honest, 
 
 
 @given(st.floats(0, 1e9))
-def test_a_latency_is_said_in_whole_milliseconds_and_never_as_less_than_it_is(ms):
-    said = estimate(latencies({GATEWAY: ms})).told.latency_ms
+def test_a_published_latency_is_rounded_up_to_milliseconds(ms):
+    said = estimate(latencies({GATEWAY: ms})).published.latency_ms
     assert 1 <= said <= MOST_LATENCY_MS
     assert said == MOST_LATENCY_MS or ms <= said < max(ms, 0.5) + 1
 
@@ -158,7 +158,7 @@ def test_the_book_is_bounded_and_holds_nothing_old(visits):
 
 
 @given(st.sets(st.text(min_size=1, max_size=4), max_size=20), st.integers(0, 50))
-def test_others_are_visited_in_each_round_and_never_oneself(online, number):
+def test_each_round_measures_other_peers_and_never_this_host(online, number):
     chosen = choose_peers("me", {*online, "me"}, number)
     assert "me" not in chosen
     assert set(chosen) <= online
@@ -183,7 +183,7 @@ def test_a_class_is_never_above_the_speed(mbps):
 def test_nonsense_says_nothing(transfers):
     assert speed_mbps(transfers) is None
     assert estimate_peer([PeerSample(0, (), transfers)]) is None
-    assert estimate(PeerHistory()).told == (0, 0, 0)
+    assert estimate(PeerHistory()).published == (0, 0, 0)
 
 
 @given(st.lists(MS, min_size=1, max_size=9))

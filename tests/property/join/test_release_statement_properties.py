@@ -44,7 +44,7 @@ def passes(data, kept):
 
 @settings(max_examples=examples(200))
 @given(STATEMENTS, st.lists(st.sampled_from(range(4)), min_size=1, unique=True), st.sets(st.sampled_from(range(4))))
-def test_a_statement_passes_where_a_kept_key_signed_it_and_nowhere_else(statement, signers, kept):
+def test_a_statement_is_accepted_only_with_the_signature_of_a_stored_key(statement, signers, kept):
     made = sign_statement(statement, [KEYS[number] for number in signers])
     assert parse_statement(made).statement == statement
     assert passes(made, [PUBLIC[number] for number in kept]) == bool(kept & set(signers))

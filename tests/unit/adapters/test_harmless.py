@@ -70,12 +70,12 @@ def test_all_that_commands_say_goes_through_one_door():
     found = {
         str(path.relative_to(root)): len(ways.findall(path.read_text()))
         for path in (root / "offchain/cli").rglob("*.py")
-        if path.name not in {"output.py", "agent_output.py"}
+        if path.name not in {"output.py", "step_output.py"}
     }
     assert len(found) > 40
     assert {name: count for name, count in found.items() if count} == {
-        "offchain/cli/provider/agent_group.py": 1,  # the word "stopped"
-        "offchain/cli/provider/status.py": 1,  # lines of the agent's log, each made harmless
+        "offchain/cli/provider/agent.py": 1,  # the word "stopped"
+        "offchain/cli/provider/agent_process.py": 1,  # lines of the agent's log, each made harmless
         "offchain/cli/tenant/cp.py": 2,  # progress in bytes, on a terminal alone
         "offchain/cli/tenant/shell.py": 1,  # in raw mode; made harmless there
         "offchain/cli/kit/failures.py": 4,  # made harmless there

@@ -4,8 +4,8 @@ import dataclasses
 import hashlib
 
 from node_agent.core.machine import handle
+from node_agent.core.pod_steps import begin
 from node_agent.core.states import AgentState, Phase, Pod
-from node_agent.core.steps import begin
 from node_agent.core.values import (
     ContainerSpec,
     Ending,

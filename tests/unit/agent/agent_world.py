@@ -8,7 +8,7 @@ from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.runtime.service import NodeAgent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri

@@ -8,10 +8,10 @@ from test_agent_kinds import CHECK, KILLED, Play, kinds
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.container_events import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TOO_MUCH_EXIT_CODE
 from node_agent.core.containers import MAX_KILL_RESTARTS, Stage
-from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TOO_MUCH_EXIT_CODE
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, FoundContainer, HostFailure, LeaseReport, ReportStatus, TaskKind, Usage
 from node_agent.runtime.codec import dumps, loads
 from offchain.schema.manifest.types import DeliveredFile, Dependency, RestartPolicy
@@ -42,7 +42,7 @@ def billed(play):
 # --- the beginning ----------------------------------------------------------------------------------------------------
 
 
-def test_the_chain_is_told_when_the_first_container_runs_and_once():
+def test_the_start_is_reported_once_when_the_first_container_runs():
     play = after_init()
     assert kinds(play.up("init")) == [cmd.StartContainer, cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
     assert (play.phase, play.pod.began_at_ms, play.pod.stop_at_ms) == (Phase.RUNNING, 5_000, 605_000)
@@ -84,7 +84,7 @@ def test_a_job_is_billed_from_its_first_container_to_the_end_of_its_main_one():
     assert billed(play) == 30_500 + 3
 
 
-def test_a_job_of_one_container_is_billed_what_the_engine_says_of_its_run():
+def test_a_job_of_one_container_is_billed_for_the_engines_run_time():
     play = Play()
     play.up()
     ran(play, ended("main", wall_ms=700, kind=EndKind.KILLED, exit_code=137), ms=9_000)
@@ -155,7 +155,7 @@ def test_a_dependency_that_never_gets_well_is_the_pods_result():
     assert [one for one in again if isinstance(one, (cmd.StopPod, cmd.CollectResult))] == commands
 
 
-def test_a_helper_whose_attempts_are_used_up_is_the_pods_result_and_that_is_read_from_the_main_container():
+def test_a_helper_without_attempts_left_ends_the_pod_and_the_result_is_read_from_the_main_container():
     play = Play(a_service(), a_service("side", restart=RestartPolicy("on-failure", 0)))
     play.up("main", "side")
     stop, collect = ran(play, ended("side", wall_ms=9_000, exit_code=2), ms=9_000)

@@ -58,7 +58,7 @@ def test_what_could_not_be_saved_is_tried_again_soon():
     assert due(running(), SaveAttempt(900_000, failed=True)) == 900_000 + core.RETRY_MS
 
 
-def test_nothing_is_saved_of_who_named_no_folder_or_does_not_run():
+def test_a_pod_without_a_folder_or_not_running_is_not_saved():
     assert due(running(MANIFEST)) is None
     assert due(running().to(Phase.SUSPENDED)) is None
     assert due(running().to(Phase.ENDING)) is None
@@ -87,7 +87,7 @@ def told(pod, last, said, now_ms=1_000_000):
     return core.file_to_report(pod, last, said, least_ms=60_000, now_ms=now_ms)
 
 
-def test_the_chain_is_told_what_it_does_not_know_and_not_too_often():
+def test_unknown_checkpoints_are_reported_and_not_too_often():
     pod = running()
     assert told(pod, None, None) is None
     assert told(pod, kept(), None) == kept()

@@ -60,7 +60,7 @@ async def test_a_stream_that_breaks_off_leaves_nothing(state):
     assert (state.checkpoints.all(), files(state.checkpoints)) == ((), [])
 
 
-async def test_no_more_is_kept_than_the_lease_has_disk(state):
+async def test_a_folder_above_the_disk_of_its_lease_is_not_stored(state):
     with pytest.raises(FolderTooLarge):
         await save(state.checkpoints, most=len(ARCHIVE) - 1)
     assert files(state.checkpoints) == []
@@ -77,7 +77,7 @@ async def test_the_same_content_of_two_pods_is_one_file(state):
     assert (store.all(), files(store)) == ((), [])
 
 
-async def test_a_fetched_file_is_kept_only_where_it_is_what_the_chain_says(state):
+async def test_a_fetched_file_is_stored_only_with_the_digest_on_the_chain(state):
     store = state.checkpoints
     store.part(KEY).write_bytes(ARCHIVE[:-1] + b"x")
     with pytest.raises(BadArchive, match="not what the chain says"):
@@ -112,7 +112,7 @@ def hostile(*members):
         hostile(("ckpt/a", tarfile.CHRTYPE, "")),
     ],
 )
-async def test_an_archive_that_leads_out_of_its_folder_is_not_kept(state, archive):
+async def test_an_archive_with_paths_outside_its_folder_is_not_stored(state, archive):
     with pytest.raises(BadArchive):
         await save(state.checkpoints, archive)
     assert files(state.checkpoints) == []

@@ -70,14 +70,14 @@ def test_an_unhealthy_container_is_a_failure_whatever_its_exit_code():
 
 @pytest.mark.parametrize("kind", [TaskKind.SERVICE, TaskKind.RENTAL, TaskKind.JOB])
 @pytest.mark.parametrize("ending", [an_ending(EndKind.KILLED, 137), None])
-def test_a_fault_of_the_host_starts_any_container_again_at_once_but_not_for_ever(kind, ending):
+def test_after_a_fault_of_the_host_a_container_restarts_at_once_but_not_forever(kind, ending):
     first = after(ending, kind=kind)
     assert (first.delay_ms, first.container.killed) == (0, 1)
     verdict = after(ending, kind=kind, killed=MAX_KILL_RESTARTS)
     assert (type(verdict), verdict.reason) == (HostFault, HostFailure.DRIVER_ERROR)
 
 
-def test_a_job_starts_afresh_and_what_it_used_before_does_not_count():
+def test_a_job_restarts_in_a_new_container_without_its_earlier_usage():
     ending = an_ending(EndKind.KILLED, 137, mark="run-1")
     job, service = after(ending, kind=TaskKind.JOB), after(ending)
     assert (job.container.mark, job.container.used.wall_ms, job.lost) == ("", 0, True)
@@ -108,7 +108,7 @@ def names(found):
     return [one.name for one in found]
 
 
-def test_containers_start_when_what_they_wait_for_is_so_far():
+def test_containers_start_when_their_dependencies_are_met():
     spec, all_ = pod(main=on("db", "healthy"), db={"healthcheck": CHECK, **on("init", "completed")}, init={})
     assert names(startable(spec, all_)) == ["init"]
     all_ = with_one(all_, "init", stage=Stage.RUNNING, ran=True)
@@ -137,7 +137,7 @@ def test_started_is_enough_where_nothing_more_is_asked():
         ("healthy", {"stage": Stage.ENDED, "ending": an_ending()}, 1, "ended with exit code 0"),
     ],
 )
-def test_a_pod_whose_containers_wait_in_vain_has_failed(until, changes, code, says):
+def test_a_pod_whose_dependencies_can_never_be_met_has_failed(until, changes, code, says):
     spec, all_ = pod(main=on("db", until), db={"healthcheck": CHECK})
     assert unmet_dependency(spec, all_) is None
     hopeless = unmet_dependency(spec, with_one(all_, "db", **changes))
@@ -155,7 +155,7 @@ def test_containers_at_rest_know_the_run_they_follow():
     assert stopped_containers((one,), ())[0].mark == "old"
 
 
-def test_a_pod_uses_what_its_containers_use_side_by_side():
+def test_the_usage_of_a_pod_is_that_of_its_containers_in_parallel():
     used = an_ending().usage
     both = (Container(name="a", used=used), Container(name="b", used=used))
     total = pod_usage(both, 7)

@@ -7,8 +7,8 @@ from agent_builders import HOST, a_handle, a_lease, a_pod, a_service, an_ending
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.keeping import PURGE_MARGIN_MS
 from node_agent.core.machine import handle
+from node_agent.core.retention import PURGE_MARGIN_MS
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import (
     EndKind,
@@ -79,7 +79,7 @@ def rental(**changes):
 # --- services ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_service_runs_for_the_chain_from_its_start_on_however_it_is():
+def test_a_service_is_reported_as_started_whatever_its_health():
     play = service(healthcheck=CHECK)
     assert kinds(play.up()) == [cmd.StartContainer, cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
     assert play.phase is Phase.RUNNING
@@ -133,7 +133,7 @@ def test_what_is_paid_for_ends_then_it_is_paid_in_time_and_goes_on():
     assert (start.start, start.follows) == (2, "run-1")
 
 
-def test_a_service_that_is_too_big_ends_with_what_it_took_in_its_log():
+def test_a_service_above_its_disk_limit_ends_with_its_usage_in_the_log():
     play = service()
     play.up()
     assert kinds(play(ev.LimitExceeded(1, "too much disk"))) == [cmd.StopPod]
@@ -185,7 +185,7 @@ def test_a_pod_waits_for_its_files():
     assert kinds(play(ev.FileDelivered(1, "token"))) == [cmd.PreparePod]
 
 
-def test_files_that_a_reboot_took_are_asked_for_again_and_the_containers_go_on_in_place():
+def test_files_lost_by_a_reboot_are_requested_again_and_containers_restart_in_place():
     token = DeliveredFile("token", "/run/secrets/token", None)
     play = Play(a_service(files=(token,), restart=ALWAYS), lease=a_lease(kind=TaskKind.SERVICE))
     play(ev.FileDelivered(1, "token"))
@@ -338,7 +338,7 @@ def test_a_machine_that_runs_is_stopped_and_made_anew_from_a_snapshot():
     assert (again.follows, again.start) == ("run-2", 3)
 
 
-def test_a_stopped_machine_is_made_anew_when_it_is_resumed():
+def test_a_stopped_rental_is_replaced_by_its_snapshot_when_it_is_resumed():
     play = rental()
     play.up()
     play.lease(status=LeaseStatus.SUSPENDED)
@@ -372,7 +372,7 @@ def test_only_the_first_container_is_made_anew():
     assert not play.pod.renew
 
 
-def test_a_snapshot_of_what_is_over_is_not_restored():
+def test_a_snapshot_of_an_ended_rental_is_not_restored():
     play = rental()
     play.up()
     retained(play, 10**9)

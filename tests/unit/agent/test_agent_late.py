@@ -20,7 +20,7 @@ from node_agent.images.fake import FakeImages
 from node_agent.images.late import STALLED_MS, cause, progress_text
 from node_agent.images.logins import Access
 from node_agent.images.store import MAX_PULLS, ImageStore
-from node_agent.logs.start_notes import StartProgress
+from node_agent.logs.pod_notes import StartProgress
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
 from tests.support.chain_records import tasks_params
@@ -56,7 +56,7 @@ def late(play, now_ms=START_BY):
     return play(ev.Tick())
 
 
-def test_a_pod_whose_files_are_not_delivered_is_given_back_as_its_tenants():
+def test_a_pod_without_its_delivered_files_is_given_back_as_the_tenants_omission():
     play = a_player(Phase.AWAITING)
     assert late(play, START_BY - 1) == []
     refused, destroyed = late(play)
@@ -132,7 +132,7 @@ def test_the_reason_says_what_the_registry_did():
     )
 
 
-def test_progress_is_told_in_sizes():
+def test_progress_is_shown_in_sizes():
     assert progress_text(a_pull(done_bytes=1_288_490_189, total_bytes=3_650_722_202, idle_ms=0)) == (
         f"the image {IMAGE} is being pulled: 1.2 GiB of 3.4 GiB"
     )

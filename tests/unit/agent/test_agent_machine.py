@@ -8,10 +8,10 @@ from agent_builders import MANIFEST, USAGE, Player, a_handle, a_lease, an_ending
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
+from node_agent.core.container_events import OUT_OF_TIME_EXIT_CODE
 from node_agent.core.containers import MAX_KILL_RESTARTS
-from node_agent.core.runs import OUT_OF_TIME_EXIT_CODE
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
-from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, FoundContainer, HostFailure, LeaseReport, ReportStatus, TaskKind
 
 DIGEST = b"d" * 32
@@ -122,7 +122,7 @@ def test_the_end_of_an_earlier_start_is_ignored():
     assert play.pod().phase is Phase.RUNNING
 
 
-def test_a_job_at_the_end_of_its_time_is_stopped_and_what_it_left_is_its_result():
+def test_a_job_at_the_end_of_its_time_is_stopped_and_has_a_result():
     play = Play()
     running(play, a_lease(started=True, depletes_at_ms=9_000))
     play.now_ms = 8_999

@@ -1,5 +1,6 @@
 """The meter beside an agent: what it keeps, what it signs, and to whom it answers. All on twins."""
 
+import asyncio
 import contextlib
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from node_agent.metering.core import Gpu
 from node_agent.metering.fake import CPU_US, FakeGauge
 from node_agent.metering.meter import FRESH_S, Meter, machine_moment
 from node_agent.metering.ports import Moment
-from node_agent.runtime.service import NodeAgent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -74,7 +75,7 @@ class Metered(World):
             self.key,
             HARDWARE,
             now_ms=lambda: self.now_ms,
-            handlers=ReceiptRequests(self.meter).handlers(),
+            handlers=ReceiptRequests(asyncio.get_running_loop(), self.meter).handlers(),
         )
         async with agent_running(agent, state):
             yield agent
@@ -255,7 +256,7 @@ async def test_a_host_that_does_not_reach_its_chain_says_so(world):
     async with world.metering() as agent:
         number = await world.running(agent)
         world.chain.unreachable = True
-        meter_answers = ReceiptRequests(world.meter)
+        meter_answers = ReceiptRequests(asyncio.get_running_loop(), world.meter)
         request = type("Asked", (), {"args": ReceiptArgs(), "lease": number})
         with pytest.raises(HostRefused) as no:
             await meter_answers.receipt(request, None)

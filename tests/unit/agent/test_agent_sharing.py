@@ -5,8 +5,8 @@ from agent_builders import HOST, MANIFEST, Player, a_handle, a_lease
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import AgentState, Phase
-from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import FoundContainer, HostFailure, LeaseReport, ReportStatus
 from node_agent.drivers.docker.spec import environment
 
@@ -65,7 +65,7 @@ def test_a_share_waits_until_the_pod_of_another_account_is_gone():
     assert play.retry() == [cmd.PreparePod]
 
 
-def test_a_pod_that_was_given_back_is_waited_for_until_its_containers_are_gone():
+def test_a_pod_waits_until_the_containers_of_a_refused_pod_are_removed():
     play = Play()
     play.assigned(1, "alice")
     play.run(1)
@@ -78,7 +78,7 @@ def test_a_pod_that_was_given_back_is_waited_for_until_its_containers_are_gone()
     assert play.retry() == [cmd.PreparePod]
 
 
-def test_it_waits_on_when_the_agent_is_started_again():
+def test_a_waiting_pod_waits_again_after_a_restart_of_the_agent():
     play = Play()
     play.assigned(1, "alice")
     play.run(1)

@@ -12,7 +12,7 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
-from node_agent.core.preemption_notice import termination_notice
+from node_agent.core.pod_steps import termination_notice
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import FoundContainer
 from node_agent.drivers.fake.driver import FakeProgram
@@ -86,7 +86,7 @@ def test_who_is_to_be_moved_off_a_host_that_works_is_told_once_and_not_any_more_
     assert handle(state, drained, 20_000)[1] == [cmd.WriteNotice(1, 24_000)]
 
 
-def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
+def test_a_notice_before_the_start_is_written_without_a_signal():
     state, _ = play(ev.LeaseAssigned(lease(), read_manifest(SPOT)))
     assert play(told(), state=state)[1] == [TELL]
     _, commands = play(ev.LeaseAssigned(lease(notice_ends_ms=9_000), read_manifest(SPOT)))
@@ -107,7 +107,7 @@ def test_the_notice_says_the_moment_in_both_ways():
     }
 
 
-async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_result(tmp_path):
+async def test_a_program_finds_the_notice_and_its_last_output_is_its_result(tmp_path):
     world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
     async with world.agent() as agent:
         number = world.open_lease(SPOT)
@@ -123,7 +123,7 @@ async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_re
 
 
 @pytest.mark.parametrize(("manifest", "survival"), [(MOVES, Survival.MOVE), (SPOT, Survival.RESTART)])
-async def test_a_pod_that_may_go_on_elsewhere_is_told_that_its_host_is_drained(tmp_path, manifest, survival):
+async def test_a_pod_that_may_move_gets_a_notice_when_its_host_is_drained(tmp_path, manifest, survival):
     world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
     world.table("Tasks", "Params")[()] = tasks_params()
     async with world.agent() as agent:

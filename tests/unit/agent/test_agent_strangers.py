@@ -16,7 +16,7 @@ from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.fake import FakeGauge
 from node_agent.metering.meter import Meter
 from node_agent.metering.ports import Moment
-from node_agent.runtime.service import NodeAgent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
@@ -116,7 +116,7 @@ class Host(World):
             HARDWARE,
             now_ms=lambda: self.now_ms,
             pods=self.pods,
-            handlers=ReceiptRequests(meter).handlers(),
+            handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
         )
         async with agent_running(agent, state):
             self.agent_now = agent

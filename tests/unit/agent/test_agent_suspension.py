@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from node_agent.chain.suspension import SuspensionLog
+from node_agent.chain.heartbeat import SuspensionLog
 from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import AgentStatus
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.provider import host_lifecycle
-from offchain.cli.provider.agent_group import main
+from offchain.cli.provider.agent import main
 from offchain.cli.provider.host_view import ProviderHostView
 from offchain.cli.provider.status import ReleaseView, plain, text
 from offchain.schema.chain_types import _generated_chain as gen
@@ -35,7 +35,7 @@ def record(status=SLASHED, **changes):
 
 @pytest.fixture
 def logged(caplog):
-    caplog.set_level(logging.INFO, logger="node_agent.chain.suspension")
+    caplog.set_level(logging.INFO, logger="node_agent.chain.heartbeat")
     return caplog
 
 
@@ -189,6 +189,6 @@ def test_a_top_up_adds_what_is_asked_for(top_up):
     assert (added, found["bond"]) == ([GTY // 2], 4 * GTY + GTY // 2)
 
 
-def test_a_whole_bond_is_left(top_up):
+def test_a_complete_bond_is_not_changed(top_up):
     found, added = top_up(found=host_record(PROVIDER, bond=10 * GTY, bond_required=10 * GTY))
     assert (added, found["added"], found["status"]) == ([], 0, "Online")

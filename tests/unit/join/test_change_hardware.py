@@ -3,8 +3,7 @@
 import hashlib
 from dataclasses import replace
 
-from node_agent.chain.registration import hardware_spec
-from node_agent.runtime.service import check_answers
+from node_agent.chain.registration import check_answers, hardware_spec
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.adapters.chain.registration import change_hardware
 from offchain.adapters.keys import ss58
@@ -41,7 +40,7 @@ def test_each_difference_is_a_line():
     ]
 
 
-def test_a_host_that_is_said_to_answer_challenges_and_does_not_is_told(caplog):
+def test_an_agent_warns_if_its_host_is_registered_as_answering_challenges(caplog):
     answering = host_record("5P", answers_challenges=True)
     assert list(answers_changed(answering)) == ["answers challenges: yes -> no"]
     assert list(answers_changed(host_record("5P"))) == []
@@ -52,7 +51,7 @@ def test_a_host_that_is_said_to_answer_challenges_and_does_not_is_told(caplog):
     assert "this agent answers none" in caplog.text
 
 
-def test_gpus_in_other_slots_are_told_because_the_chain_counts_them():
+def test_gpus_in_another_order_are_a_difference():
     assert list(differences(BEFORE, replace(BEFORE, devices=BEFORE.devices[::-1]))) == ["GPUs: in another order"]
 
 

@@ -28,7 +28,7 @@ def test_what_answers_is_in_order():
 
 
 @pytest.mark.parametrize("code", [48, 62, 64, 74, 79, 95, 119, 140, 999])
-def test_a_fault_of_the_gpu_stays_though_it_answers(code):
+def test_a_hardware_fault_stays_although_the_gpu_answers(code):
     state = after([DeviceXid(1, code)], [DeviceHealthy(1)], [DeviceHealthy(1)], step_ms=STEADY_MS)
     assert state.unhealthy == {1}
     assert f"XID {code}" in state.devices[1].why
@@ -45,7 +45,7 @@ def test_memory_errors_that_grow_are_a_fault_and_old_ones_are_not():
     assert after([DeviceHealthy(0, 5)], [DeviceHealthy(0, 0)], [DeviceHealthy(0, 0)]).unhealthy == frozenset()
 
 
-def test_one_missed_look_is_not_enough():
+def test_one_missed_poll_is_not_enough():
     assert after([DeviceGone(0, "x")], [DeviceHealthy(0)]).unhealthy == frozenset()
     assert after([DeviceGone(0, "x")], [DeviceGone(0, "x")]).unhealthy == {0}
 
@@ -90,5 +90,5 @@ def test_other_peoples_devices_are_passed_over():
         ([True, True, True], {2, 0}, 0, 60, b"\x00\x02"),
     ],
 )
-def test_the_chain_is_told_what_it_does_not_know_once_a_period(listed, unhealthy, changed_at, now, wanted):
+def test_unknown_device_health_is_reported_once_a_period(listed, unhealthy, changed_at, now, wanted):
     assert health_to_report(listed, frozenset(unhealthy), changed_at, 60, now) == wanted

@@ -11,16 +11,20 @@ from test_join_checks import GOOD, found
 
 from node_agent.install.bundle import _sources
 from node_agent.install.launch import ROOT
-from offchain.cli.provider import components as looking
+from offchain.cli.provider import advisories as looking
 from offchain.cli.provider.advisories import (
+    TOOLKIT,
     Component,
     component_advisories,
+    engine_components,
+    fixes_of,
+    installed_toolkit,
     is_affected,
     known_advisories,
     parse_version,
     upgrade_hints,
+    with_packages,
 )
-from offchain.cli.provider.components import TOOLKIT, engine_components, fixes_of, installed_toolkit, with_packages
 from offchain.cli.provider.machine_checks import CheckVerdict, check_machine, failed
 
 BY_ID = {one.id: one for one in known_advisories()}
@@ -83,7 +87,7 @@ def test_a_later_patch_of_a_branch_never_brings_a_vulnerability_back(advisory, n
         assert is_affected(advisory, version) or not is_affected(advisory, later)
 
 
-def test_the_data_is_whole():
+def test_the_advisories_are_complete():
     assert len(BY_ID) == len(known_advisories())
     for one in known_advisories():
         assert one.component in upgrade_hints()

@@ -51,7 +51,7 @@ def test_a_good_machine_has_nothing_to_mend():
 
 
 def test_a_provider_reads_what_isolates_containers():
-    assert "share the machine's kernel" in found(GOOD, "isolation").found
+    assert "use the machine's kernel" in found(GOOD, "isolation").found
     offered = replace(GOOD, engine=replace(ENGINE, sandboxes=("runsc",)))
     assert "--runtime runsc" in found(offered, "isolation").found
     chosen = replace(GOOD, engine=replace(ENGINE, runtime="runsc", sandboxes=("runsc",)))
@@ -75,19 +75,19 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
         ({"engine": replace(ENGINE, runtime_trouble="no runtime")}, "isolation", "fail", "no runtime", "daemon.json"),
         ({"engine": replace(ENGINE, cgroup_version=1)}, "cgroups", "warn", "version 1", "unified_cgroup_hierarchy"),
         ({"devices": "The NVIDIA driver does not answer."}, "GPUs", "fail", "does not answer", "nvidia-smi"),
-        ({"devices": ()}, "GPUs", "warn", "cores, memory and disk only", "driver"),
+        ({"devices": ()}, "GPUs", "warn", "only cores, memory and disk", "driver"),
         ({"devices": (), "kept_gpus": 2}, "GPUs", "warn", "2 kept by you", "driver"),
         ({"devices": (SIMULATED,)}, "GPUs", "warn", "simulated", "--simulate"),
         ({"engine": BAD_ENGINE}, "GPU access", "fail", "GPU-1", "--device-name-strategy=uuid"),
-        ({"engine": OLD}, "GPU access", "fail", "in no way", "runtime configure"),
-        ({"engine": replace(ENGINE, cdi=False)}, "GPU access", "fail", "in no way", "cdi generate"),
+        ({"engine": OLD}, "GPU access", "fail", "cannot give GPUs", "runtime configure"),
+        ({"engine": replace(ENGINE, cdi=False)}, "GPU access", "fail", "cannot give GPUs", "cdi generate"),
         ({"disk_free_gib": 2}, "disk", "fail", "2 GiB free", "--reserve-disk-gib"),
         ({"disk_free_gib": 9}, "disk", "warn", "few images", "Free up"),
         (
             {"disk_trouble": "the agent is not root"},
             "disk limits",
             "warn",
-            "every 10 s only: the agent is not",
+            "only measured every 10 s: the agent is not",
             "as root",
         ),
         ({"gate_trouble": "no init is installed"}, "mount checks", "warn", "program starts: no init", "docker-init"),

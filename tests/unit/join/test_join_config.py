@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from node_agent.images.registries import parse_allowed
-from node_agent.runtime import config as configs
-from node_agent.runtime.config import JoinConfig, load, save
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.join_config import JoinConfig, load, save
 from node_agent.telemetry.probe import Reserve
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.provider.agent_options import STANDARD_ASK, AgentArguments, DefaultNetwork, resolve_settings
@@ -38,7 +38,7 @@ CONFIG = JoinConfig(
 )
 
 
-def test_it_comes_back_as_it_was_and_nobody_else_may_read_it(tmp_path):
+def test_a_stored_configuration_is_unchanged_and_private(tmp_path):
     save(tmp_path, CONFIG)
     assert load(tmp_path) == CONFIG
     assert stat.S_IMODE((tmp_path / configs.NAME).stat().st_mode) == 0o600
@@ -97,7 +97,7 @@ def test_a_file_that_is_none_of_ours(tmp_path, text):
         load(tmp_path)
 
 
-def test_the_command_line_goes_before_the_file_and_the_file_before_the_network():
+def test_the_command_line_precedes_the_configuration_and_that_the_network():
     network = DefaultNetwork("ws://other:1", bytes(32))
     state = Path("/state")
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).url == "ws://node:9944"

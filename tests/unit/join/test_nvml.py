@@ -104,7 +104,7 @@ def test_fallen_off_the_bus_unplugged_and_put_back(nvml):
     assert driver.look(uuids) == [DeviceHealthy(index, 0) for index in range(8)]
 
 
-def test_the_driver_is_unloaded_and_loaded_again(nvml):
+def test_a_reload_of_the_driver_is_survived(nvml):
     machine, driver = nvml(eight())
     uuids = [gpu.uuid for gpu in machine.gpus]
     machine.gone()

@@ -136,7 +136,7 @@ def test_what_could_not_be_read_is_not_signed():
 
 
 @pytest.mark.parametrize("in_use", ["1.2.4", "1.3.0", "2.0.0", "1.10.0"])
-def test_an_older_version_is_refused_unless_it_is_wanted(in_use):
+def test_an_older_version_is_refused_unless_a_downgrade_is_allowed(in_use):
     with pytest.raises(ReleaseRefused, match=rf"version 1.2.3; version {in_use} is in use, and the release is older"):
         check_version(STATEMENT, parse_version(in_use), allow_downgrade=False)
     check_version(STATEMENT, parse_version(in_use), allow_downgrade=True)

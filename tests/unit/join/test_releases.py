@@ -25,14 +25,14 @@ def test_a_new_one_is_tried_and_confirmed(releases):
     assert releases.decide(10_000) == LaunchChoice(NEW, None)
 
 
-def test_one_that_ends_again_and_again_is_given_up(releases):
+def test_a_release_that_ends_repeatedly_is_given_up(releases):
     releases.begin_trial(NEW, until_ms=1_000)
     assert [releases.decide(now).release for now in range(MAX_STARTS)] == [NEW] * MAX_STARTS
     assert releases.decide(5) == LaunchChoice(INSTALLED, None, failed=NEW)
     assert releases.decide(6) == LaunchChoice(INSTALLED, None)
 
 
-def test_one_that_takes_too_long_is_given_up(releases):
+def test_a_release_that_takes_too_long_is_given_up(releases):
     releases.begin_trial(OLD, until_ms=100)
     releases.decide(0)
     releases.confirm(OLD)
@@ -51,14 +51,14 @@ def test_the_updater_gives_up_once(releases):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"release": 1}'])
-def test_damaged_files_lead_to_what_is_installed(releases, text):
+def test_damaged_files_lead_to_the_installed_release(releases, text):
     releases.begin_trial(NEW, until_ms=100)
     (releases.folder / "trial.json").write_text(text)
     (releases.folder / "current").write_text("../../etc")
     assert releases.decide(0) == LaunchChoice(INSTALLED, None)
 
 
-def test_only_whole_releases_are_found(releases, tmp_path):
+def test_only_complete_releases_are_found(releases, tmp_path):
     home = releases.folder / NEW
     home.mkdir(parents=True)
     assert releases.find(NEW) is None

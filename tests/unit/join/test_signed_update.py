@@ -160,7 +160,7 @@ def test_the_bundle_has_to_be_the_one_that_was_signed(world):
     path.write_bytes(path.read_bytes() + b"\0")
     world.refuses(path, f"not {digest}", error=OurError)
     path, _ = world.publish("0.2.0", KEY, says="0.9.0")
-    world.refuses(path, r"version 0\.2\.0, and its statement says 0\.9\.0")
+    world.refuses(path, r"version 0\.2\.0, its statement 0\.9\.0")
 
 
 def test_older_and_equal_versions_are_refused_unless_they_are_wanted(world):
@@ -182,7 +182,7 @@ def test_a_release_replaces_the_keys_once_it_is_in_use(world):
     world.keep(KEY)
     path, digest = world.publish("0.2.0", KEY, next_keys=(OTHER_PUBLIC,))
     world.service.broken.add(digest)
-    with pytest.raises(OurError, match="the one before it runs again"):
+    with pytest.raises(OurError, match="the previous one runs again"):
         world.update(path)
     assert world.kept() == (PUBLIC,)
     world.service.broken.clear()
@@ -202,7 +202,7 @@ def test_keys_change_although_the_updater_is_killed(world):
         world.update(path)
     assert world.kept() == (PUBLIC,)
     world.service.killed = False
-    with pytest.raises(OurError, match=f"{digest} is being tried"):
+    with pytest.raises(OurError, match=f"{digest} is on trial"):
         world.update(path)
     world.releases.confirm(digest)
     assert world.kept() == (OTHER_PUBLIC,)

@@ -8,9 +8,17 @@ import pytest
 
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_output import StepOutput
-from offchain.cli.provider.call_text import call_lines, duration, signing_request, wallet_link
-from offchain.cli.provider.signing import SigningAuthority, SigningOptions, SigningSession, proxied
+from offchain.cli.kit.step_output import StepOutput
+from offchain.cli.provider.signing import (
+    SigningAuthority,
+    SigningOptions,
+    SigningSession,
+    call_lines,
+    duration,
+    proxied,
+    signing_request,
+    wallet_link,
+)
 from offchain.errors import CallFailed, OurError
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import calls
@@ -37,12 +45,12 @@ def test_a_proxys_key_signs_for_the_provider():
     assert (authority.provider, authority.by_proxy) == (BOB.address, True)
 
 
-def test_nobody_signs_here():
+def test_a_call_without_a_key_here_is_shown_to_be_signed():
     assert keys(by_hand=BOB.address).authority(None) == SigningAuthority(BOB.address)
     assert NOTHING.authority(BOB.address) == SigningAuthority(BOB.address)
 
 
-def test_a_secret_is_not_left_to_what_is_started_later(monkeypatch, tmp_path):
+def test_a_secret_is_not_inherited_by_later_processes(monkeypatch, tmp_path):
     """The agent would have it in its environment for as long as it runs."""
     monkeypatch.setenv("PROVIDER", "//Bob")
     assert keys(variable="PROVIDER").authority(None).provider == BOB.address
@@ -89,7 +97,7 @@ async def yes():
 
 
 async def test_a_call_is_signed_by_the_key(chain):
-    await SigningSession(chain, SigningAuthority(BOB.address, BOB), StepOutput(as_json=False), "ws://n").agreed(
+    await SigningSession(chain, SigningAuthority(BOB.address, BOB), StepOutput(as_json=False), "ws://n").submit(
         DRAIN, "Why.", yes
     )
     assert [(call, who) for call, who, _ in chain.executed] == [(DRAIN, BOB.address)]
@@ -98,13 +106,13 @@ async def test_a_call_is_signed_by_the_key(chain):
 async def test_a_call_is_wrapped_for_a_proxy_and_its_refusal_is_told(chain):
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Ok": ()}})]
     desk = SigningSession(chain, SigningAuthority(BOB.address, EVE), StepOutput(as_json=False), "ws://n")
-    await desk.agreed(DRAIN, "Why.", yes)
+    await desk.submit(DRAIN, "Why.", yes)
     ((call, who, _),) = chain.executed
     assert (call, who) == (proxied(BOB.address, DRAIN), EVE.address)
     assert call.args["call"] == {"Hosts": {"drain": {"host": HOST}}}
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Err": {"System": "CallFiltered"}}})]
     with pytest.raises(CallFailed, match=r"System\.CallFiltered"):
-        await desk.agreed(DRAIN, "Why.", yes)
+        await desk.submit(DRAIN, "Why.", yes)
 
 
 async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, capsys):
@@ -114,7 +122,7 @@ async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, ca
         looks.append(None)
         return len(looks) == 3
 
-    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=True), "ws://n").agreed(
+    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=True), "ws://n").submit(
         DRAIN, "Why.", third_time
     )
     said = json.loads(capsys.readouterr().out.splitlines()[0])
@@ -128,7 +136,7 @@ async def test_without_waiting_it_is_only_shown(chain, capsys):
     async def never():
         raise AssertionError
 
-    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=False), "ws://n").agreed(
+    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=False), "ws://n").submit(
         DRAIN, "Why.", never, wait=False
     )
     assert "polkadot.js" in capsys.readouterr().out

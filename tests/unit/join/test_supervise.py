@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.install.logfile import LogFile, tail_log
 from node_agent.install.service import SupervisedService
-from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, restart_delay_s
+from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, LogFile, restart_delay_s, tail_log
 from node_agent.runtime.processes import end_process, start_time
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -20,7 +19,7 @@ PATIENCE_S = 30.0
 MINDER = """
 import sys
 from pathlib import Path
-from node_agent.install.logfile import LogFile
+from node_agent.install.supervise import LogFile
 from node_agent.install.supervise import Supervisor
 Supervisor([sys.executable, "-c", sys.argv[2]], LogFile(Path(sys.argv[1]))).run()
 """
@@ -71,7 +70,7 @@ def test_what_is_killed_is_started_again_and_sigterm_ends_both(supervise):
     assert start_time(second) is None
 
 
-def test_sighup_starts_it_anew_at_once(supervise):
+def test_sighup_restarts_the_agent_at_once(supervise):
     process, log = supervise(AGENT)
     (first,) = until(lambda: ups(log))
     process.send_signal(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""The outbox in the words of those that send through it."""
+"""Submission of the host's calls through the outbox."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ STUCK_PAUSE_S = 2.0
 
 
 class CallSender:
-    """Sends the host's calls. Keys of pods' reports are remembered; all others are free again after an outcome."""
+    """Submits calls. Keys of reports are remembered; all others are free again after their outcome."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
     async def send(self, key: str, call: Call) -> tuple[ReportStatus, str]:
-        """Have this call done once, however often it is asked for; what became of it, and why.
+        """Submit a call once for each key and return its outcome with the reason.
 
-        LookupError where it was taken back.
+        LookupError if it was taken back.
         """
         await self._stored(key, call)
         outcome = await self._outbox.wait(key)
@@ -35,12 +35,12 @@ class CallSender:
         return ReportStatus.INCLUDED, ""
 
     def take_back(self, key: str) -> None:
-        """Let this call be, where nobody has seen it yet."""
+        """Take a call back if it has no outcome yet."""
         if self._outbox.outcome(key) is None:
             self._outbox.forget(key)
 
     async def send_again(self, key: str, call: Call) -> bool:
-        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        """Submit a call of the host, one at a time for each key; return whether it took effect."""
         await self._stored(key, call, supersede=self._outbox.outcome(key) is not None)
         outcome = await self._outbox.wait(key)
         taken = not isinstance(outcome, (Failed, Dead))
@@ -50,15 +50,15 @@ class CallSender:
         return taken
 
     async def _stored(self, key: str, call: Call, *, supersede: bool = False) -> None:
-        """Have the outbox keep this call; while its disk is full, that is tried again."""
-        told = False
+        """Store the call in the outbox; retried while the disk is full."""
+        stuck_logged = False
         while True:
             try:
                 await self._outbox.submit(key, call, supersede=supersede)
             except StoreStuck as error:
-                if not told:
+                if not stuck_logged:
                     log.warning("%s.%s waits: %s", call.pallet, call.function, error)
-                told = True
+                stuck_logged = True
                 await asyncio.sleep(STUCK_PAUSE_S)
             else:
                 return

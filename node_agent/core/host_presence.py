@@ -1,4 +1,4 @@
-"""When to say on chain that this host is here, and where. Pure."""
+"""Schedule of heartbeats and endpoint updates of the host. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from offchain.schema.chain_types._generated_chain import (
 )
 
 BEAT_AT_PPM = 800_000
-"""A heartbeat is free from half a period on. The later it comes the more hosts the chain can have; what is left of the
-period and the time until the absence limit are for a few failures."""
+"""A heartbeat is free after half a period.
+
+A later one lets the chain have more hosts; the rest of the period, and the time until the absence limit, allow for some
+failures.
+"""
 FIRST_BEAT_AT_PPM = 950_000
-"""An agent is slow with the first heartbeat of its run: another one with the same key shows itself before that."""
+"""The first heartbeat of a run is late, so that another agent with the same key shows itself before it."""
 EARLY_BEAT_AT_PPM = 500_000
-"""An agent that suspects another one comes before it, so that the other sees a heartbeat that is not its own."""
+"""An agent that suspects another one sends its heartbeat earlier, so that the other agent sees a foreign one."""
 
 
 class PresenceCall(StrEnum):
-    """What to send now."""
+    """A call that is due."""
 
     HEARTBEAT = "heartbeat"
     ENDPOINT = "endpoint"
@@ -30,10 +33,10 @@ class PresenceCall(StrEnum):
 def due_calls(
     host: HostRecord, period_ms: int, endpoint: bytes, now_ms: int, beat_at_ppm: int = BEAT_AT_PPM
 ) -> frozenset[PresenceCall]:
-    """Return what is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time.
+    """Return the calls that are due. `endpoint`: the current address of the host; `now_ms`: chain time.
 
-    `beat_at_ppm`: the part of a period, in millionths, after which a heartbeat follows the last one. An unverified host
-    sends heartbeats only if it answers challenges: the chain lets nobody challenge a host that is silent.
+    `beat_at_ppm`: part of a period, in ppm, after which a heartbeat follows the last one. An unverified host sends
+    heartbeats only if it answers challenges: the chain does not allow to challenge a silent host.
     """
     unverified = isinstance(host.status, HostStatusUnverified) and not host.answers_challenges
     if unverified or isinstance(host.status, HostStatusRetired):

@@ -1,7 +1,8 @@
-"""The moves that containers make: from a prepared pod to the end of its main container.
+"""Transitions caused by containers, from the prepared pod to the end of its main container. Pure.
 
-For the chain a pod runs, and is paid for, from the moment the first of its containers runs. What its tenant causes from
-then on is a result, so that nobody computes for nothing in a pod that is given back; what its host causes is a refusal.
+For the chain a pod runs, and is paid, from the start of its first container. A failure that the tenant causes after
+that is a result, so that nobody computes for nothing in a pod that is given back; a failure that the host causes is a
+refusal.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from node_agent.core.containers import (
     stopped_containers,
     unmet_dependency,
 )
-from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import (
+from node_agent.core.pod_steps import (
     RETRY_AFTER_MS,
-    Moved,
+    MaybeTransition,
+    Transition,
     collect,
     main_container,
     pause,
@@ -39,32 +40,32 @@ from node_agent.core.steps import (
     start_container,
     stop_for_good,
 )
+from node_agent.core.states import Phase, Pod
 from node_agent.core.values import Ending, EndKind, HostFailure, LocalHost, TaskKind, Usage
 
-_UP = (Phase.STARTING, Phase.RUNNING)
-RESTORABLE = frozenset({*_UP, Phase.SUSPENDING, Phase.SUSPENDED})
-"""Phases in which there is a machine that can be made anew."""
+_ACTIVE = (Phase.STARTING, Phase.RUNNING)
+RESTORABLE = frozenset({*_ACTIVE, Phase.SUSPENDING, Phase.SUSPENDED})
+"""Phases in which the main container can be replaced by a snapshot."""
 TOO_MUCH_EXIT_CODE = 137
-"""Of a pod that took more than its lease gives while its main container did not run: as of one killed for that."""
+"""Exit code of a pod that exceeded a limit while its main container did not run: 128 + SIGKILL."""
 NO_PROGRAM_EXIT_CODE = 127
-"""Of a pod of which a container cannot run in its image: as a shell says it."""
+"""Exit code of a pod with a container whose program cannot run in its image, as in a shell."""
 OUT_OF_TIME_EXIT_CODE = 124
-"""Of a job that was stopped at the end of its time: as `timeout` says it."""
+"""Exit code of a job that was stopped at the end of its time, as of `timeout`."""
 _UNRUNNABLE = (HostFailure.IMAGE_INVALID, HostFailure.IMAGE_CANNOT_RUN)
-MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
-def prepared(_host: LocalHost, pod: Pod | None, _event: ev.PodPrepared, now_ms: int) -> MaybeMoved:
-    """All is there that containers need: the first of them start."""
+def prepared(_host: LocalHost, pod: Pod | None, _event: ev.PodPrepared, now_ms: int) -> MaybeTransition:
+    """Start the first containers of a prepared pod."""
     if pod is None or pod.phase is not Phase.PREPARING:
         return pod, []
     return advance(replace(pod, phase=Phase.STARTING, has_data=True, tries=0), now_ms)
 
 
-def container_started(_host: LocalHost, pod: Pod | None, event: ev.ContainerStarted, now_ms: int) -> MaybeMoved:
-    """One more runs; others may have waited for it."""
+def container_started(_host: LocalHost, pod: Pod | None, event: ev.ContainerStarted, now_ms: int) -> MaybeTransition:
+    """Take note of a running container, and start those that depend on it."""
     found = _container(pod, event.handle.service)
-    if pod is None or found is None or found.stage is not Stage.STARTING or pod.phase not in _UP:
+    if pod is None or found is None or found.stage is not Stage.STARTING or pod.phase not in _ACTIVE:
         return pod, []
     one = replace(found, stage=Stage.RUNNING, handle=event.handle, start=event.handle.start, ran=True, tries=0)
     renew = pod.renew and event.handle.service != spec_of(pod).main.service.name
@@ -75,8 +76,8 @@ def container_started(_host: LocalHost, pod: Pod | None, event: ev.ContainerStar
     return pod, [cmd.WatchContainer(event.number, event.handle), *more]
 
 
-def driver_failed(_host: LocalHost, pod: Pod | None, event: ev.DriverFailed, now_ms: int) -> MaybeMoved:
-    """What the driver could not do is tried again where that may help, and else given back."""
+def driver_failed(_host: LocalHost, pod: Pod | None, event: ev.DriverFailed, now_ms: int) -> MaybeTransition:
+    """Retry a transient failure of the driver; refuse the lease for any other."""
     if pod is None:
         return pod, []
     if event.service is None:
@@ -85,26 +86,28 @@ def driver_failed(_host: LocalHost, pod: Pod | None, event: ev.DriverFailed, now
         again = retry_later(pod.to(Phase.ASSIGNED), now_ms) if event.transient else None
         return again or refuse(pod, event.reason, event.message)
     found = _container(pod, event.service)
-    if found is None or found.stage is not Stage.STARTING or pod.phase not in _UP:
+    if found is None or found.stage is not Stage.STARTING or pod.phase not in _ACTIVE:
         return pod, []
     return _not_started(pod, found, event, now_ms)
 
 
-def _not_started(pod: Pod, found: Container, event: ev.DriverFailed, now_ms: int) -> Moved:
+def _not_started(pod: Pod, found: Container, event: ev.DriverFailed, now_ms: int) -> Transition:
     if event.transient and found.tries < len(RETRY_AFTER_MS):
         at_ms = now_ms + RETRY_AFTER_MS[found.tries]
-        # The same start is made again: its number is taken back.
+        # The same start is repeated, so its number is taken back.
         one = replace(found, stage=Stage.PAUSING, start=found.start - 1, tries=found.tries + 1, retry_at_ms=at_ms)
         return replace(pod, containers=replace_container(pod.containers, one)), [cmd.ScheduleRetry(event.number, at_ms)]
     if pod.phase is Phase.RUNNING and event.reason in _UNRUNNABLE:
-        return _failed(pod, found, NO_PROGRAM_EXIT_CODE, f"{found.name} did not start: {event.message}", now_ms)
+        return _end_with_failure(
+            pod, found, NO_PROGRAM_EXIT_CODE, f"{found.name} did not start: {event.message}", now_ms
+        )
     return refuse(pod, event.reason, event.message)
 
 
-def health_changed(_host: LocalHost, pod: Pod | None, event: ev.HealthChanged, now_ms: int) -> MaybeMoved:
-    """Whoever waits for its health may start; one that is unwell is stopped, and its end is judged as a failure."""
+def health_changed(_host: LocalHost, pod: Pod | None, event: ev.HealthChanged, now_ms: int) -> MaybeTransition:
+    """Start containers that wait for this health; stop an unhealthy container, so that its end counts as a failure."""
     found = _container(pod, event.service)
-    if pod is None or found is None or pod.phase not in _UP:
+    if pod is None or found is None or pod.phase not in _ACTIVE:
         return pod, []
     if found.stage is not Stage.RUNNING or found.start != event.start or found.handle is None:
         return pod, []
@@ -117,10 +120,10 @@ def health_changed(_host: LocalHost, pod: Pod | None, event: ev.HealthChanged, n
     return advance(pod, now_ms)
 
 
-def exited(_host: LocalHost, pod: Pod | None, event: ev.ContainerExited, now_ms: int) -> MaybeMoved:
-    """A container ended: for good, to be started again, or so that the pod is given up."""
+def exited(_host: LocalHost, pod: Pod | None, event: ev.ContainerExited, now_ms: int) -> MaybeTransition:
+    """Handle the end of a container: it is final, the container restarts, or the pod fails."""
     found = _container(pod, event.service)
-    if pod is None or found is None or pod.phase not in _UP:
+    if pod is None or found is None or pod.phase not in _ACTIVE:
         return pod, []
     if found.start != event.start or found.stage is not Stage.RUNNING:
         return pod, []
@@ -128,55 +131,57 @@ def exited(_host: LocalHost, pod: Pod | None, event: ev.ContainerExited, now_ms:
     service = spec.container(event.service).service
     verdict = StaysEnded() if pod.cut else judge_exit(pod.lease.kind, service, found, event.ending, now_ms)
     if not isinstance(verdict, StaysEnded):
-        return _follow(pod, found, verdict, now_ms)
+        return _apply_verdict(pod, found, verdict, now_ms)
     one = replace(after_run(found, event.ending), stage=Stage.ENDED)
     pod = replace(pod, containers=replace_container(pod.containers, one))
     if event.service != spec.main.service.name:
         return advance(pod, now_ms)
-    return _over(pod, one, now_ms)
+    return _main_ended(pod, one, now_ms)
 
 
-def _follow(pod: Pod, found: Container, verdict: RestartContainer | HostFault | TenantFault, now_ms: int) -> Moved:
-    """The end of a run is not just the end of its container."""
+def _apply_verdict(
+    pod: Pod, found: Container, verdict: RestartContainer | HostFault | TenantFault, now_ms: int
+) -> Transition:
+    """Restart the container, refuse the lease or end the pod, by the verdict on a run."""
     if isinstance(verdict, HostFault):
         gone = replace(found, stage=Stage.ENDED)
         return refuse(replace(pod, containers=replace_container(pod.containers, gone)), verdict.reason, verdict.message)
     if isinstance(verdict, TenantFault):
         pod = replace(pod, containers=replace_container(pod.containers, verdict.container))
-        return _failed(pod, verdict.container, verdict.exit_code, verdict.message, now_ms)
-    return _again(_without(pod, found, now_ms) if verdict.lost else pod, verdict, now_ms)
+        return _end_with_failure(pod, verdict.container, verdict.exit_code, verdict.message, now_ms)
+    return _restart_later(_exclude_run(pod, found, now_ms) if verdict.lost else pod, verdict, now_ms)
 
 
-def limit_exceeded(_host: LocalHost, pod: Pod | None, event: ev.LimitExceeded, now_ms: int) -> MaybeMoved:
-    """Its end is now the pod's own doing. Where nothing of it runs yet, this is told again."""
+def limit_exceeded(_host: LocalHost, pod: Pod | None, event: ev.LimitExceeded, now_ms: int) -> MaybeTransition:
+    """End a pod that exceeded a limit. If none of its containers runs yet, the event comes again."""
     if pod is None or pod.phase is not Phase.RUNNING:
         return pod, []
     main = main_container(pod)
     if main.stage is Stage.RUNNING:
         return replace(pod, cut=event.message), [cmd.StopPod(event.number, event.message)]
-    return _failed(pod, main, TOO_MUCH_EXIT_CODE, event.message, now_ms)
+    return _end_with_failure(pod, main, TOO_MUCH_EXIT_CODE, event.message, now_ms)
 
 
-def paused(_host: LocalHost, pod: Pod | None, event: ev.PodPaused, now_ms: int) -> MaybeMoved:
-    """All is stopped. The lease may have been taken up again meanwhile."""
+def paused(_host: LocalHost, pod: Pod | None, event: ev.PodPaused, now_ms: int) -> MaybeTransition:
+    """Suspend a stopped pod, or resume it if its lease is active again."""
     if pod is None or pod.phase is not Phase.SUSPENDING:
         return pod, []
     pod = replace(pod, phase=Phase.SUSPENDED, containers=stopped_containers(pod.containers, event.marks))
     return resume(pod) if pod.may_run(now_ms) else (pod, [])
 
 
-def restore_asked(_host: LocalHost, pod: Pod | None, event: ev.RestoreRequested, _now_ms: int) -> MaybeMoved:
-    """From its next start on the main container is another one; a pod that runs is stopped and started for that."""
+def restore_asked(_host: LocalHost, pod: Pod | None, event: ev.RestoreRequested, _now_ms: int) -> MaybeTransition:
+    """Replace the main container by a snapshot at its next start; a running pod is stopped and started for that."""
     if pod is None or pod.phase not in RESTORABLE:
         return pod, []
     pod = replace(pod, spec=replace(spec_of(pod), base=event.snapshot), renew=True)
-    return pause(pod, f"its tenant restores {event.snapshot}") if pod.phase in _UP else (pod, [])
+    return pause(pod, f"its tenant restores {event.snapshot}") if pod.phase in _ACTIVE else (pod, [])
 
 
-def restart_due(pod: Pod, now_ms: int) -> Moved:
-    """Start the containers whose pause is over."""
+def restart_due(pod: Pod, now_ms: int) -> Transition:
+    """Start the containers whose restart delay is over."""
     commands: list[cmd.Command] = []
-    if pod.phase in _UP and not pod.cut:
+    if pod.phase in _ACTIVE and not pod.cut:
         for one in pod.containers:
             if one.stage is Stage.PAUSING and one.retry_at_ms is not None and now_ms >= one.retry_at_ms:
                 pod, more = start_container(pod, one)
@@ -184,25 +189,25 @@ def restart_due(pod: Pod, now_ms: int) -> Moved:
     return pod, commands
 
 
-def retry_later(pod: Pod, now_ms: int) -> Moved | None:
-    """The present step of the pod once more after a pause; None where it was tried often enough."""
+def retry_later(pod: Pod, now_ms: int) -> Transition | None:
+    """Schedule a retry of the current step; None after the last attempt."""
     if pod.tries >= len(RETRY_AFTER_MS):
         return None
     at_ms = now_ms + RETRY_AFTER_MS[pod.tries]
     return replace(pod, tries=pod.tries + 1, retry_at_ms=at_ms), [cmd.ScheduleRetry(pod.lease.number, at_ms)]
 
 
-def advance(pod: Pod, now_ms: int) -> Moved:
-    """Say that the pod runs as soon as one of its containers does, and start what waits for nothing any more."""
+def advance(pod: Pod, now_ms: int) -> Transition:
+    """Report the start once a container runs, and start the containers whose dependencies are met."""
     commands: list[cmd.Command] = []
     if pod.phase is Phase.STARTING and any(one.ran for one in pod.containers):
-        pod, commands = _up(pod, now_ms)
+        pod, commands = _report_start(pod, now_ms)
     if pod.cut:
-        return pod, commands  # It is being stopped.
+        return pod, commands  # The pod is being stopped.
     spec = spec_of(pod)
     hopeless = unmet_dependency(spec, pod.containers)
     if hopeless is not None:
-        pod, more = _failed(pod, hopeless.container, hopeless.exit_code, hopeless.message, now_ms)
+        pod, more = _end_with_failure(pod, hopeless.container, hopeless.exit_code, hopeless.message, now_ms)
         return pod, commands + more
     for one in startable(spec, pod.containers):
         pod, more = start_container(pod, one)
@@ -210,12 +215,12 @@ def advance(pod: Pod, now_ms: int) -> Moved:
     return pod, commands
 
 
-def _up(pod: Pod, now_ms: int) -> Moved:
+def _report_start(pod: Pod, now_ms: int) -> Transition:
     number = pod.lease.number
     commands: list[cmd.Command] = []
     if not pod.started_known and not pod.started_sent:
         commands.append(cmd.SubmitStarted(number))
-    # Until the chain says when the escrow ends, our own clock does: it runs out a little earlier.
+    # Until the chain knows the end of the escrow, the local clock decides; it ends a little earlier.
     stop_at_ms = pod.stop_at_ms if pod.stop_at_ms is not None else now_ms + pod.lease.max_duration_ms
     commands.append(cmd.ScheduleStop(number, stop_at_ms))
     began_at_ms = pod.began_at_ms
@@ -225,7 +230,7 @@ def _up(pod: Pod, now_ms: int) -> Moved:
     return pod, commands
 
 
-def _again(pod: Pod, verdict: RestartContainer, now_ms: int) -> Moved:
+def _restart_later(pod: Pod, verdict: RestartContainer, now_ms: int) -> Transition:
     at_ms = now_ms + verdict.delay_ms
     one = replace(verdict.container, stage=Stage.PAUSING, retry_at_ms=at_ms)
     pod = replace(pod, containers=replace_container(pod.containers, one))
@@ -236,31 +241,31 @@ def _again(pod: Pod, verdict: RestartContainer, now_ms: int) -> Moved:
     return pod, [cmd.ScheduleRetry(pod.lease.number, at_ms)]
 
 
-def _over(pod: Pod, main: Container, now_ms: int) -> Moved:
-    """The main container ended for good, and the pod with it."""
+def _main_ended(pod: Pod, main: Container, now_ms: int) -> Transition:
+    """End the pod with its main container."""
     if main.ending is None:
-        return refuse(pod, HostFailure.DRIVER_ERROR, f"The container {main.name} is gone, and what it left with it.")
+        return refuse(pod, HostFailure.DRIVER_ERROR, f"The container {main.name} was removed, and its result with it.")
     pod = replace(pod, phase=Phase.EXITED, ending=replace(main.ending, usage=_usage(pod, main, now_ms)), tries=0)
     return pod, [*stop_for_good(pod, "the main container ended"), collect(pod)]
 
 
-def _failed(pod: Pod, one: Container, exit_code: int, message: str, now_ms: int) -> Moved:
-    """The pod cannot go on, because of this container and by its tenant's doing: that is its result."""
+def _end_with_failure(pod: Pod, one: Container, exit_code: int, message: str, now_ms: int) -> Transition:
+    """End the pod because of this container: the failure is the tenant's, and so a result."""
     ending = Ending(EndKind.SELF, exit_code, oom_killed=False, usage=_usage(pod, one, now_ms))
     pod = replace(pod, phase=Phase.EXITED, ending=ending, cut=message, tries=0)
     return pod, [*stop_for_good(pod, message), collect(pod)]
 
 
 def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
-    """What a pod used that ended with this container.
+    """Return the usage of a pod that ended with container `last`.
 
-    A job of several containers ran from the start of the first to the end of this one's last run, by the engine's time
-    of that run: it may have ended long before anybody looked. One of a single container ran for as long as that did.
+    A job with several containers ran from its first start to the end of the last run of `last`, in the engine's time:
+    the run may have ended long before the agent saw it. A job with one container ran as long as that container.
     """
     wall_ms, began_at_ms = main_container(pod).used.wall_ms, pod.began_at_ms
     is_job = pod.lease.kind is TaskKind.JOB
     if began_at_ms is not None and not (is_job and len(pod.containers) == 1):
-        # The pauses between runs are the tenant's, too.
+        # The tenant pays for the delays between runs.
         until_ms = now_ms
         if is_job and last.stage is Stage.ENDED and last.ending is not None:
             until_ms = min(now_ms, last.began_at_ms + last.ending.usage.wall_ms)
@@ -268,15 +273,15 @@ def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
     return pod_usage(pod.containers, wall_ms)
 
 
-def out_of_time(pod: Pod, message: str, now_ms: int) -> Moved:
-    """The time of a job's pod is over: what it has written until then is its result."""
-    return _failed(pod, main_container(pod), OUT_OF_TIME_EXIT_CODE, message, now_ms)
+def out_of_time(pod: Pod, message: str, now_ms: int) -> Transition:
+    """End a job's pod at the end of its paid time; what it has written is its result."""
+    return _end_with_failure(pod, main_container(pod), OUT_OF_TIME_EXIT_CODE, message, now_ms)
 
 
-def _without(pod: Pod, lost: Container, now_ms: int) -> Pod:
-    """A job's pod without the time of a run that its host took from it.
+def _exclude_run(pod: Pod, lost: Container, now_ms: int) -> Pod:
+    """Exclude a run that the host ended from the time of a job's pod.
 
-    A helper's run is no loss once the main container has run: that has used the time.
+    The run of a helper is not excluded if the main container has run: that has used the time.
     """
     main = main_container(pod)
     if pod.began_at_ms is None or (main.ran and lost.name != main.name):

@@ -1,4 +1,4 @@
-"""The chain's time on this machine, and for how long nothing was heard of the chain."""
+"""Chain time on this machine, and the time since the last block."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 TOLERANCE_MS: Final = 30_000
-"""A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
+"""A final block is some seconds old; a larger difference is a wrong clock or a chain that stood still."""
 LONG_SILENCE_MS: Final = 15_000
-"""After so long without a block the chain may have given this host's leases to others."""
+"""After this time without a block the chain may have assigned this host's leases to others."""
 
 
 def ticks_ms() -> int:
-    """Milliseconds since the machine was started, its sleep included: setting its clock does not move them."""
+    """Return milliseconds since boot, including sleep; they do not change when the clock is set."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
 class ChainClock:
-    """The only time that says when a lease ends, whatever this machine's clock says. Unix milliseconds throughout.
+    """Chain time in Unix milliseconds, which alone decides when a lease ends.
 
-    It is the time of a block and what has passed since. Where the machine's clock (`now_ms`) agrees with the block, it
-    is the clock's, which is more exact. `ticks`: milliseconds that only grow.
+    It is the time of the last block plus the time since. If the machine's clock (`now_ms`) agrees with the block, it is
+    that clock, which is more precise. `ticks`: monotonic milliseconds.
     """
 
     def __init__(self, now_ms: Callable[[], int], ticks: Callable[[], int] = ticks_ms) -> None:
@@ -34,26 +34,26 @@ class ChainClock:
         self._base_ms: int | None = None
         self._base_ticks = 0
         self._off_ms = 0
-        """By how much the machine's clock is ahead of the chain's, where that is more than the age of a block."""
+        """Offset of the machine's clock from chain time, if it exceeds the age of a block."""
 
     def now_ms(self) -> int:
-        """The chain's time; before the first block, what the machine's clock says."""
+        """Return chain time; before the first block, the machine's clock."""
         if self._base_ms is None:
             return self._machine_ms()
         return self._base_ms + self._ticks() - self._base_ticks
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the machine's clock, for people; empty where nothing is."""
+        """A sentence about a wrong clock; empty if it is right."""
         if not self._off_ms:
             return ""
         way = "ahead of" if self._off_ms > 0 else "behind"
-        return f"this machine's clock is {abs(self._off_ms) // 1000} s {way} the chain's, which counts; set the clock"
+        return f"this machine's clock is {abs(self._off_ms) // 1000} s {way} the chain's, which counts: set the clock"
 
     def compare(self, block_ms: int) -> None:
-        """Take note of the time of a block.
+        """Compare with the time of a block.
 
-        It may be an old one: after a time away those that were missed come first, and time does not go back for them.
+        After an interruption missed blocks come first; time does not go back for them.
         """
         machine_ms, before = self._machine_ms(), self._off_ms
         if abs(machine_ms - block_ms) <= TOLERANCE_MS:
@@ -67,8 +67,8 @@ class ChainClock:
             log.warning("%s", self.trouble or "this machine's clock and the chain's agree again")
 
 
-class Silence:
-    """For how long no block was seen. Reports wait while it is long: it may have to be asked whose the leases are."""
+class ChainSilence:
+    """Time since the last block. Reports wait while it is long, because the leases may have been reassigned."""
 
     def __init__(self, ticks: Callable[[], int] = ticks_ms) -> None:
         self._ticks = ticks
@@ -77,21 +77,21 @@ class Silence:
 
     @property
     def ms(self) -> int:
-        """So long."""
+        """Milliseconds since the last block."""
         return self._ticks() - self._heard
 
     @property
-    def long(self) -> bool:
-        """Whether the chain may have decided without us meanwhile."""
+    def is_long(self) -> bool:
+        """Whether the chain may have reassigned leases meanwhile."""
         return self.ms > LONG_SILENCE_MS
 
-    def heard(self) -> None:
-        """A block was seen, and what it says of our leases is known."""
+    def note_block(self) -> None:
+        """Note a block whose effect on the leases is known."""
         self._heard = self._ticks()
         self._over.set()
 
-    async def end(self) -> None:
-        """Return when the chain was heard of lately."""
-        while self.long:
+    async def wait_until_over(self) -> None:
+        """Wait until a recent block is known."""
+        while self.is_long:
             self._over.clear()
             await self._over.wait()

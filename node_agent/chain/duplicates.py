@@ -1,6 +1,6 @@
-"""What an agent does about another agent with the key of its host: it reports it, and the one that came later stops.
+"""Response to another agent with the key of this host: it is reported, and the one that came later stops.
 
-Neither removes a container because of the other: the one that stops leaves its containers as they are.
+Neither removes containers because of the other: the one that stops leaves its containers running.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final
 
-from node_agent.core.identity import Foreign, IdentityWatch
+from node_agent.core.identity import ForeignExtrinsic, IdentityWatch
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
 from offchain.adapters.outbox.store import Store
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 RECONNECT_S: Final = 2.0
 SILENT_PERIODS: Final = 1.5
-"""Heartbeat periods without a heartbeat after which the other agent counts as gone; one beats after 0.6."""
+"""Heartbeat periods without a heartbeat after which the other agent counts as gone; an agent sends one after 0.8."""
 _TABLES = [
     "CREATE TABLE other_agent (row INTEGER PRIMARY KEY CHECK (row = 0), block INTEGER NOT NULL) STRICT",
 ]
@@ -44,7 +44,7 @@ class DuplicateAgent(OurError):  # noqa: N818
         )
 
 
-class Duplicates:
+class DuplicateWatch:
     """Watches final blocks for calls of another agent with this host's key."""
 
     def __init__(self, host: str, chain: GantryChain, store: Store, outbox: Outbox) -> None:
@@ -57,16 +57,16 @@ class Duplicates:
         self.watch = IdentityWatch(host, ERA_BLOCKS, outbox.has_signed, outbox.stored_extrinsics())
 
     async def on_final(self, block: Block) -> None:
-        """Look through a final block. The outbox takes note of the block after that: it forgets its extrinsics then."""
+        """Observe a final block, before the outbox does, which forgets its extrinsics with it."""
         if self.watch.observe(block) and (proof := self.watch.proof) is not None:
             self._report(proof)
-        if self.watch.in_doubt or self.watch.proof is not None:
+        if self.watch.is_suspected or self.watch.proof is not None:
             period_ms = (await self._chain.params("Hosts")).heartbeat_period_ms
             if self.watch.at(block.ref.number, block.timestamp_ms, period_ms):
                 log.warning("the other agent of host %s has not been seen for %d ms", self._host, 3 * period_ms)
         self._looked.set()
 
-    def _report(self, proof: Foreign) -> None:
+    def _report(self, proof: ForeignExtrinsic) -> None:
         log.error(
             "another agent signs with the key of host %s: the extrinsic 0x%s in block %d is not from this process",
             self._host,
@@ -77,15 +77,15 @@ class Duplicates:
             self._store.run("INSERT OR REPLACE INTO other_agent VALUES (0, ?)", proof.block)
             self._stop.set()
 
-    async def no_doubt(self) -> None:
-        """Return when no other agent is suspected of serving this host's leases."""
-        while self.watch.in_doubt:
+    async def until_no_suspicion(self) -> None:
+        """Wait until no other agent is suspected of serving this host's leases."""
+        while self.watch.is_suspected:
             self._looked.clear()
             await self._looked.wait()
 
-    async def heard(self) -> None:
-        """Return when the chain has a heartbeat of this process: another agent would have come before that."""
-        while self.watch.is_first_heartbeat or self.watch.in_doubt:
+    async def until_heartbeat(self) -> None:
+        """Wait for a heartbeat of this process on the chain: another agent would have sent one before."""
+        while self.watch.is_first_heartbeat or self.watch.is_suspected:
             self._looked.clear()
             await self._looked.wait()
 
@@ -96,7 +96,7 @@ class Duplicates:
 
     @property
     def trouble(self) -> str:
-        """What is known of another agent, for people; empty where none is known."""
+        """A sentence about another agent; empty if none is known."""
         if (proof := self.watch.proof) is not None:
             return (
                 f"another agent signs with this host's key, last seen in block {proof.block}; stop it: both start the "
@@ -106,7 +106,7 @@ class Duplicates:
 
 
 def other_agent_block(store: Store) -> int | None:
-    """The block with the proof because of which the last agent of this folder stopped; None where it did not."""
+    """Return the block with the proof that stopped the last agent of this folder; None if there was none."""
     store.migrate("other_agent", _TABLES)
     row = store.one("SELECT block FROM other_agent")
     return None if row is None else int(row["block"])
@@ -115,9 +115,9 @@ def other_agent_block(store: Store) -> int | None:
 async def wait_for_silence(
     port: ChainPort, host: str, store: Store, *, chance: Callable[[], float] = random.random
 ) -> None:
-    """Return once the host's heartbeats have ended, by the chain's time, and forget why the last agent stopped.
+    """Wait until the heartbeats of the host have ended, in chain time, and forget the proof.
 
-    `chance` gives a number from 0 to 1: two agents that wait for each other do not go on at the same time.
+    `chance` returns a number from 0 to 1, so that two agents that wait for each other do not continue together.
     """
     chain, periods = GantryChain(port), SILENT_PERIODS + chance() / 2
     while True:

@@ -1,4 +1,4 @@
-"""Follows the chain: what becomes of this host's leases, as events of the core."""
+"""Follows the chain and turns changes of this host's leases into events of the core."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
-from node_agent.chain.clock import ChainClock, Silence
+from node_agent.chain.clock import ChainClock, ChainSilence
 from node_agent.chain.records import live_leases
 from node_agent.core import events as ev
+from node_agent.core.pod_steps import DATA_MOVED
 from node_agent.core.states import Pod
-from node_agent.core.steps import DATA_MOVED
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from offchain.adapters.chain.chain_identity import note_block, require_continued, seen_block
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.errors import BadReply, ChainBehind, ChainUnreachable, StoreStuck
+from offchain.errors import ChainBehind
 from offchain.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.schema.chain_types._generated_chain import LeaseStateEnded
 from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
 
 log = logging.getLogger(__name__)
 
-RECONNECT_S = 2.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
 NOTE_EVERY_BLOCKS = 16
 REREAD_EVERY_BLOCKS = 15
-"""Leases are compared with the chain now and then even where no event calls for it."""
+"""Leases are compared with the chain at this interval even without an event."""
 
 
-class Follower:
-    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block.
+class ChainFollower:
+    """Compares the pods of the agent with the leases on the chain, and passes every final block to the outbox.
 
-    `looked_through` has each of these blocks before the outbox. `store` keeps one of the last final blocks, by which
-    a chain that was started anew under the agent is recognised: its leases say nothing of the pods that are held.
+    `looked_through` gets each block before the outbox. `store` keeps a recent final block, by which a chain that was
+    started anew is recognised: its leases say nothing about the pods.
     """
 
     def __init__(
@@ -46,14 +45,14 @@ class Follower:
         chain: GantryChain,
         host: str,
         clock: ChainClock,
-        silence: Silence,
+        silence: ChainSilence,
         outbox: Outbox,
         store: Store,
         *,
-        looked_through: Callable[[Block], Awaitable[None]],
+        on_block: Callable[[Block], Awaitable[None]],
         held: Callable[[], Mapping[int, Pod]],
         emit: Callable[[ev.Event], None],
-        heard: Callable[[Sequence[ChainEvent]], None],
+        on_events: Callable[[Sequence[ChainEvent]], None],
     ) -> None:
         self._port = port
         self._chain = chain
@@ -61,26 +60,26 @@ class Follower:
         self._clock = clock
         self._silence = silence
         self._outbox = outbox
-        self._looked_through = looked_through
+        self._on_block = on_block
         self._store = store
         self._last: BlockRef | None = None
         self.trouble = ""
-        """Why the chain's node is not followed now, for people; empty where it is."""
+        """Why the node is not followed now, as a sentence; empty if it is."""
         self._held = held
         self._emit = emit
-        self._heard = heard
-        # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
-        # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
+        self._on_events = on_events
+        # Old blocks are irrelevant: after a start the leases are read in their current state, and the outbox looks for
+        # its own extrinsics. So the cursor is not stored, and a node without old state is sufficient.
         self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized", kept_in=store.path)
         self._reading = asyncio.Lock()
         self._final = -1
-        self._unsure: dict[int, int] = {}
-        """Leases seen in a block that was not final, and that block's number."""
+        self._unfinalized: dict[int, int] = {}
+        """Leases from blocks that are not final, with the block numbers."""
 
-    async def begin(self) -> tuple[BlockRef, tuple[Lease, ...]]:
-        """The newest final block, and the leases that are live there.
+    async def begin(self) -> tuple[BlockRef, tuple[HostLease, ...]]:
+        """Return the newest final block and the leases that are live there.
 
-        Raises Reorganised where the node serves another chain than before, ChainBehind where it may.
+        Raises Reorganised if the node serves another chain than before, ChainBehind if it may.
         """
         self._last = self._last or seen_block(self._store)
         await self._require_continued()
@@ -88,17 +87,17 @@ class Follower:
         self._clock.compare((await self._port.block(head.number)).timestamp_ms)
         self._final = head.number
         live = await live_leases(self._chain, self._host, head.hash)
-        self._silence.heard()
+        self._silence.note_block()
         return head, live
 
-    async def reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
-        """Why these leases are over."""
+    async def reasons(self, over: Iterable[int], live: Iterable[HostLease], at: bytes) -> dict[int, str]:
+        """Return the reasons why these leases are over."""
         moved = {lease.data_from for lease in live}
         found = await self._chain.leases(over, at)
         return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def follow_final(self) -> None:
-        """Take every block that becomes final, until the node goes away."""
+        """Process every final block until the node goes away."""
         try:
             await self._watcher.run(self._on_final)
         except ChainBehind as error:
@@ -106,7 +105,7 @@ class Follower:
             raise
 
     async def follow_best(self) -> None:
-        """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
+        """Take up new leases before their block is final; if it is reverted, the pod is removed."""
         heads = self._port.best()
         async with aclosing(heads) as stream:
             async for head in stream:
@@ -114,18 +113,18 @@ class Follower:
                     raise ChainBehind(head.number, self._final, self._store.path)
                 await self._after_silence()
                 await self._read_best(head)
-                self._silence.heard()
+                self._silence.note_block()
 
     async def _on_final(self, block: Block) -> None:
         self._clock.compare(block.timestamp_ms)
         await self._after_silence()
-        await self._looked_through(block)
+        await self._on_block(block)
         await self._outbox.observe(block)
-        self._heard(block.events)
+        self._on_events(block.events)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
-        if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
+        if due_again or self._unfinalized or any(self._is_relevant(event) for event in block.events):
             await self._read_final()
-        self._silence.heard()
+        self._silence.note_block()
         self._last, self.trouble = block.ref, ""
         if block.ref.number % NOTE_EVERY_BLOCKS == 0:
             note_block(self._store, block.ref)
@@ -133,8 +132,8 @@ class Follower:
             self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
 
     async def _after_silence(self) -> None:
-        """Leases may be others' by now: their pods are stopped before anything more is said of them."""
-        if self._silence.long:
+        """After a long silence, stop the pods of reassigned leases before anything else."""
+        if self._silence.is_long:
             log.info("the chain is heard again after %d s", self._silence.ms // 1000)
             await self._require_continued()
             await self._read_final()
@@ -146,8 +145,8 @@ class Follower:
             self.trouble = str(error)
             raise
 
-    def _concerns_us(self, event: ChainEvent) -> bool:
-        """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
+    def _is_relevant(self, event: ChainEvent) -> bool:
+        """Whether the event opens a lease of this host or concerns the task of one of its pods."""
         if event.pallet == "Hosts" and event.fields.get("host") == self._host:
             return True
         if event.pallet not in TASK_PALLETS:
@@ -159,19 +158,21 @@ class Follower:
         return not tasks_of_event(event.fields).isdisjoint(pod.lease.task for pod in self._held().values())
 
     async def _read_final(self) -> None:
-        """Compare what we hold with what is live in the newest final block."""
+        """Compare the pods with the leases that are live in the newest final block."""
         async with self._reading:
             head = await self._port.finalized_head()
             if head.number < self._final:
                 raise ChainBehind(head.number, self._final, self._store.path)
             live = {lease.number: lease for lease in await live_leases(self._chain, self._host, head.hash)}
             self._final = max(self._final, head.number)
-            self._unsure = {
-                number: block for number, block in self._unsure.items() if number not in live and block > head.number
+            self._unfinalized = {
+                number: block
+                for number, block in self._unfinalized.items()
+                if number not in live and block > head.number
             }
             for lease in live.values():
                 self._emit(ev.LeaseAssigned(lease))
-            over = [number for number in self._held() if number not in live and number not in self._unsure]
+            over = [number for number in self._held() if number not in live and number not in self._unfinalized]
             for number, reason in (await self.reasons(over, live.values(), head.hash)).items():
                 self._emit(ev.LeaseEnded(number, reason))
 
@@ -184,28 +185,18 @@ class Follower:
                     continue
                 pod = held.get(lease.number)
                 if pod is not None:
-                    # A result may follow its started report before that is final: the reports have consecutive nonces,
-                    # so no fork includes them in another order.
+                    # A result may follow its started report before that is final: reports have consecutive nonces, so
+                    # every fork includes them in this order.
                     if lease.started and lease.is_same_as(pod.lease):
                         self._emit(ev.LeaseAssigned(lease))
-                # Data is taken over only once it is certain whose it is.
+                # Data is taken over only if the lease is final.
                 elif lease.data_from is None:
-                    self._unsure[lease.number] = head.number
+                    self._unfinalized[lease.number] = head.number
                     self._emit(ev.LeaseAssigned(lease))
 
 
-async def patiently(work: Callable[[], Awaitable[None]]) -> None:
-    """Do this for ever; where the node goes away, or the disk is full, again when that may be over."""
-    while True:
-        try:
-            await work()
-        except (ChainUnreachable, BadReply, StoreStuck) as error:
-            log.warning("%s Containers run on; trying again.", error)
-        await asyncio.sleep(RECONNECT_S)
-
-
 def _end_of(lease: LeaseOfTask | None) -> str:
-    """Why a lease is over, for the log."""
+    """Return why a lease is over, for the log."""
     if lease is None:
         return "GivenUp"
     state = lease.record.state

@@ -1,4 +1,4 @@
-"""Says on chain that this host is here, and where, whenever that is due."""
+"""Heartbeats and endpoint of this host on the chain, and its suspensions in the agent's log."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from node_agent.chain.reports import Sender
-from node_agent.chain.suspension import SuspensionLog
+from node_agent.chain.call_sender import CallSender
+from node_agent.core.host_presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
 from node_agent.core.identity import IdentityWatch
-from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
-from node_agent.runtime.background import Background
+from node_agent.runtime.background import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import BadReply, ChainUnreachable
-from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import HostRecord, calls
+from offchain.schema.chain_types.suspension import Suspension, suspension_of
 from offchain.schema.chain_types.values import Call
 from offchain.schema.protocol.messages import endpoint_text
 
@@ -24,14 +24,14 @@ SOON_S = 0.2
 
 
 class Heartbeat:
-    """One host's presence. `addresses`: where it is to be found now; `identity`: whether another agent serves it."""
+    """Presence of one host. `addresses` returns its current addresses; `identity`: whether another agent serves it."""
 
     def __init__(
         self,
         chain: GantryChain,
         host: str,
-        sender: Sender,
-        background: Background,
+        sender: CallSender,
+        background: BackgroundTasks,
         addresses: Callable[[], tuple[str, ...]],
         identity: IdentityWatch,
     ) -> None:
@@ -41,44 +41,46 @@ class Heartbeat:
         self._background = background
         self._addresses = addresses
         self._identity = identity
-        self._sending: set[Due] = set()
+        self._sending: set[PresenceCall] = set()
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
 
     async def run(self) -> None:
-        """Send what is due, for ever."""
+        """Send what is due, forever."""
         while True:
             pause_s = LOOK_S
             try:
-                pause_s = await self.look()
+                pause_s = await self.send_due()
             except Exception:
-                log.exception("the heartbeat failed; it is looked at again in %g s", pause_s)
+                log.exception("the heartbeat failed; the next attempt is in %g s", pause_s)
             await asyncio.sleep(pause_s)
 
-    async def look(self) -> float:
-        """Send what is due and not on its way yet; waits for the chain's answer to a look, not for what is sent.
+    async def send_due(self) -> float:
+        """Send what is due and not in flight, without waiting for it.
 
-        Returns after how many seconds to look again: as soon as the next heartbeat is due, and after `LOOK_S` at most.
+        Return the seconds until the next call: when the next heartbeat is due, and `LOOK_S` at most.
         """
         try:
             record = await self._chain.host(self._host)
             if record is None:
                 if self._registered is not False:
-                    log.warning(
-                        "host %s is not registered: register it with 'python -m node_agent register'", self._host
-                    )
+                    log.warning("host %s is not registered: register it with gantry agent join", self._host)
                 self._registered = False
                 return LOOK_S
             self._registered = True
             params = await self._chain.params("Hosts")
             now_ms = await self._chain.now_ms()
         except (ChainUnreachable, BadReply):
-            return LOOK_S  # the watcher says so already
+            return LOOK_S  # the follower logs this
         self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
         period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
-        for wanted in due(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:
-            call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
+        for wanted in due_calls(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:
+            call = (
+                calls.hosts_heartbeat()
+                if wanted is PresenceCall.HEARTBEAT
+                else calls.hosts_set_endpoint(endpoint=endpoint)
+            )
             self._sending.add(wanted)
             self._background.run(self._send(wanted, call))
         left_s = (record.last_heartbeat - now_ms + period_ms * beat_at_ppm // 1_000_000) / 1000
@@ -90,10 +92,40 @@ class Heartbeat:
             return EARLY_BEAT_AT_PPM
         return FIRST_BEAT_AT_PPM if identity.is_first_heartbeat else BEAT_AT_PPM
 
-    async def _send(self, wanted: Due, call: Call) -> None:
+    async def _send(self, wanted: PresenceCall, call: Call) -> None:
         try:
             taken = await self._sender.send_again(f"presence/{wanted.value}", call)
-            if taken and wanted is Due.HEARTBEAT:
-                self._identity.has_beaten()
+            if taken and wanted is PresenceCall.HEARTBEAT:
+                self._identity.note_heartbeat()
         finally:
             self._sending.discard(wanted)
+
+
+class SuspensionLog:
+    """Logs once when the host is suspended, when the reason changes, and when the suspension ends.
+
+    `since_ms`: chain time at which the agent saw the suspension begin; None if the host is not suspended, or was before
+    the agent started.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._looked = False
+        self._last: Suspension | None = None
+        self.since_ms: int | None = None
+
+    def note(self, record: HostRecord, now_ms: int) -> None:
+        """Compare with the host's record at chain time `now_ms`."""
+        found, before = suspension_of(self._host, record), self._last
+        looked, self._looked, self._last = self._looked, True, found
+        if found is None:
+            self.since_ms = None
+            if before is not None:
+                log.info("this host is not suspended any more; it is %s", record.status.tag)
+            return
+        if before is None and looked:
+            self.since_ms = now_ms
+        if before is None or before.reason != found.reason:
+            log.warning("this host is suspended and takes no leases: %s", found.text)
+            for step in found.way_back:
+                log.warning("what ends the suspension: %s", step)

@@ -1,11 +1,11 @@
-"""What the agent reads from the chain, in the core's words."""
+"""Records of the chain as values of the core."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from node_agent.core.checkpoints import Known, TaskView
-from node_agent.core.values import Lease, LeaseStatus
+from node_agent.core.checkpoints import ReportedCheckpoint, TaskCheckpoints
+from node_agent.core.values import HostLease, LeaseStatus
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema.chain_types._generated_chain import (
     HostStatusDraining,
@@ -18,15 +18,15 @@ from offchain.schema.chain_types._generated_chain import (
 from offchain.schema.chain_types.escrow import ends_at
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
-"""The states of leases that hold something of their host."""
+"""States of leases that hold resources of their host."""
 REPORT_MS = 10_000
-"""So long before its start timeout a lease is given back at the latest: five blocks of a network with slots of 2 s."""
+"""A lease is given back at least this long before its start timeout: five blocks with slots of 2 s."""
 
 
 async def live_leases(
     chain: GantryChain, host: str, at: bytes, known: Container[int] = frozenset()
-) -> tuple[Lease, ...]:
-    """The leases that hold something of this host at a block, but for the known ones, joined with their tasks."""
+) -> tuple[HostLease, ...]:
+    """Return the leases that hold resources of this host at a block, without `known` ones, joined with their tasks."""
     numbers = [number for number in await chain.leases_of_host(host, at=at) if number not in known]
     found = await chain.leases(numbers, at=at)
     live = [lease for lease in found.values() if lease.record.state.tag in HOLDING and lease.record.host == host]
@@ -42,27 +42,27 @@ async def live_leases(
 
 
 def start_by_ms(created_at_ms: int, start_timeout_ms: int) -> int:
-    """When a pod that has not started is given back, so that the report is in a block before the start timeout.
+    """Return when a pod that has not started is given back, so that the report precedes the start timeout.
 
-    A tenth of the timeout is left for that, and at least :data:`REPORT_MS`, but never more than half of the timeout.
+    The margin is a tenth of the timeout and at least :data:`REPORT_MS`, but never more than half of the timeout.
     """
     margin_ms = max(start_timeout_ms // 10, REPORT_MS)
     return created_at_ms + start_timeout_ms - min(margin_ms, start_timeout_ms // 2)
 
 
 def _may_move(lease: LeaseOfTask) -> bool:
-    """Whether its pod may go on elsewhere; one that was told to leave for another task may not."""
+    """Whether its pod may move to another host; the pod of a preempted task may not."""
     return lease.task.spec.survival is not Survival.RESTART and lease.task.record.preemption is None
 
 
-def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, start_timeout_ms: int | None) -> Lease:
+def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, start_timeout_ms: int | None) -> HostLease:
     record, spec = lease.record, lease.task.spec
     starts_by_ms = None
     if isinstance(record.state, LeaseStatePending) and start_timeout_ms is not None:
         starts_by_ms = start_by_ms(record.created_at, start_timeout_ms)
     preempted = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
     ends = [at for at in (None if preempted is None else preempted.ends_at, record.reclaim_at) if at is not None]
-    return Lease(
+    return HostLease(
         number=lease.id,
         task=lease.task.id,
         pod=record.pod,
@@ -90,8 +90,6 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
     )
 
 
-# --- checkpoints ------------------------------------------------------------------------------------------------------
-
 RUNNABLE = frozenset({"Pending", "Active", "Suspended"})
 """States of leases whose pods run, or may run again."""
 FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
@@ -99,28 +97,28 @@ FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
 _TASKS_AT_ONCE = 256
 
 
-async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskView | None]:
-    """What the chain has of the checkpoints of these tasks, for this host."""
+async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskCheckpoints | None]:
+    """Return the checkpoints of these tasks on the chain, as seen by this host; None for unknown tasks."""
     wanted = sorted(set(tasks))
     found = await chain.tasks(wanted)
     return {task: task_view(found[task], host) if task in found else None for task in wanted}
 
 
-def task_view(task: TaskAndSpec, host: str) -> TaskView:
-    """The same of a task that was read."""
+def task_view(task: TaskAndSpec, host: str) -> TaskCheckpoints:
+    """Return the checkpoints of a task."""
     record = task.record
-    known = {one.pod: Known(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
+    known = {one.pod: ReportedCheckpoint(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
     live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
     standby = {one.record.pod: one.id for one in live if standby_of(one) == host}
     sources: dict[int, tuple[str, ...]] = {}
     for pod, last in known.items():
         others = [name for one in live if one.record.pod == pod for name in (standby_of(one), one.record.host)]
         sources[pod] = tuple(name for name in dict.fromkeys((last.host, *others)) if name not in (None, host))
-    return TaskView(record.state.tag in FINAL, known, standby, sources)
+    return TaskCheckpoints(record.state.tag in FINAL, known, standby, sources)
 
 
 async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
-    """Tasks with a lease that names this host as its standby, by reading all that have leases."""
+    """Return the tasks with a lease that names this host as its standby, by reading all tasks with leases."""
     found: set[int] = set()
     for tag in (IndexTag.ASSIGNED, IndexTag.RUNNING):
         numbers = await chain.tasks_by_state(tag)
@@ -131,6 +129,6 @@ async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
 
 
 def standby_of(lease: LeaseOfTask) -> str | None:
-    """The host that takes over where the lease's own is lost."""
+    """Return the host that takes over if the lease's own is lost."""
     place = lease.record.standby
     return None if place is None else place.host

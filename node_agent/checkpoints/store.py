@@ -1,4 +1,4 @@
-"""Saved folders of pods: files by their SHA-256 in one closed folder, and a table of whose they are."""
+"""Store of checkpoints: files by SHA-256 in a closed folder, and a table of their pods."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import BinaryIO
 
-from node_agent.core.checkpoints import Kept, Known, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey, ReportedCheckpoint
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.tar_files import CHUNK, BadArchive, check
 
 LEAVE_FREE_BYTES = 2 << 30
-"""So much of the disk is left to others."""
+"""Bytes of the disk that checkpoints never use."""
 _TABLE = """
 CREATE TABLE checkpoints (
     task INTEGER NOT NULL, pod INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL,
@@ -25,20 +25,20 @@ CREATE TABLE checkpoints (
 ) STRICT"""
 
 
-class TooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
-    """A folder has more bytes than its task has disk. `most_bytes`: so many that is."""
+class FolderTooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
+    """A folder has more than the `most_bytes` of its task's disk."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(f"it has more than the {most_bytes} bytes that may be kept of it")
         self.most_bytes = most_bytes
 
 
-class NoRoom(Exception):  # noqa: N818
-    """A folder has more bytes than this host has room for."""
+class NoDiskSpace(Exception):  # noqa: N818
+    """A folder has more bytes than are free on this host."""
 
 
 class CheckpointStore:
-    """The files of one agent. A file is whole, checked and on disk before the table names it."""
+    """Files of one agent. A file is complete, checked and on disk before the table names it."""
 
     def __init__(self, folder: Path, store: Store) -> None:
         self._folder = folder
@@ -47,32 +47,31 @@ class CheckpointStore:
         folder.mkdir(mode=0o700, exist_ok=True)
         named = {self.path(one).name for one in self.all()}
         for file in folder.iterdir():
-            if file.name not in named:  # the agent ended while it was being written
+            if file.name not in named:  # the agent ended during the write
                 file.unlink(missing_ok=True)
 
-    def all(self) -> tuple[Kept, ...]:
-        """What is kept, of every pod."""
+    def all(self) -> tuple[CheckpointFile, ...]:
+        """Return the checkpoints of all pods."""
         rows = self._store.all("SELECT task, pod, digest, size, saved_at_ms, lease FROM checkpoints")
-        return tuple(Kept(*row) for row in rows)
+        return tuple(CheckpointFile(*row) for row in rows)
 
-    def find(self, key: PodKey, digest: bytes) -> Kept | None:
-        """The file of a pod with this SHA-256."""
+    def find(self, key: PodKey, digest: bytes) -> CheckpointFile | None:
+        """Return the file of a pod with this SHA-256."""
         return next((one for one in self.all() if one.key == key and one.digest == digest), None)
 
-    def path(self, kept: Kept) -> Path:
-        """Where the file lies."""
+    def path(self, kept: CheckpointFile) -> Path:
         return self._folder / f"{kept.digest.hex()}.tar"
 
     def room(self) -> int:
-        """Bytes that may be added."""
+        """Return the number of bytes that may be added."""
         return max(0, shutil.disk_usage(self._folder).free - LEAVE_FREE_BYTES)
 
     async def save(
         self, pieces: AsyncGenerator[bytes, None], key: PodKey, lease: int, root: str, *, most_bytes: int, at_ms: int
-    ) -> Kept:
-        """Keep a folder of a pod of this host. `root`: the folder's own name.
+    ) -> CheckpointFile:
+        """Store a folder of a pod of this host. `root`: the folder's own name.
 
-        Raises TooLarge, NoRoom, BadArchive, OSError.
+        Raises FolderTooLarge, NoDiskSpace, BadArchive, OSError.
         """
         part = self._folder / f"{secrets.token_hex(8)}.part"
         digest, size = hashlib.sha256(), 0
@@ -90,31 +89,31 @@ class CheckpointStore:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        return self._named(part, Kept(*key, digest.digest(), size, at_ms, lease))
+        return self._named(part, CheckpointFile(*key, digest.digest(), size, at_ms, lease))
 
     def part(self, key: PodKey) -> Path:
-        """Where a file is put while it is being fetched; what is there of another one is replaced by it."""
+        """Return the path of a file during its fetch; the rest of another one there is replaced."""
         return self._folder / f"{key[0]}-{key[1]}.part"
 
-    async def take(self, part: Path, key: PodKey, known: Known, root: str) -> Kept:
-        """Keep a file that was fetched. Raises BadArchive where it is not what the chain says; then it is removed."""
+    async def take(self, part: Path, key: PodKey, known: ReportedCheckpoint, root: str) -> CheckpointFile:
+        """Store a fetched file. Raises BadArchive, and removes it, if it differs from the chain."""
         try:
             await asyncio.to_thread(_verify, part, known)
             await asyncio.to_thread(_check, part, root)
         except BadArchive:
             await asyncio.to_thread(part.unlink)
             raise
-        return self._named(part, Kept(*key, known.digest, known.size, known.at_ms, None))
+        return self._named(part, CheckpointFile(*key, known.digest, known.size, known.at_ms, None))
 
-    def remove(self, kept: Kept) -> None:
-        """Forget it, and delete the file where no other pod's is the same."""
+    def remove(self, kept: CheckpointFile) -> None:
+        """Forget a checkpoint, and delete the file unless another pod has the same one."""
         self._store.run(
             "DELETE FROM checkpoints WHERE task = ? AND pod = ? AND digest = ?", kept.task, kept.pod, kept.digest
         )
         if all(one.digest != kept.digest for one in self.all()):
             self.path(kept).unlink(missing_ok=True)
 
-    def _named(self, part: Path, kept: Kept) -> Kept:
+    def _named(self, part: Path, kept: CheckpointFile) -> CheckpointFile:
         part.replace(self.path(kept))
         folder = os.open(self._folder, os.O_RDONLY)
         try:
@@ -130,9 +129,9 @@ class CheckpointStore:
 
 def _check_size(size: int, most_bytes: int, room: int) -> None:
     if size > most_bytes:
-        raise TooLarge(most_bytes)
+        raise FolderTooLarge(most_bytes)
     if size > room:
-        raise NoRoom(f"there is room for {room} bytes")
+        raise NoDiskSpace(f"there is room for {room} bytes")
 
 
 def _new(path: Path) -> BinaryIO:
@@ -149,7 +148,7 @@ def _check(path: Path, root: str) -> None:
         check(file, most_bytes=path.stat().st_size, root=root)
 
 
-def _verify(path: Path, known: Known) -> None:
+def _verify(path: Path, known: ReportedCheckpoint) -> None:
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while data := file.read(CHUNK):

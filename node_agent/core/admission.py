@@ -1,4 +1,4 @@
-"""From a lease and its manifest to what a driver runs, or to the reason why not."""
+"""Admission of a lease: its manifest as a pod spec, or the reason for a refusal. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
+from node_agent.core.values import ContainerSpec, HostFailure, HostLease, LocalDevice, LocalHost, PodSpec, TaskKind
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import Manifest, ManifestError
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
-    """Why a lease cannot be served on this host."""
+class LeaseRejected:
+    """The reason for which a lease cannot be served on this host."""
 
     reason: HostFailure
     message: str
@@ -22,14 +22,14 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class FetchedManifest:
-    """A manifest of the chain: its SHA-256, and its content or why it has none."""
+    """A manifest of the chain: its SHA-256 and its content, or the error in it."""
 
     digest: bytes
     content: Manifest | ManifestError
 
 
 def read_manifest(data: bytes) -> FetchedManifest:
-    """Parse the manifest in `data`. It takes up to 0.1 s of a processor: services call it in a thread."""
+    """Parse the manifest in `data`. It takes up to 0.1 s of processor time; callers on an event loop use a thread."""
     content: Manifest | ManifestError
     try:
         content = parse_manifest(data)
@@ -38,33 +38,33 @@ def read_manifest(data: bytes) -> FetchedManifest:
     return FetchedManifest(hashlib.sha256(data).digest(), content)
 
 
-def admit(host: Host, lease: Lease, manifest: FetchedManifest | None) -> PodSpec | Unfit:
-    """Return the pod to run for this lease, or why it cannot. `manifest` is None where the chain keeps none."""
+def admit(host: LocalHost, lease: HostLease, manifest: FetchedManifest | None) -> PodSpec | LeaseRejected:
+    """Return the pod spec of a lease, or the reason for a refusal. `manifest` is None if the chain has none."""
     if manifest is None:
-        return Unfit(HostFailure.MANIFEST_INVALID, f"The chain keeps no manifest for task {lease.task}.")
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, f"The chain keeps no manifest for task {lease.task}.")
     if manifest.digest != lease.manifest_digest:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.MANIFEST_INVALID,
             f"The manifest's SHA-256 is {manifest.digest.hex()}, the task says {lease.manifest_digest.hex()}.",
         )
     if isinstance(manifest.content, ManifestError):
-        return Unfit(HostFailure.MANIFEST_INVALID, "; ".join(manifest.content.lines()))
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, "; ".join(manifest.content.lines()))
     return admit_parsed(host, lease, manifest.content)
 
 
-def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfit:
-    """The same for a manifest that was read and is the task's own."""
+def admit_parsed(host: LocalHost, lease: HostLease, manifest: Manifest) -> PodSpec | LeaseRejected:
+    """Return the pod spec of a lease whose parsed manifest has the digest of the task."""
     problem = _task_problem(lease, manifest)
     if problem is not None:
-        return Unfit(HostFailure.MANIFEST_INVALID, problem)
+        return LeaseRejected(HostFailure.MANIFEST_INVALID, problem)
     if lease.sandboxed and not host.sandboxed:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.RESOURCES_UNAVAILABLE,
             "The task asks for a sandbox (placement.isolation), and pods of this host use the machine's kernel now.",
         )
     unknown = [index for index in lease.devices if index >= len(host.devices)]
     if unknown:
-        return Unfit(
+        return LeaseRejected(
             HostFailure.RESOURCES_UNAVAILABLE,
             f"The lease is for device {unknown[0]}, but this host has {len(host.devices)} devices now.",
         )
@@ -91,7 +91,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
 
 
 def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: int) -> tuple[ContainerSpec, ...]:
-    """Each service with its own part of the devices, in the order of the manifest."""
+    """Return each service with its own devices, in the order of the manifest."""
     made = []
     first = 0
     for service in manifest.services:
@@ -102,7 +102,7 @@ def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: i
     return tuple(made)
 
 
-def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
+def _task_problem(lease: HostLease, manifest: Manifest) -> str | None:
     if lease.redundant:
         return "This agent does not compare results with other hosts; use verification: acceptance."
     if manifest.kind != lease.kind.value.lower():
@@ -118,7 +118,7 @@ def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
     if gpus != len(lease.devices):
         return f"The manifest's services ask for {gpus} GPUs, the lease is for {len(lease.devices)}."
     if gpus and lease.gpu_milli < manifest.gpus.milli:
-        # Others' pods would be on the same devices, and nobody would pay for the rest.
+        # Otherwise pods of others would share the devices, and nobody would pay for the rest.
         asked_milli = manifest.gpus.milli
         return f"The manifest asks for {asked_milli} thousandths of a GPU, the lease is for {lease.gpu_milli}."
     return _result_problem(manifest)
@@ -129,7 +129,7 @@ def _result_problem(manifest: Manifest) -> str | None:
     if path is None:
         return None
     for mount in manifest.main.tmpfs:
-        # A tmpfs is gone when the container ends, and the result with it.
+        # A tmpfs is removed with the container, and the result with it.
         if PurePosixPath(path).is_relative_to(mount.path):
             return f"The result {path} lies in the tmpfs {mount.path}, which is gone when the container ends."
     return None

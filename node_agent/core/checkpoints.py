@@ -1,4 +1,4 @@
-"""When a pod's folder is saved, when the chain is told, which files are kept. Functions of what is known, no more."""
+"""Checkpoint schedule: when to save the folder of a pod, when to report it, which files to keep and fetch. Pure."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from node_agent.core.containers import Stage
+from node_agent.core.pod_steps import main_container
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import main_of
 
 AFTER_SIGNAL_MS = 30_000
-"""So long a program has to write its work down when it was told to leave; half of the notice at most."""
+"""Time for a program to write its work after the checkpoint signal; at most half of the notice period."""
 RETRY_MS = 30_000
-"""Where a folder could not be saved, it is tried again after this."""
+"""Time after which a failed save is repeated."""
 
 PodKey = tuple[int, int]
-"""Task and number of the pod: what a checkpoint belongs to, whichever lease runs it."""
+"""Task and number of the pod: a checkpoint belongs to these, not to a lease."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A file in this host's store."""
+class CheckpointFile:
+    """A checkpoint in the store of this host."""
 
     task: int
     pod: int
@@ -30,17 +30,17 @@ class Kept:
     size: int
     saved_at_ms: int
     lease: int | None
-    """The lease of this host whose pod it was saved from; None where it came from another host."""
+    """The lease of this host whose pod was saved; None if another host sent the file."""
 
     @property
     def key(self) -> PodKey:
-        """Whose it is."""
+        """Return the pod to which the checkpoint belongs."""
         return self.task, self.pod
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The last checkpoint of a pod as the chain has it. `host` had the file; `at_ms`: when it said so."""
+class ReportedCheckpoint:
+    """The last checkpoint of a pod on the chain: `host` had the file and reported it at `at_ms`."""
 
     digest: bytes
     size: int
@@ -49,37 +49,37 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskView:
-    """What the chain says of a task."""
+class TaskCheckpoints:
+    """The checkpoints of a task on the chain."""
 
     final: bool
-    known: Mapping[int, Known]
+    known: Mapping[int, ReportedCheckpoint]
     """By the number of the pod."""
     standby: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Pods for which this host stands by, each with the lease that names it."""
+    """Pods for which this host is the standby, each with the lease that names it."""
     sources: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Other hosts that may have the file of a pod, the likeliest first."""
+    """Other hosts that may have the file of a pod, the most likely first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """The last time that a folder was saved, or was to be: when that began, Unix ms, and whether it failed."""
+class SaveAttempt:
+    """The last attempt to save a folder: its start in Unix ms, and whether it failed."""
 
     at_ms: int
     failed: bool
 
 
 def can_be_saved(pod: Pod) -> bool:
-    """Whether its main container runs now, and its manifest names a folder."""
+    """Whether the main container is running and the manifest names a folder."""
     if pod.phase is not Phase.RUNNING or pod.spec is None or pod.spec.checkpoint is None:
         return False
-    return main_of(pod).stage is Stage.RUNNING
+    return main_container(pod).stage is Stage.RUNNING
 
 
-def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -> int | None:
-    """When the folder of this pod is to be saved next, Unix ms; None: not while all stays as it is.
+def next_save_ms(pod: Pod, tried: SaveAttempt | None, last: CheckpointFile | None, *, notice_ms: int) -> int | None:
+    """Return when to save the folder of this pod next, in Unix ms; None if nothing is due in this state.
 
-    `last`: the youngest file that was saved from this lease. `notice_ms`: so long before it has to leave is a pod told.
+    `last`: the newest file saved from this lease. `notice_ms`: the notice period of a preemption.
     """
     if not can_be_saved(pod):
         return None
@@ -88,7 +88,7 @@ def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -
     every_ms = pod.spec.checkpoint.every_ms
     if tried is not None and tried.failed:
         return tried.at_ms + min(RETRY_MS, every_ms)
-    done_ms = max(main_of(pod).began_at_ms, last.saved_at_ms if last else 0, tried.at_ms if tried else 0)
+    done_ms = max(main_container(pod).began_at_ms, last.saved_at_ms if last else 0, tried.at_ms if tried else 0)
     if pod.lease.notice_ends_ms is not None:
         told_ms = pod.lease.notice_ends_ms - notice_ms
         written_ms = told_ms + min(AFTER_SIGNAL_MS, notice_ms // 2)
@@ -97,8 +97,10 @@ def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -
     return done_ms + every_ms
 
 
-def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: int, now_ms: int) -> Kept | None:
-    """What the chain is to be told of a pod now. `least_ms`: so long it takes no other after the last one."""
+def file_to_report(
+    pod: Pod, newest: CheckpointFile | None, known: ReportedCheckpoint | None, *, least_ms: int, now_ms: int
+) -> CheckpointFile | None:
+    """Return the checkpoint to report to the chain now. `least_ms`: the minimum time between two reports."""
     if newest is None or newest.lease != pod.lease.number or not pod.started_known:
         return None
     if known is not None and (known.digest == newest.digest or now_ms < known.at_ms + least_ms):
@@ -106,38 +108,42 @@ def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: i
     return newest
 
 
-def newest(kept: Iterable[Kept], key: PodKey, *, lease: int | None = None) -> Kept | None:
-    """The youngest file of a pod; with `lease`, of those that were saved from that lease."""
+def newest_file(kept: Iterable[CheckpointFile], key: PodKey, *, lease: int | None = None) -> CheckpointFile | None:
+    """Return the newest file of a pod; with `lease`, the newest one saved from that lease."""
     own = [one for one in kept if one.key == key and lease in (None, one.lease)]
     return max(own, key=lambda one: one.saved_at_ms, default=None)
 
 
-def superfluous(kept: Iterable[Kept], pods: Iterable[Pod], tasks: Mapping[int, TaskView | None]) -> tuple[Kept, ...]:
-    """Files that nobody will ask for. `tasks` None: the chain has none of this number any more; not named: not known.
+def unneeded_files(
+    kept: Iterable[CheckpointFile], pods: Iterable[Pod], tasks: Mapping[int, TaskCheckpoints | None]
+) -> tuple[CheckpointFile, ...]:
+    """Return the files that no host needs. `tasks`: None means that the chain has no such task, a missing key unknown.
 
-    What stays: the file that the chain has for a pod, as long as its task is not final; and the youngest of each pod
-    that this host runs or stands by for, since the one that the chain has may be lost with its host.
+    Kept are the file that the chain names, until its task is final, and the newest file of each pod that this host runs
+    or stands by for, because the host with the named file may be lost.
     """
-    there = tuple(kept)
+    files = tuple(kept)
     running = {(pod.lease.task, pod.lease.pod) for pod in pods if pod.phase is not Phase.ENDING}
-    goes = []
-    for one in there:
+    unneeded = []
+    for one in files:
         if one.task not in tasks:
             continue
         view = tasks[one.task]
         if view is None or view.final:
-            goes.append(one)
+            unneeded.append(one)
             continue
         known = view.known.get(one.pod)
         concerned = one.key in running or one.pod in view.standby
-        stays = (known is not None and known.digest == one.digest) or (concerned and one is newest(there, one.key))
+        stays = (known is not None and known.digest == one.digest) or (concerned and one is newest_file(files, one.key))
         if not stays:
-            goes.append(one)
-    return tuple(goes)
+            unneeded.append(one)
+    return tuple(unneeded)
 
 
-def to_fetch(known: Known | None, key: PodKey, kept: Iterable[Kept]) -> Known | None:
-    """What this host lacks of a pod that it runs, or stands by for."""
+def checkpoint_to_fetch(
+    known: ReportedCheckpoint | None, key: PodKey, kept: Iterable[CheckpointFile]
+) -> ReportedCheckpoint | None:
+    """Return the checkpoint that this host lacks for a pod that it runs or stands by for."""
     if known is None or any(one.key == key and one.digest == known.digest for one in kept):
         return None
     return known

@@ -1,4 +1,4 @@
-"""What the core wants done. The shell runs the commands of one lease in order, each to its end."""
+"""Commands of the core to the shell. Those of one lease run in order, each to its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offchain.schema.manifest.types import ResultSpec
 
 @dataclass(frozen=True, slots=True)
 class FetchManifest:
-    """Read the task's manifest from the chain; answer with ManifestFetched."""
+    """Read the task's manifest from the chain; answered by ManifestFetched."""
 
     number: int
     task: int
@@ -18,7 +18,7 @@ class FetchManifest:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchImages:
-    """Begin to get its images while something else is waited for. No answer."""
+    """Start pulling the images while the pod waits for something else. No answer."""
 
     number: int
     spec: PodSpec
@@ -26,7 +26,7 @@ class PrefetchImages:
 
 @dataclass(frozen=True, slots=True)
 class PreparePod:
-    """Have images, network, volumes and files ready; answer with Prepared or DriverFailed."""
+    """Prepare images, network, volumes and files; answered by PodPrepared or DriverFailed."""
 
     number: int
     spec: PodSpec
@@ -34,7 +34,7 @@ class PreparePod:
 
 @dataclass(frozen=True, slots=True)
 class ExplainLateStart:
-    """Say what a pod that is still being prepared waits for, beside all other commands; answer with DriverFailed."""
+    """Find out why a pod is still being prepared, concurrently with other commands; answered by DriverFailed."""
 
     number: int
     spec: PodSpec
@@ -42,9 +42,9 @@ class ExplainLateStart:
 
 @dataclass(frozen=True, slots=True)
 class StartContainer:
-    """Start it, or adopt it where this start was made before; answer with ContainerStarted or DriverFailed.
+    """Start a container, or adopt it if this start was made before; answered by ContainerStarted or DriverFailed.
 
-    `follows`: the mark of the ended run after which the same container is started again; "" for a new container.
+    `follows`: the mark of the ended run after which the same container starts again; "" for a new container.
     """
 
     number: int
@@ -56,7 +56,7 @@ class StartContainer:
 
 @dataclass(frozen=True, slots=True)
 class WatchContainer:
-    """Follow it beside all other commands; answer with HealthChanged, and at its end with Exited."""
+    """Watch a container concurrently with other commands; answered by HealthChanged and finally ContainerExited."""
 
     number: int
     handle: Handle
@@ -64,7 +64,7 @@ class WatchContainer:
 
 @dataclass(frozen=True, slots=True)
 class StopContainer:
-    """Ask one container to end, kill it after its grace time. No answer but what the watch sees."""
+    """Stop one container, and kill it after its grace period. The watch reports its end."""
 
     number: int
     handle: Handle
@@ -73,23 +73,26 @@ class StopContainer:
 
 @dataclass(frozen=True, slots=True)
 class StopPod:
-    """Ask all containers to end, kill each after its grace time. No answer."""
+    """Stop all containers, and kill each after its grace period. No answer."""
 
     number: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class TellPod:
-    """Have its containers find until when they may run, Unix ms; None: nobody makes them leave. No answer."""
+class WriteNotice:
+    """Write the termination notice for the containers: they may run until `ends_ms`, Unix ms; None removes it.
+
+    No answer.
+    """
 
     number: int
     ends_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class WarnPod:
-    """Send all containers that run the signal to save their work. No answer."""
+class SignalPod:
+    """Send the checkpoint signal to all running containers. No answer."""
 
     number: int
     signal: str
@@ -97,7 +100,7 @@ class WarnPod:
 
 @dataclass(frozen=True, slots=True)
 class PausePod:
-    """Stop all containers and keep them; answer with Paused."""
+    """Stop all containers and keep them; answered by PodPaused."""
 
     number: int
     reason: str
@@ -105,7 +108,7 @@ class PausePod:
 
 @dataclass(frozen=True, slots=True)
 class DestroyPod:
-    """Keep its logs, then remove all of it, its data but where it is to be kept; answer with Destroyed."""
+    """Save the logs, then remove the pod, and its data unless `keep_data`; answered by PodDestroyed."""
 
     number: int
     keep_data: bool = False
@@ -113,7 +116,7 @@ class DestroyPod:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrphan:
-    """Remove a pod that no live lease covers; answer with Destroyed."""
+    """Remove a pod that no live lease covers; answered by PodDestroyed."""
 
     number: int
     keep_data: bool = False
@@ -121,9 +124,9 @@ class SweepOrphan:
 
 @dataclass(frozen=True, slots=True)
 class CollectResult:
-    """Store log and result, with a note for the log; answer with ResultStored or CollectFailed.
+    """Store log and result, with a note in the log; answered by ResultStored or CollectFailed.
 
-    `handle`: of the main container; None where there is none to read from, and the result is empty.
+    `handle`: the main container; None if there is none, and the result is empty.
     """
 
     number: int
@@ -134,7 +137,7 @@ class CollectResult:
 
 @dataclass(frozen=True, slots=True)
 class TakeInventory:
-    """List and keep a record of the lease's retained data; answer with DataFound. `volumes`: what should be there."""
+    """List the retained data of the lease and store the record; answered by DataFound. `volumes`: the expected ones."""
 
     number: int
     volumes: tuple[str, ...]
@@ -142,21 +145,21 @@ class TakeInventory:
 
 @dataclass(frozen=True, slots=True)
 class PurgeData:
-    """Delete the lease's retained data; answer with DataPurged."""
+    """Delete the retained data of the lease; answered by DataPurged."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitStarted:
-    """Send report_started; answer with ReportOutcome."""
+    """Submit report_started; answered by ReportOutcome."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """Send report_result; answer with ReportOutcome."""
+    """Submit report_result; answered by ReportOutcome."""
 
     number: int
     digest: bytes
@@ -166,7 +169,7 @@ class SubmitResult:
 
 @dataclass(frozen=True, slots=True)
 class SubmitFailed:
-    """Send report_failed; answer with ReportOutcome."""
+    """Submit report_failed; answered by ReportOutcome."""
 
     number: int
     reason: HostFailure
@@ -175,7 +178,7 @@ class SubmitFailed:
 
 @dataclass(frozen=True, slots=True)
 class SubmitPurged:
-    """Send the receipt of deleted data; answer with ReportOutcome. `attempt` counts those the chain refused."""
+    """Submit the receipt for deleted data; answered by ReportOutcome. `attempt`: number of refused receipts."""
 
     number: int
     receipt: bytes
@@ -184,14 +187,14 @@ class SubmitPurged:
 
 @dataclass(frozen=True, slots=True)
 class SubmitDataLost:
-    """Say that retained data is gone; answer with ReportOutcome."""
+    """Report that retained data is lost; answered by ReportOutcome."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStop:
-    """Tick at this time: the escrow is used up then."""
+    """Tick at this time, at which the escrow is used up."""
 
     number: int
     at_ms: int
@@ -199,7 +202,7 @@ class ScheduleStop:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRetry:
-    """Tick at this time: something is due again."""
+    """Tick at this time, at which a retry is due."""
 
     number: int
     at_ms: int
@@ -214,8 +217,8 @@ Command = (
     | WatchContainer
     | StopContainer
     | StopPod
-    | TellPod
-    | WarnPod
+    | WriteNotice
+    | SignalPod
     | PausePod
     | DestroyPod
     | SweepOrphan

@@ -1,8 +1,7 @@
-"""Which of the host's GPUs are in order: decided from what the drivers tell, and when the chain is told. Pure.
+"""Health of the host's GPUs from observations of the drivers, and when it is reported to the chain. Pure.
 
-A device that is gone or does not answer is in order again once it was seen well for a minute. One that reported a fault
-of its hardware is not trusted again before it was reset, which shows by its being away for a while, or before the
-machine was started anew.
+A device that was gone or did not answer is healthy again after it answered for a minute. One that reported a hardware
+fault stays unhealthy until a reset, which shows as a gap in its answers, or until the machine restarts.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 STEADY_MS = 60_000
-"""So long a device that was gone has to be seen well before it takes work again."""
-UNHEARD_ROUNDS = 2
-"""So many looks in a row have to miss a device: one may fall into a reload of the driver's library."""
+"""Time for which a device that was gone has to answer before it takes work again."""
+MISSED_POLLS = 2
+"""Consecutive polls that have to miss a device: one poll may coincide with a reload of the driver's library."""
 HARMLESS_XIDS = frozenset({13, 31, 43, 45, 63, 68, 94, 109})
-"""Faults of the program that ran, and what the GPU mended by itself (NVIDIA, "XID errors"). The rest are the GPU's."""
+"""XIDs caused by the running program or corrected by the GPU (NVIDIA, "XID errors"). All others are faults of the GPU.
+"""
 XID_MEANINGS: Mapping[int, str] = MappingProxyType(
     {
         48: "an error in its memory that could not be corrected",
@@ -33,7 +33,7 @@ XID_MEANINGS: Mapping[int, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Well:
+class DeviceHealthy:
     """The driver answers for it. `uncorrected`: memory errors since the driver was loaded; None: not counted."""
 
     device: int
@@ -41,30 +41,30 @@ class Well:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """The driver does not know the device any more, or says that it is lost."""
+class DeviceGone:
+    """The driver does not know the device any more, or reports it as lost."""
 
     device: int
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Xid:
-    """The NVIDIA driver reported an error of this number for a device."""
+class DeviceXid:
+    """The NVIDIA driver reported an XID error for the device."""
 
     device: int
     code: int
 
 
-Observation = Well | Gone | Xid
+Observation = DeviceHealthy | DeviceGone | DeviceXid
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """What is held against one device. Faults are empty where there are none.
+    """State of one device; texts are empty if there is no problem.
 
-    `fault`: of its hardware; `absence`: why it cannot be used now; `missed`: looks in a row that found it gone;
-    `well_since_ms`: since when it was seen again, while it is not trusted yet; `errors`: the last count of uncorrected
+    `fault`: a hardware fault; `absence`: why the device cannot be used now; `missed`: consecutive polls without it;
+    `well_since_ms`: since when it answers again, while it is still excluded; `errors`: the last count of uncorrected
     memory errors.
     """
 
@@ -76,12 +76,12 @@ class DeviceState:
 
     @property
     def healthy(self) -> bool:
-        """Whether it may take work."""
+        """Whether the device may take work."""
         return not self.fault and not self.absence
 
     @property
     def why(self) -> str:
-        """What is wrong with it; empty where nothing is."""
+        """The problem of the device; empty if there is none."""
         return self.fault or self.absence
 
 
@@ -93,31 +93,31 @@ class DevicesState:
 
     @property
     def unhealthy(self) -> frozenset[int]:
-        """The indices of those that may not take work."""
+        """Indices of the devices that may not take work."""
         return frozenset(index for index, device in self.devices.items() if not device.healthy)
 
 
-def start(count: int, faults: Mapping[int, str]) -> DevicesState:
-    """So many devices, with the faults that are remembered from before."""
+def initial_state(count: int, faults: Mapping[int, str]) -> DevicesState:
+    """Return the state of `count` devices with the faults stored before a restart."""
     return DevicesState(MappingProxyType({index: DeviceState(fault=faults.get(index, "")) for index in range(count)}))
 
 
-def observe(state: DevicesState, seen: Iterable[Observation], now_ms: int) -> DevicesState:
-    """The state after these observations; what is said of devices that are not offered is passed over."""
+def apply_observations(state: DevicesState, seen: Iterable[Observation], now_ms: int) -> DevicesState:
+    """Apply observations to the state; those of devices that are not offered are ignored."""
     devices = dict(state.devices)
     for observation in seen:
         if observation.device in devices:
-            devices[observation.device] = _one(devices[observation.device], observation, now_ms)
+            devices[observation.device] = _apply(devices[observation.device], observation, now_ms)
     return DevicesState(MappingProxyType(devices))
 
 
 def health_to_report(
     listed_healthy: Iterable[bool], unhealthy: frozenset[int], changed_at: int | None, period_ms: int, now_ms: int
 ) -> bytes | None:
-    """The indices to send with `Hosts.set_device_health`; None where nothing is due.
+    """Return the indices to send with `Hosts.set_device_health`; None if nothing is due.
 
-    `listed_healthy`: of each device as the chain has it; `changed_at`: when that changed last. Times are the chain's.
-    The call is free once a period.
+    `listed_healthy`: health of each device on the chain; `changed_at`: its last change. Times are in chain time. The
+    call is free once a period.
     """
     listed = frozenset(index for index, healthy in enumerate(listed_healthy) if not healthy)
     if listed == unhealthy or (changed_at is not None and now_ms - changed_at < period_ms):
@@ -125,21 +125,21 @@ def health_to_report(
     return bytes(sorted(unhealthy))
 
 
-def _one(device: DeviceState, observation: Observation, now_ms: int) -> DeviceState:
+def _apply(device: DeviceState, observation: Observation, now_ms: int) -> DeviceState:
     match observation:
-        case Xid(code=code):
+        case DeviceXid(code=code):
             return device if code in HARMLESS_XIDS else _faulty(device, _xid_text(code))
-        case Gone(why=why):
+        case DeviceGone(why=why):
             missed = device.missed + 1
-            absent = why if missed >= UNHEARD_ROUNDS or device.absence else ""
-            # Whatever was wrong with it: a device that comes back has been through a reset.
+            absent = why if missed >= MISSED_POLLS or device.absence else ""
+            # A device that comes back was reset, which clears its faults.
             fault = "" if absent else device.fault
             return replace(device, fault=fault, absence=absent, missed=missed, well_since_ms=None, errors=None)
-        case Well(uncorrected=errors):
-            return _well(replace(device, missed=0), errors, now_ms)
+        case DeviceHealthy(uncorrected=errors):
+            return _apply_healthy(replace(device, missed=0), errors, now_ms)
 
 
-def _well(device: DeviceState, errors: int | None, now_ms: int) -> DeviceState:
+def _apply_healthy(device: DeviceState, errors: int | None, now_ms: int) -> DeviceState:
     grown = errors is not None and device.errors is not None and errors > device.errors
     device = replace(device, errors=errors)
     if grown:

@@ -1,24 +1,24 @@
-"""What happens to the agent. The shell makes these; :func:`node_agent.core.machine.handle` takes them."""
+"""Events of the agent. The shell makes them; :func:`node_agent.core.machine.handle` takes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from node_agent.core.admission import FetchedManifest
-from node_agent.core.values import Ending, Found, Handle, HostFailure, Lease, Outcome, Report
+from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, HostLease, LeaseReport, ReportStatus
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseAssigned:
-    """The chain has this lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
+    """The chain has this lease for us. Repeated whenever it is read. `manifest` is None if it is not read yet."""
 
-    lease: Lease
+    lease: HostLease
     manifest: FetchedManifest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestFetched:
-    """The manifest as the chain keeps it; None where it does not."""
+    """The manifest of the task; None if the chain has none."""
 
     number: int
     manifest: FetchedManifest | None
@@ -33,8 +33,8 @@ class LeaseEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainLeaseMissing:
-    """A pod of ours was found for a lease that is not live and that we know nothing of."""
+class OrphanFound:
+    """The driver has a pod of this host for a lease that is neither live nor known."""
 
     number: int
     reason: str = ""
@@ -42,23 +42,23 @@ class ChainLeaseMissing:
 
 @dataclass(frozen=True, slots=True)
 class FileDelivered:
-    """A file the pod waits for lies in the agent's folder."""
+    """A file for which the pod waits is in the agent's folder."""
 
     number: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreAsked:
-    """The tenant wants the main container made anew from one of its snapshots."""
+class RestoreRequested:
+    """The tenant asks to replace the main container by one of its snapshots."""
 
     number: int
     snapshot: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Images, network, volumes: all that the pod's containers need is there."""
+class PodPrepared:
+    """Images, network and volumes of the pod are ready."""
 
     number: int
 
@@ -73,7 +73,7 @@ class ContainerStarted:
 
 @dataclass(frozen=True, slots=True)
 class DriverFailed:
-    """The pod could not be prepared, or the container of a service not be started. `transient`: it may work later."""
+    """The pod could not be prepared, or a container of `service` not be started. `transient`: a retry may succeed."""
 
     number: int
     service: str | None
@@ -84,7 +84,7 @@ class DriverFailed:
 
 @dataclass(frozen=True, slots=True)
 class HealthChanged:
-    """The container of a service, started as number `start`, passes its check, or fails it for good."""
+    """Start number `start` of the service's container became healthy, or unhealthy for good."""
 
     number: int
     service: str
@@ -93,8 +93,8 @@ class HealthChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Exited:
-    """The container of a service, started as number `start`, ended. `ending` None: it is gone without a trace."""
+class ContainerExited:
+    """Start number `start` of the service's container ended. `ending` is None if the container vanished."""
 
     number: int
     service: str
@@ -104,15 +104,15 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class LimitExceeded:
-    """The pod took more than its lease gives it, in a way that no engine prevents."""
+    """The pod exceeded a limit of its lease that no engine enforces."""
 
     number: int
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
-    """No container of the pod runs any more. `marks`: service and mark of the run of each that is still there."""
+class PodPaused:
+    """No container of the pod runs any more. `marks`: service and mark of each remaining run."""
 
     number: int
     marks: tuple[tuple[str, str], ...]
@@ -120,7 +120,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class ResultStored:
-    """The result lies in the agent's store under its SHA-256. `too_large`: what was left was more than is kept."""
+    """The result is stored under its SHA-256. `too_large`: the tenant left more than is kept."""
 
     number: int
     digest: bytes
@@ -129,7 +129,7 @@ class ResultStored:
 
 @dataclass(frozen=True, slots=True)
 class CollectFailed:
-    """The result could not be read or stored for a reason of the host's."""
+    """The result could not be read or stored, for a reason of the host."""
 
     number: int
     message: str
@@ -137,7 +137,7 @@ class CollectFailed:
 
 @dataclass(frozen=True, slots=True)
 class DataFound:
-    """What is retained for a lease. `receipt`: SHA-256 of the record of it; `missing`: volumes that should be there."""
+    """The retained data of a lease. `receipt`: SHA-256 of its record; `missing`: expected volumes that are lost."""
 
     number: int
     receipt: bytes
@@ -146,36 +146,36 @@ class DataFound:
 
 @dataclass(frozen=True, slots=True)
 class DataPurged:
-    """Nothing of the lease's data is left."""
+    """All data of the lease is deleted."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """What became of a report."""
+    """The chain included or refused a report, or the outbox gave it up."""
 
     number: int
-    report: Report
-    outcome: Outcome
+    report: LeaseReport
+    outcome: ReportStatus
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Destroyed:
-    """Nothing of the pod is left on the driver, but for data that is kept."""
+class PodDestroyed:
+    """The pod is removed from the driver, except for retained data."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed: pods past their escrow stop, retries that are due run."""
+    """Time passed: paid time may be over, and retries may be due."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicesFailed:
-    """These devices of the host do not work. May be told again and again; pods that need one are given back."""
+    """These devices of the host do not work. May be repeated; pods that need one of them are given back."""
 
     devices: frozenset[int]
     message: str
@@ -183,45 +183,45 @@ class DevicesFailed:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The agent started: what the driver and the disk have, and what the chain says. Comes once, before all else."""
+    """The agent started: the state of driver, disk and chain. Comes once, before all other events."""
 
-    found: tuple[Found, ...]
-    """Containers."""
-    live: tuple[Lease, ...]
+    found: tuple[FoundContainer, ...]
+    """Containers of the driver."""
+    live: tuple[HostLease, ...]
     leftovers: tuple[int, ...] = ()
-    """Leases of which the driver has anything at all."""
+    """Leases of which the driver has anything."""
     ended: tuple[tuple[int, str], ...] = ()
-    """Why leases that are not live any more are over."""
+    """Reasons why leases that are not live have ended."""
     files: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """Delivered files that are there, by lease."""
+    """Delivered files on disk, by lease."""
 
 
 PodEvent = (
     LeaseAssigned
     | ManifestFetched
     | LeaseEnded
-    | ChainLeaseMissing
+    | OrphanFound
     | FileDelivered
-    | RestoreAsked
-    | Prepared
+    | RestoreRequested
+    | PodPrepared
     | ContainerStarted
     | DriverFailed
     | HealthChanged
-    | Exited
+    | ContainerExited
     | LimitExceeded
-    | Paused
+    | PodPaused
     | ResultStored
     | CollectFailed
     | DataFound
     | DataPurged
     | ReportOutcome
-    | Destroyed
+    | PodDestroyed
 )
 HostEvent = Tick | DevicesFailed
-"""About all pods."""
+"""Events for all pods."""
 Event = PodEvent | HostEvent | Recovered
 
 
 def lease_number(event: PodEvent) -> int:
-    """Whose event it is."""
+    """Return the lease of an event."""
     return event.lease.number if isinstance(event, LeaseAssigned) else event.number

@@ -1,12 +1,12 @@
-"""Whether another agent signs with this host's key, as final blocks show it. Pure.
+"""Detection of another agent that signs with this host's key, from final blocks. Pure.
 
-A host's calls are free, so each of them leaves an event with the host's account in its block (`FeeSkipped`). One whose
-extrinsic this process did not sign is *foreign*. A foreign extrinsic alone proves nothing: this agent may have signed
-it before it was killed, and lost its database since. But every extrinsic of an agent is mortal. One that comes into a
-block more than `era_blocks` after a block that holds an extrinsic of this process was signed after this process had
-started, by somebody else. That is the proof. It needs no clock and no database, and holds for a node that lags behind.
+Calls of a host are free, so each of them leaves an event with the host's account in its block (`FeeSkipped`). An
+extrinsic that this process did not sign is *foreign*. A foreign extrinsic alone proves nothing: this agent may have
+signed it before it was killed, and have lost its database. But every extrinsic of an agent is mortal. If one is
+included more than `era_blocks` after a block with an extrinsic of this process, it was signed after the start of this
+process, by another one. That is a proof. It needs no clock and no database, and holds for a node that lags behind.
 
-To tell which of two agents came later, an agent is slow with its first heartbeat: any other agent comes before it.
+To tell which of two agents came later, an agent delays its first heartbeat: any other agent sends one before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALONE_AFTER_PERIODS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignExtrinsic:
     """A final block with an extrinsic of the host's account that this process did not sign."""
 
     block: int
@@ -33,7 +33,7 @@ class Foreign:
 
 
 class IdentityWatch:
-    """Reads final blocks of one run of an agent.
+    """Observes the final blocks of one run of an agent.
 
     `signed_here`: whether this process signed the extrinsic with this hash. `inherited`: hashes of extrinsics that
     earlier processes with the same folder signed.
@@ -52,15 +52,15 @@ class IdentityWatch:
         self._inherited = inherited
         self._lacks_containers = False
         self._anchor: int | None = None
-        self._has_beaten = False
-        self._suspicion: Foreign | None = None
-        self._proof: Foreign | None = None
+        self._sent_heartbeat = False
+        self._suspicion: ForeignExtrinsic | None = None
+        self._proof: ForeignExtrinsic | None = None
         self._came_later = False
 
     def observe(self, block: Block) -> bool:
-        """Take note of a final block, in order; gaps are allowed.
+        """Observe a final block, in order; gaps are allowed.
 
-        Returns whether it holds the first proof, or the first since the other agent was gone.
+        Return whether it holds the first proof, or the first one after the other agent was gone.
         """
         proven = self._proof is not None
         for extrinsic in self._ours_in(block):
@@ -68,35 +68,35 @@ class IdentityWatch:
                 if self._anchor is None:
                     self._anchor = block.ref.number
             elif extrinsic not in self._inherited:
-                self._take(Foreign(block.ref.number, block.timestamp_ms, extrinsic))
+                self._take(ForeignExtrinsic(block.ref.number, block.timestamp_ms, extrinsic))
         return self._proof is not None and not proven
 
-    def _take(self, foreign: Foreign) -> None:
-        if not self._has_beaten:
+    def _take(self, foreign: ForeignExtrinsic) -> None:
+        if not self._sent_heartbeat:
             self._came_later = True
         if self._anchor is not None and foreign.block > self._anchor + self._era_blocks:
             self._proof, self._suspicion = foreign, None
         else:
             self._suspicion = foreign
 
-    def lack_containers(self) -> None:
-        """A started lease of the chain has no container on this engine: it may run on another machine."""
+    def note_missing_containers(self) -> None:
+        """Note that a started lease of the chain has no container on this engine: it may run on another machine."""
         self._lacks_containers = True
 
-    def has_beaten(self) -> None:
-        """A heartbeat of this process is in a final block."""
-        self._has_beaten = True
+    def note_heartbeat(self) -> None:
+        """Note that a heartbeat of this process is in a final block."""
+        self._sent_heartbeat = True
 
     def at(self, block: int, timestamp_ms: int, period_ms: int) -> bool:
-        """Forget what is too old to matter at this final block. `period_ms`: heartbeat period of the chain.
+        """Forget observations that are too old at this final block. `period_ms`: heartbeat period of the chain.
 
-        Returns whether a proof is forgotten: the other agent is gone.
+        Return whether a proof was forgotten, because the other agent is gone.
         """
         limit_ms = ALONE_AFTER_PERIODS * period_ms
         seen = self._suspicion
         if (
             seen is not None
-            and self._has_beaten
+            and self._sent_heartbeat
             and timestamp_ms - seen.timestamp_ms > limit_ms
             and block > max(seen.block, self._anchor or 0) + self._era_blocks
         ):
@@ -107,24 +107,24 @@ class IdentityWatch:
         return False
 
     @property
-    def proof(self) -> Foreign | None:
-        """The last extrinsic that proves another agent; None where there is none, or its agent is gone."""
+    def proof(self) -> ForeignExtrinsic | None:
+        """The last extrinsic that proves another agent; None without one, or if its agent is gone."""
         return self._proof
 
     @property
     def came_later(self) -> bool:
-        """Whether the other agent was there before this process sent its first heartbeat."""
+        """Whether the other agent was there before the first heartbeat of this process."""
         return self._came_later
 
     @property
-    def in_doubt(self) -> bool:
+    def is_suspected(self) -> bool:
         """Whether another agent may be serving this host's leases, so that none may be given up."""
-        return self._suspicion is not None or (self._lacks_containers and not self._has_beaten)
+        return self._suspicion is not None or (self._lacks_containers and not self._sent_heartbeat)
 
     @property
     def is_first_heartbeat(self) -> bool:
         """Whether this process has no heartbeat in a final block yet."""
-        return not self._has_beaten
+        return not self._sent_heartbeat
 
     def _ours_in(self, block: Block) -> list[bytes]:
         hashes = {inclusion.index: inclusion.extrinsic_hash for inclusion in block.inclusions}
@@ -133,7 +133,7 @@ class IdentityWatch:
 
 
 def signer_of(event: ChainEvent) -> str | None:
-    """The account whose extrinsic was free of charge or paid for by this event; None for other events."""
+    """Return the account whose extrinsic was free or paid by this event; None for other events."""
     if (event.pallet, event.name) == PAID[:2]:
         who: Any = event.fields.get(PAID[2])
         return who if isinstance(who, str) else None

@@ -1,10 +1,10 @@
-"""`handle(state, event, now_ms)`: the whole behaviour of the agent, as a function.
+"""State machine of the agent: `handle(state, event, now_ms) -> (state, commands)`. Pure.
 
-This file has the moves that leases and reports make; `runs.py` those of containers, `keeping.py` those of data that
-outlives them. What the end of a container means is in `containers.py`.
+This module handles events of leases, reports, time and devices; `container_events.py` those of containers and
+`retention.py` those of retained data. `containers.py` decides what the end of a container means.
 
-When what was paid for is used up, a job's pod is removed and nothing is reported, since the chain closes such a lease;
-a service or rental is stopped with all it has, and goes on if its tenant pays in time.
+When the paid time is over, a job's pod is removed without a report, because the chain closes such a lease; a service or
+rental is stopped with its data, and goes on if its tenant pays in time.
 """
 
 from __future__ import annotations
@@ -12,52 +12,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from node_agent.core import commands as cmd
+from node_agent.core import container_events, retention
 from node_agent.core import events as ev
-from node_agent.core import keeping, runs, sharing
-from node_agent.core.admission import FetchedManifest, Unfit, admit
-from node_agent.core.recovery import recover
-from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, Pod
-from node_agent.core.steps import (
+from node_agent.core.admission import FetchedManifest, LeaseRejected, admit
+from node_agent.core.pod_steps import (
     DATA_MOVED,
     USED_UP,
+    MaybeTransition,
     begin,
     collect,
     destroy,
     is_retained,
-    late,
-    noticed,
     pause,
     prepare,
     refuse,
     resume,
     retire,
     send_result_if_ready,
+    signal_containers,
+    start_overdue,
     stop_for_good,
     submit_of_data,
-    tell,
-    warn,
+    with_notice_end,
+    write_notice,
 )
-from node_agent.core.values import Host, HostFailure, Lease, LeaseStatus, Report, TaskKind
+from node_agent.core.recovery import recover
+from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, Pod
+from node_agent.core.values import HostFailure, HostLease, LeaseReport, LeaseStatus, LocalHost, TaskKind
+from offchain.schema.manifest.types import WHOLE_GPU
 
 STORY_LENGTH = 16
 TOO_LARGE_EXIT_CODE = 153
-"""Of a job that left more than a result may have and else ended well: as of a program that the kernel ends with SIGXFSZ
-for a file larger than it may write."""
+"""Exit code of a job whose result is too large although it succeeded: 128 + SIGXFSZ."""
 
-Moved = tuple[Pod | None, list[cmd.Command]]
-_BROUGHT_UP = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
-_COMES_OR_RUNS = _BROUGHT_UP | {Phase.SUSPENDING, Phase.SUSPENDED}
-_KEEPING = frozenset({Phase.RETIRING, Phase.RETAINED, Phase.PURGING, Phase.PURGED})
+_STARTED = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
+_STARTED_OR_SUSPENDED = _STARTED | {Phase.SUSPENDING, Phase.SUSPENDED}
+_RETAINED = frozenset({Phase.RETIRING, Phase.RETAINED, Phase.PURGING, Phase.PURGED})
 
 
 def handle(state: AgentState, event: ev.Event, now_ms: int) -> tuple[AgentState, list[cmd.Command]]:
-    """The state after the event, and what is to be done. Raises :class:`IllegalMove` and then changed nothing."""
+    """Return the state after the event and the commands. Raises :class:`IllegalMove`, which changes nothing."""
     if isinstance(event, ev.Recovered):
 
-        def move(pod: Pod | None, what: ev.PodEvent) -> Moved:
+        def move(pod: Pod | None, what: ev.PodEvent) -> MaybeTransition:
             return _move(state.host, pod, ev.lease_number(what), what, now_ms, state.pods)
 
         return recover(state, event, move, now_ms)
@@ -79,20 +79,20 @@ def _put(pods: dict[int, Pod], number: int, pod: Pod | None) -> None:
 
 
 def _move(
-    host: Host,
+    host: LocalHost,
     pod: Pod | None,
     number: int,
     event: ev.PodEvent | ev.HostEvent,
     now_ms: int,
     others: Mapping[int, Pod],
-) -> Moved:
+) -> MaybeTransition:
     before = Phase.ABSENT if pod is None else pod.phase
     targets = TABLE[before].get(type(event))
     if targets is None:
         story = "; ".join(pod.story) if pod else "none"
         raise IllegalMove(f"lease {number}: {type(event).__name__} in phase {before}. Story: {story}")
     after, commands = _HANDLERS[type(event)](host, pod, event, now_ms)
-    if after is not None and sharing.comes(before, after.phase) and sharing.stranger(after.lease, others) is not None:
+    if after is not None and takes_devices(before, after.phase) and conflicting_pod(after.lease, others) is not None:
         after, commands = _wait_for_device(after, commands, now_ms)
     phase = Phase.ABSENT if after is None else after.phase
     if phase not in targets:
@@ -103,13 +103,10 @@ def _move(
     return after, commands
 
 
-# --- the lease --------------------------------------------------------------------------------------------------------
-
-
-def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int) -> Moved:
+def _assigned(host: LocalHost, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int) -> MaybeTransition:
     lease = event.lease
     if pod is None:
-        lease = noticed(lease, now_ms)
+        lease = with_notice_end(lease, now_ms)
         pod = Pod(lease=lease, phase=Phase.ASSIGNED, started_known=lease.started, stop_at_ms=lease.depletes_at_ms)
         if is_retained(pod):
             return retire(pod)
@@ -117,7 +114,7 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
             return pod, [cmd.FetchManifest(lease.number, lease.task)]
         return _admitted(host, pod, event.manifest, now_ms)
     if not lease.is_same_as(pod.lease):
-        # The block that opened the lease we hold was reverted; the new one is taken up when the old pod is gone.
+        # The block that opened the known lease was reverted; the new lease is taken up after the old pod is removed.
         return _ended(host, pod, ev.LeaseEnded(lease.number, "Reverted"), now_ms)
     if pod.phase is Phase.ENDING:
         return pod, []
@@ -125,80 +122,77 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
     if pod.phase is Phase.ASSIGNED and pod.spec is None and event.manifest is not None and not is_retained(pod):
         after, more = _admitted(host, pod, event.manifest, now_ms)
     else:
-        after, more = _followed(pod, now_ms)
+        after, more = _apply_lease(pod, now_ms)
     return after, commands + more
 
 
-def refreshed(pod: Pod, lease: Lease, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
-    """The pod with its lease as it is now, and with it the time when it is to stop. It is told once to leave."""
+def refreshed(pod: Pod, lease: HostLease, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
+    """Update the lease of a pod and the end of its paid time. A new notice is passed on once."""
     commands: list[cmd.Command] = []
     if lease.depletes_at_ms is not None and lease.depletes_at_ms != pod.stop_at_ms:
         pod = replace(pod, stop_at_ms=lease.depletes_at_ms)
         commands.append(cmd.ScheduleStop(lease.number, lease.depletes_at_ms))
-    told = pod.lease.notice_ends_ms
-    lease = noticed(lease, now_ms, pod.lease)
+    noticed_ms = pod.lease.notice_ends_ms
+    lease = with_notice_end(lease, now_ms, pod.lease)
     pod = replace(pod, lease=lease, started_known=pod.started_known or lease.started)
-    if lease.notice_ends_ms != told and pod.phase in _COMES_OR_RUNS:
-        commands += tell(pod) + (warn(pod) if pod.phase is Phase.RUNNING else [])
+    if lease.notice_ends_ms != noticed_ms and pod.phase in _STARTED_OR_SUSPENDED:
+        commands += write_notice(pod) + (signal_containers(pod) if pod.phase is Phase.RUNNING else [])
     return pod, commands
 
 
 def _wait_for_device(pod: Pod, commands: list[cmd.Command], now_ms: int) -> tuple[Pod, list[cmd.Command]]:
-    """A pod whose device another account's is still on is prepared later, or given back where that lasts too long."""
-    again = runs.retry_later(pod.to(Phase.ASSIGNED), now_ms)
+    """Delay a pod whose device a pod of another account still uses; refuse it after the last attempt."""
+    again = container_events.retry_later(pod.to(Phase.ASSIGNED), now_ms)
     if again is None:
-        message = "A pod of another account is still on its GPU, and only pods of one account share one."
+        message = "A pod of another account still uses its GPU, and only pods of one account can share a GPU."
         return refuse(pod, HostFailure.RESOURCES_UNAVAILABLE, message)
     pod, more = again
     return pod, [one for one in commands if not isinstance(one, cmd.PreparePod | cmd.PrefetchImages)] + more
 
 
-def _followed(pod: Pod, now_ms: int) -> Moved:
-    """What the state of its lease asks of a pod."""
+def _apply_lease(pod: Pod, now_ms: int) -> MaybeTransition:
+    """Apply the state of the lease to its pod."""
     if is_retained(pod):
-        return keeping.looked_at(pod, now_ms) if pod.phase in _KEEPING else retire(pod)
-    if pod.phase in _BROUGHT_UP and pod.spec is not None and pod.lease.status is LeaseStatus.SUSPENDED:
+        return retention.check_retention(pod, now_ms) if pod.phase in _RETAINED else retire(pod)
+    if pod.phase in _STARTED and pod.spec is not None and pod.lease.status is LeaseStatus.SUSPENDED:
         return pause(pod, "its tenant stopped it")
     if pod.phase is Phase.SUSPENDED and pod.may_run(now_ms):
         return resume(pod)
     return send_result_if_ready(pod)
 
 
-def _manifest_fetched(host: Host, pod: Pod | None, event: ev.ManifestFetched, now_ms: int) -> Moved:
+def _manifest_fetched(host: LocalHost, pod: Pod | None, event: ev.ManifestFetched, now_ms: int) -> MaybeTransition:
     if pod is None or pod.phase is not Phase.ASSIGNED or pod.spec is not None:
         return pod, []
     return _admitted(host, pod, event.manifest, now_ms)
 
 
-def _admitted(host: Host, pod: Pod, manifest: FetchedManifest | None, now_ms: int) -> Moved:
+def _admitted(host: LocalHost, pod: Pod, manifest: FetchedManifest | None, now_ms: int) -> MaybeTransition:
     spec = admit(host, pod.lease, manifest)
-    if isinstance(spec, Unfit):
+    if isinstance(spec, LeaseRejected):
         return refuse(pod, spec.reason, spec.message)
     return begin(pod, spec, now_ms)
 
 
-def _ended(_host: Host, pod: Pod | None, event: ev.LeaseEnded, _now_ms: int) -> Moved:
+def _ended(_host: LocalHost, pod: Pod | None, event: ev.LeaseEnded, _now_ms: int) -> MaybeTransition:
     if pod is None or pod.phase is Phase.ENDING:
         return pod, []
-    stop = stop_for_good(pod, event.reason) if pod.phase in _BROUGHT_UP else []
+    stop = stop_for_good(pod, event.reason) if pod.phase in _STARTED else []
     return pod.to(Phase.ENDING), [*stop, destroy(pod, keep_data=event.reason == DATA_MOVED)]
 
 
-def _missing(_host: Host, _pod: Pod | None, event: ev.ChainLeaseMissing, _now_ms: int) -> Moved:
+def _missing(_host: LocalHost, _pod: Pod | None, event: ev.OrphanFound, _now_ms: int) -> MaybeTransition:
     return None, [cmd.SweepOrphan(event.number, event.reason == DATA_MOVED)]
 
 
-def _file_delivered(_host: Host, pod: Pod | None, event: ev.FileDelivered, _now_ms: int) -> Moved:
+def _file_delivered(_host: LocalHost, pod: Pod | None, event: ev.FileDelivered, _now_ms: int) -> MaybeTransition:
     if pod is None:
         return pod, []
     pod = replace(pod, delivered=tuple(sorted({*pod.delivered, event.name})))
     return prepare(pod) if pod.phase is Phase.AWAITING and not pod.awaited else (pod, [])
 
 
-# --- results and reports ----------------------------------------------------------------------------------------------
-
-
-def _result_stored(_host: Host, pod: Pod | None, event: ev.ResultStored, _now_ms: int) -> Moved:
+def _result_stored(_host: LocalHost, pod: Pod | None, event: ev.ResultStored, _now_ms: int) -> MaybeTransition:
     if pod is None or pod.phase is not Phase.EXITED:
         return pod, []
     ending = pod.ending
@@ -208,102 +202,135 @@ def _result_stored(_host: Host, pod: Pod | None, event: ev.ResultStored, _now_ms
     return send_result_if_ready(pod)
 
 
-def _collect_failed(_host: Host, pod: Pod | None, event: ev.CollectFailed, now_ms: int) -> Moved:
+def _collect_failed(_host: LocalHost, pod: Pod | None, event: ev.CollectFailed, now_ms: int) -> MaybeTransition:
     if pod is None or pod.phase is not Phase.EXITED:
         return pod, []
-    again = runs.retry_later(pod, now_ms)
+    again = container_events.retry_later(pod, now_ms)
     return again or refuse(pod, HostFailure.DRIVER_ERROR, f"The result could not be kept: {event.message}")
 
 
-def _report_outcome(_host: Host, pod: Pod | None, event: ev.ReportOutcome, now_ms: int) -> Moved:
-    if pod is None or (event.report is Report.STARTED and not pod.started_sent):
-        return pod, []  # Of a lease of the same number, whose block was reverted.
-    if event.report is Report.STARTED:
-        # Also where the chain refused it: the result is then refused too, or the lease is over, and the chain says so.
+def _report_outcome(_host: LocalHost, pod: Pod | None, event: ev.ReportOutcome, now_ms: int) -> MaybeTransition:
+    if pod is None or (event.report is LeaseReport.STARTED and not pod.started_sent):
+        return pod, []  # The report is of a lease with the same number, whose block was reverted.
+    if event.report is LeaseReport.STARTED:
+        # Also if the chain refused it: then it refuses the result too, or the lease is over and the chain says so.
         return send_result_if_ready(replace(pod, started_known=True))
-    if event.report is Report.RESULT and pod.phase is Phase.REPORTING:
+    if event.report is LeaseReport.RESULT and pod.phase is Phase.REPORTING:
         return pod.to(Phase.DONE), [destroy(pod)]
-    if event.report is Report.FAILED and pod.phase is Phase.REFUSING:
+    if event.report is LeaseReport.FAILED and pod.phase is Phase.REFUSING:
         return pod.to(Phase.REFUSED), []
-    if event.report in (Report.PURGED, Report.DATA_LOST) and pod.phase is Phase.PURGED:
-        return keeping.reported(pod, event, now_ms)
+    if event.report in (LeaseReport.PURGED, LeaseReport.DATA_LOST) and pod.phase is Phase.PURGED:
+        return retention.purge_reported(pod, event, now_ms)
     return pod, []
 
 
-def _destroyed(_host: Host, pod: Pod | None, _event: ev.Destroyed, _now_ms: int) -> Moved:
+def _destroyed(_host: LocalHost, pod: Pod | None, _event: ev.PodDestroyed, _now_ms: int) -> MaybeTransition:
     if pod is None or pod.phase is Phase.ENDING:
         return None, []
-    return keeping.stripped(pod) if pod.phase is Phase.RETIRING else (pod, [])
+    return retention.only_data_left(pod) if pod.phase is Phase.RETIRING else (pod, [])
 
 
-# --- time and devices -------------------------------------------------------------------------------------------------
-
-
-def _tick(_host: Host, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
+def _tick(_host: LocalHost, pod: Pod | None, _event: ev.Tick, now_ms: int) -> MaybeTransition:
     if pod is None:
         return pod, []
-    if pod.phase in _BROUGHT_UP and pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
-        return _used_up(pod, now_ms)
+    if pod.phase in _STARTED and pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
+        return _paid_time_over(pod, now_ms)
     due_ms = pod.start_due_ms
     if pod.phase in (Phase.AWAITING, Phase.PREPARING) and due_ms is not None and now_ms >= due_ms:
-        return late(pod)
-    pod, commands = runs.restart_due(pod, now_ms)
+        return start_overdue(pod)
+    pod, commands = container_events.restart_due(pod, now_ms)
     if pod.retry_at_ms is not None and now_ms >= pod.retry_at_ms:
-        pod, more = _tried_again(replace(pod, retry_at_ms=None), now_ms)
+        pod, more = _retry(replace(pod, retry_at_ms=None), now_ms)
         commands += more
     return pod, commands
 
 
-def _tried_again(pod: Pod, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
+def _retry(pod: Pod, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
     match pod.phase:
         case Phase.ASSIGNED if pod.spec is not None:
             return prepare(pod)
         case Phase.EXITED:
             return pod, [collect(pod)]
         case Phase.RETAINED:
-            return keeping.looked_at(pod, now_ms)
+            return retention.check_retention(pod, now_ms)
         case Phase.PURGED:
             return pod, [submit_of_data(pod)]
     return pod, []
 
 
-def _used_up(pod: Pod, now_ms: int) -> Moved:
+def _paid_time_over(pod: Pod, now_ms: int) -> MaybeTransition:
     if pod.lease.kind is not TaskKind.JOB:
         return pause(pod, USED_UP)
     if pod.phase is Phase.RUNNING:
-        return runs.out_of_time(pod, USED_UP, now_ms)
+        return container_events.out_of_time(pod, USED_UP, now_ms)
     stop = cmd.StopPod(pod.lease.number, USED_UP)
     return replace(pod, phase=Phase.DEPLETED, retry_at_ms=None), [stop, destroy(pod)]
 
 
-def _devices_failed(_host: Host, pod: Pod | None, event: ev.DevicesFailed, _now_ms: int) -> Moved:
-    if pod is None or pod.phase not in _BROUGHT_UP or event.devices.isdisjoint(pod.lease.devices):
+def _devices_failed(_host: LocalHost, pod: Pod | None, event: ev.DevicesFailed, _now_ms: int) -> MaybeTransition:
+    if pod is None or pod.phase not in _STARTED or event.devices.isdisjoint(pod.lease.devices):
         return pod, []
     return refuse(pod, HostFailure.RESOURCES_UNAVAILABLE, event.message)
 
 
-_HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = MappingProxyType(
+_HANDLERS: Mapping[type, Callable[[LocalHost, Pod | None, Any, int], MaybeTransition]] = MappingProxyType(
     {
         ev.LeaseAssigned: _assigned,
         ev.ManifestFetched: _manifest_fetched,
         ev.LeaseEnded: _ended,
-        ev.ChainLeaseMissing: _missing,
+        ev.OrphanFound: _missing,
         ev.FileDelivered: _file_delivered,
-        ev.RestoreAsked: runs.restore_asked,
-        ev.Prepared: runs.prepared,
-        ev.ContainerStarted: runs.container_started,
-        ev.DriverFailed: runs.driver_failed,
-        ev.HealthChanged: runs.health_changed,
-        ev.Exited: runs.exited,
-        ev.LimitExceeded: runs.limit_exceeded,
-        ev.Paused: runs.paused,
+        ev.RestoreRequested: container_events.restore_asked,
+        ev.PodPrepared: container_events.prepared,
+        ev.ContainerStarted: container_events.container_started,
+        ev.DriverFailed: container_events.driver_failed,
+        ev.HealthChanged: container_events.health_changed,
+        ev.ContainerExited: container_events.exited,
+        ev.LimitExceeded: container_events.limit_exceeded,
+        ev.PodPaused: container_events.paused,
         ev.ResultStored: _result_stored,
         ev.CollectFailed: _collect_failed,
-        ev.DataFound: keeping.data_found,
-        ev.DataPurged: keeping.data_purged,
+        ev.DataFound: retention.data_found,
+        ev.DataPurged: retention.data_purged,
         ev.ReportOutcome: _report_outcome,
-        ev.Destroyed: _destroyed,
+        ev.PodDestroyed: _destroyed,
         ev.Tick: _tick,
         ev.DevicesFailed: _devices_failed,
     }
 )
+
+
+_OFF_DEVICES: Final = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.SUSPENDING, Phase.SUSPENDED})
+_BEFORE_START: Final = frozenset({Phase.AWAITING, Phase.PREPARING})
+_ON_DEVICES: Final = _BEFORE_START | {
+    Phase.STARTING,
+    Phase.RUNNING,
+    Phase.SUSPENDING,
+    Phase.EXITED,
+    Phase.REFUSING,
+    Phase.REFUSED,
+    Phase.DEPLETED,
+    Phase.RETIRING,
+    Phase.ENDING,
+}
+"""Phases in which containers may run or start."""
+
+
+def takes_devices(before: Phase, after: Phase) -> bool:
+    """Whether a pod is about to occupy its devices."""
+    return before in _OFF_DEVICES and after in _BEFORE_START
+
+
+def conflicting_pod(lease: HostLease, pods: Mapping[int, Pod]) -> Pod | None:
+    """Return a pod of another account on a device of the lease if one of both has only a share of it.
+
+    The chain gives shares of a device to one account at a time. A device that it assigns again may still be in use
+    here, because a pod needs time to end.
+    """
+    for number, pod in pods.items():
+        other = pod.lease
+        same = number == lease.number or other.tenant == lease.tenant
+        shares = min(lease.gpu_milli, other.gpu_milli) < WHOLE_GPU
+        if not same and shares and pod.phase in _ON_DEVICES and not set(lease.devices).isdisjoint(other.devices):
+            return pod
+    return None

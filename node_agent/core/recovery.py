@@ -1,4 +1,4 @@
-"""After a start of the agent: what to do again."""
+"""Recovery after a start of the agent: which commands to repeat. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from types import MappingProxyType
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.containers import Container, Stage, at_rest
-from node_agent.core.runs import advance
-from node_agent.core.states import AgentState, Phase, Pod
-from node_agent.core.steps import (
+from node_agent.core.container_events import advance
+from node_agent.core.containers import Container, Stage, stopped_containers
+from node_agent.core.pod_steps import (
     DATA_MOVED,
-    Moved,
+    Transition,
     collect,
     destroy,
     inventory,
@@ -22,21 +21,22 @@ from node_agent.core.steps import (
     refuse,
     retire,
     send_result_if_ready,
+    signal_containers,
     start_command,
     stop_for_good,
     submit_of_data,
     submit_result,
-    tell,
-    warn,
+    write_notice,
 )
-from node_agent.core.values import Found, HostFailure, TaskKind
+from node_agent.core.states import AgentState, Phase, Pod
+from node_agent.core.values import FoundContainer, HostFailure, TaskKind
 
 Move = Callable[[Pod | None, ev.PodEvent], tuple[Pod | None, list[cmd.Command]]]
 _STOPPABLE = (Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING)
 
 
 def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> tuple[AgentState, list[cmd.Command]]:
-    """Join what was kept on disk, what runs, and what the chain says; all may differ after a crash."""
+    """Reconcile the stored pods, the running containers and the chain; all may differ after a crash."""
     live = {lease.number: lease for lease in event.live}
     reasons, files = dict(event.ended), dict(event.files)
     reasons |= {lease.data_from: DATA_MOVED for lease in event.live if lease.data_from is not None}
@@ -47,13 +47,15 @@ def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> 
         lease = live.get(number)
         if lease is None or not lease.is_same_as(pod.lease):
             over, more = move(pod, ev.LeaseEnded(number, reasons.get(number, "NotLive")))
-            # One that was ending already is removed again; what of its data is to be kept, its own move has said.
+            # A pod that was ending is removed again; its own transition decided about its data.
             more = more or [destroy(pod, keep_data=reasons.get(number) == DATA_MOVED)]
             pods[number] = over or pod
         else:
             after, more = move(pod, ev.LeaseAssigned(lease))
             if after is not None and after.phase is pod.phase:
-                after, more = resume(after, tuple(one for one in event.found if one.handle.lease == number), now_ms)
+                after, more = repeat_commands(
+                    after, tuple(one for one in event.found if one.handle.lease == number), now_ms
+                )
             if after is not None:
                 pods[number] = after
         commands += more
@@ -63,13 +65,15 @@ def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> 
             if fresh is not None:
                 pods[number] = replace(fresh, delivered=files.get(number, ()))
             commands += more
-    there = {found.handle.lease for found in event.found} | set(event.leftovers)
-    commands += [cmd.SweepOrphan(number, reasons.get(number) == DATA_MOVED) for number in sorted(there - set(pods))]
+    found_leases = {found.handle.lease for found in event.found} | set(event.leftovers)
+    commands += [
+        cmd.SweepOrphan(number, reasons.get(number) == DATA_MOVED) for number in sorted(found_leases - set(pods))
+    ]
     return AgentState(state.host, MappingProxyType(pods)), commands
 
 
-def resume(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
-    """Issue again what may not have been done. Every command is safe to repeat."""
+def repeat_commands(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Transition:
+    """Repeat the commands that may not have been executed. Every command is safe to repeat."""
     number = pod.lease.number
     again: list[cmd.Command] = []
     if pod.started_sent and not pod.started_known:
@@ -80,18 +84,18 @@ def resume(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
     return pod, again + more
 
 
-def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: C901, PLR0911, PLR0912  (one line each)
+def _repeat(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Transition:  # noqa: C901, PLR0911, PLR0912  (one line each)
     number = pod.lease.number
     match pod.phase:
         case Phase.ASSIGNED if pod.spec is None:
             return pod, [cmd.FetchManifest(number, pod.lease.task)]
         case Phase.ASSIGNED if pod.retry_at_ms is not None:
-            # For a device that another account's pod is still on, or after a failure: its pause goes on.
+            # The delay after a failure, or for a device that another account's pod uses, goes on.
             return pod, [cmd.ScheduleRetry(number, pod.retry_at_ms)]
         case Phase.ASSIGNED | Phase.AWAITING | Phase.PREPARING:
             return prepare(pod)
         case Phase.STARTING | Phase.RUNNING:
-            return _bring_up(pod, found, now_ms)
+            return _restart_containers(pod, found, now_ms)
         case Phase.SUSPENDING:
             return pause(pod, "the lease is suspended")
         case Phase.EXITED:
@@ -117,24 +121,24 @@ def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: 
             return pod, [destroy(pod)]
 
 
-def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
+def _restart_containers(pod: Pod, found: tuple[FoundContainer, ...], now_ms: int) -> Transition:
     if pod.awaited and not any(one.running for one in found):
-        # The machine itself was restarted, and secrets in its memory are gone: they are asked for once more.
+        # The machine restarted, and secrets in its memory are lost: the tenant has to deliver them again.
         marks = tuple((one.handle.service, one.mark) for one in found)
-        # What a job lost by that is not the tenant's; a service has nothing to do again.
+        # A job is not charged for the lost run; a service has nothing to repeat.
         began_at_ms = None if pod.lease.kind is TaskKind.JOB else pod.began_at_ms
-        return prepare(replace(pod, containers=at_rest(pod.containers, marks), began_at_ms=began_at_ms))
+        return prepare(replace(pod, containers=stopped_containers(pod.containers, marks), began_at_ms=began_at_ms))
     commands: list[cmd.Command] = []
     for one in pod.containers:
-        commands += _once_more(pod, one)
+        commands += _repeat_container(pod, one)
     if pod.cut:
         return pod, [*commands, cmd.StopPod(pod.lease.number, pod.cut)]
     pod, more = advance(pod, now_ms)
-    # Whether it was told is not known. Whoever saves its work twice has lost nothing.
-    return pod, [*commands, *more, *tell(pod), *warn(pod)]
+    # Whether the notice was written is unknown. A program that saves its work twice loses nothing.
+    return pod, [*commands, *more, *write_notice(pod), *signal_containers(pod)]
 
 
-def _once_more(pod: Pod, one: Container) -> list[cmd.Command]:
+def _repeat_container(pod: Pod, one: Container) -> list[cmd.Command]:
     number = pod.lease.number
     if one.stage is Stage.STARTING:
         return [start_command(pod, one, number)]

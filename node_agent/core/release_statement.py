@@ -1,4 +1,4 @@
-"""Release statement: which bundle is which version of the agent, signed with ed25519 by whoever publishes releases.
+"""Release statement: which bundle is which version of the agent, signed with ed25519 by the publisher of releases.
 
 The file beside a bundle is one line of canonical JSON (ASCII, sorted keys, no white space) and a line feed:
 
@@ -33,7 +33,7 @@ _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 class ReleaseRefused(TheirError):  # noqa: N818
-    """A release that the kept release keys do not permit. Nothing of it was unpacked or run."""
+    """A release that the stored release keys do not permit. Nothing of it was unpacked or run."""
 
     code = "release_refused"
 
@@ -50,7 +50,7 @@ class SigningKey(Protocol):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Version:
+class ReleaseVersion:
     """Version of the agent; versions are ordered by their numbers."""
 
     major: int
@@ -62,10 +62,10 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ReleaseStatement:
     """What is signed. `sha256`: of the bundle; `created`: UTC, to the second; `next_keys`: empty where keys stay."""
 
-    version: Version
+    version: ReleaseVersion
     sha256: str
     created: str
     next_keys: tuple[str, ...] = ()
@@ -75,20 +75,20 @@ class Statement:
 class SignedStatement:
     """A statement with its signatures, (public key, signature) as hex digits. Parsed, not verified."""
 
-    statement: Statement
+    statement: ReleaseStatement
     signatures: tuple[tuple[str, str], ...]
 
 
-def parse_version(text: str) -> Version:
-    """Parse "MAJOR.MINOR.PATCH". ValueError where it is written otherwise."""
+def parse_version(text: str) -> ReleaseVersion:
+    """Parse "MAJOR.MINOR.PATCH". Raises ValueError."""
     match = _VERSION.fullmatch(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not a version: write MAJOR.MINOR.PATCH, three numbers below 1000000")
-    return Version(*map(int, match.groups()))
+    return ReleaseVersion(*map(int, match.groups()))
 
 
 def parse_key(text: str) -> str:
-    """Return the 64 hex digits of a public release key in lower case. ValueError where they are none."""
+    """Return the 64 hex digits of a public release key in lower case. Raises ValueError."""
     key = text.strip().lower().removeprefix("0x")
     if _KEY.fullmatch(key) is None:
         raise ValueError(f"{text[:80]!r} is not a release key: write the 64 hex digits of an ed25519 public key")
@@ -96,7 +96,7 @@ def parse_key(text: str) -> str:
 
 
 def parse_keys(value: object) -> tuple[str, ...]:
-    """Check a list of 1 to :data:`MAX_KEYS` different release keys in lower case. ValueError."""
+    """Check a list of 1 to :data:`MAX_KEYS` different release keys in lower case. Raises ValueError."""
     if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= MAX_KEYS:
         raise ValueError(f"a list of release keys holds 1 to {MAX_KEYS} of them")
     keys = tuple(_matched(_KEY, key, "a release key") for key in value)
@@ -105,25 +105,28 @@ def parse_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
-def payload(statement: Statement) -> bytes:
+def signed_payload(statement: ReleaseStatement) -> bytes:
     """Return the bytes that a signature covers."""
     return DOMAIN + canonical_json(_plain(statement))
 
 
-def sign(statement: Statement, keys: Sequence[SigningKey]) -> bytes:
-    """Return the file of a statement that is signed with each of these keys. ValueError where it could not be read."""
-    data = payload(statement)
+def sign_statement(statement: ReleaseStatement, keys: Sequence[SigningKey]) -> bytes:
+    """Return the statement file, signed with each of these keys.
+
+    Raises ValueError if :func:`parse_statement` rejects it.
+    """
+    data = signed_payload(statement)
     signatures = [{"key": key.public_key.hex(), "signature": key.sign(data).hex()} for key in keys]
     made = canonical_json({"signatures": signatures, "statement": _plain(statement)}) + b"\n"
     try:
-        parse(made)
+        parse_statement(made)
     except ReleaseRefused as error:
         raise ValueError(error.message) from None
     return made
 
 
-def parse(data: bytes) -> SignedStatement:
-    """Read the file of a statement. :class:`ReleaseRefused` where it is not exactly what :func:`sign` writes."""
+def parse_statement(data: bytes) -> SignedStatement:
+    """Read a statement file. Raises :class:`ReleaseRefused` unless :func:`sign_statement` could have written it."""
     if len(data) > MAX_STATEMENT_BYTES:
         _refuse(f"it is longer than {MAX_STATEMENT_BYTES} bytes")
     try:
@@ -139,8 +142,8 @@ def parse(data: bytes) -> SignedStatement:
 
 
 def check_signature(signed: SignedStatement, kept: Sequence[str]) -> str:
-    """Return the kept key that signed. Signatures of other keys are ignored. :class:`ReleaseRefused`."""
-    data = payload(signed.statement)
+    """Return the stored key that signed. Signatures of other keys are ignored. Raises :class:`ReleaseRefused`."""
+    data = signed_payload(signed.statement)
     found = [(key, signature) for key, signature in signed.signatures if key in kept]
     for key, signature in found:
         if not verify(bytes.fromhex(key), "ed25519", data, bytes.fromhex(signature)):
@@ -158,8 +161,8 @@ def check_signature(signed: SignedStatement, kept: Sequence[str]) -> str:
     return found[0][0]
 
 
-def check_version(statement: Statement, in_use: Version, *, allow_downgrade: bool) -> None:
-    """Refuse a version that is not newer than the one in use, which is another bundle. :class:`ReleaseRefused`."""
+def check_version(statement: ReleaseStatement, in_use: ReleaseVersion, *, allow_downgrade: bool) -> None:
+    """Refuse another bundle whose version is not newer than the one in use. Raises :class:`ReleaseRefused`."""
     if statement.version > in_use or allow_downgrade:
         return
     relation = "the same version" if statement.version == in_use else "older"
@@ -182,7 +185,7 @@ def _signed(document: object) -> SignedStatement:
         raise ValueError("its version is no text")  # noqa: TRY004  (a file's content, not a caller's argument)
     created = _matched(_CREATED, facts["created"], "a time such as 2026-01-31T12:00:00Z")
     datetime.fromisoformat(created)
-    statement = Statement(
+    statement = ReleaseStatement(
         parse_version(version),
         _matched(_KEY, facts["sha256"], "a SHA-256"),
         created,
@@ -226,7 +229,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _plain(statement: Statement) -> dict[str, Any]:
+def _plain(statement: ReleaseStatement) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "created": statement.created,
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""What the agent knows about leases, pods and how they ended. Times are Unix milliseconds."""
+"""Values of leases, pods and their ends. Times are Unix milliseconds."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = [
     "ContainerSpec",
     "EndKind",
     "Ending",
-    "Found",
+    "FoundContainer",
     "Handle",
-    "Host",
     "HostFailure",
-    "Lease",
+    "HostLease",
+    "LeaseReport",
     "LeaseStatus",
     "LocalDevice",
-    "Outcome",
+    "LocalHost",
     "PodSpec",
-    "Report",
+    "ReportStatus",
     "TaskKind",
     "Usage",
 ]
 
 SSH_KEYS = ".authorized_keys"
-"""Under this name a rental's keys lie beside delivered files, whose names start with a letter or a digit."""
+"""File name of a rental's keys beside delivered files, whose names start with a letter or a digit."""
 NO_USAGE = Usage(wall_ms=0, cpu_ms=0, memory_peak_mib=0)
 
 
-class Report(StrEnum):
-    """What the agent tells the chain about a lease; each at most once."""
+class LeaseReport(StrEnum):
+    """A report about a lease to the chain; each is sent at most once."""
 
     STARTED = "started"
     RESULT = "result"
@@ -48,8 +48,8 @@ class Report(StrEnum):
     DATA_LOST = "data-lost"
 
 
-class Outcome(StrEnum):
-    """What became of a report: in a finalized block, refused by the chain, or given up by the outbox."""
+class ReportStatus(StrEnum):
+    """Status of a report: in a finalized block, refused by the chain, or given up by the outbox."""
 
     INCLUDED = "included"
     FAILED = "failed"
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
 
 
 class LeaseStatus(StrEnum):
-    """The states in which a lease holds something of its host."""
+    """States in which a lease holds resources of its host."""
 
     PENDING = "Pending"
     ACTIVE = "Active"
@@ -68,10 +68,10 @@ class LeaseStatus(StrEnum):
 class EndKind(StrEnum):
     """Who ended a container.
 
-    SELF: its own process exited, or the kernel killed it for exceeding its memory limit. That is a result.
-    KILLED: somebody else had the engine stop, kill or remove it, or the engine itself was stopped. A fault of the host.
-    UNEXPLAINED: the exit code is the one of a kill (137, 143), no memory limit was hit, and the engine has no record
-    of a kill. It may be a kill from outside the engine, or a program that exits with this code.
+    SELF: its process exited, or the kernel killed it for exceeding its memory limit. That is a result. KILLED: the
+    engine was told to stop, kill or remove it, or was stopped itself. A fault of the host. UNEXPLAINED: the exit code
+    is the one of a kill (137, 143), no memory limit was hit, and the engine has no record of a kill. It may be a kill
+    from outside the engine, or a program that exits with this code.
     """
 
     SELF = "self"
@@ -81,10 +81,10 @@ class EndKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run of a container ended. `exit_code` as a shell shows it (128 + signal for a signal).
+    """How a run of a container ended. `exit_code` as in a shell (128 + signal for a signal).
 
-    `mark` is the driver's own word for this ended run, by which a start in the same container says what it follows.
-    `no_space`: the engine's disk was full then. What the program wrote may be lost, its log too.
+    `mark`: the driver's identifier of this ended run, which a start in the same container names. `no_space`: the
+    engine's disk was full, so that output of the program, and its log, may be lost.
     """
 
     kind: EndKind
@@ -97,7 +97,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class LocalDevice:
-    """One GPU of this host at its index in `HostRecord.devices`. `uuid` is None exactly where it is simulated."""
+    """One GPU of this host at its index in `HostRecord.devices`. `uuid` is None exactly if it is simulated."""
 
     uuid: str | None
     model: str
@@ -105,12 +105,12 @@ class LocalDevice:
 
     @property
     def simulated(self) -> bool:
-        """True for a device from a profile."""
+        """Whether the device is from a profile."""
         return self.uuid is None
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class LocalHost:
     """The agent's own host: its key as SS58 address, and its devices in the order of the chain's record."""
 
     address: str
@@ -120,21 +120,21 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A lease that holds something of this host, joined with what its task says."""
+class HostLease:
+    """A lease that holds resources of this host, joined with its task."""
 
     number: int
     task: int
     pod: int
     attempt: int
-    """The lease's generation: which lease of the task for this pod it is."""
+    """Generation of the lease: the number of the task's lease for this pod."""
     kind: TaskKind
     redundant: bool
     """Its result is compared with those of other hosts."""
     status: LeaseStatus
     devices: tuple[int, ...]
     gpu_milli: int
-    """What the lease has, and pays for, of each device; 1000: all of it."""
+    """Share of each device, in thousandths; 1000: all of it."""
     cpu_milli: int
     memory_mib: int
     disk_gib: int
@@ -144,19 +144,19 @@ class Lease:
     started: bool
     """The chain has the started report."""
     depletes_at_ms: int | None
-    """When what is paid for is used up; None until started. Moves with top-ups, extensions and downtime."""
+    """End of the paid time; None until started. Moves with top-ups, extensions and downtime."""
     retained_until_ms: int | None = None
-    """Exactly while retained: from when on its data may be purged."""
+    """Time after which its data may be purged; None unless retained."""
     data_from: int | None = None
     """A lease of this host whose retained volumes this one takes over."""
     notice_ends_ms: int | None = None
-    """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
+    """End of the notice if its task is preempted or its provider reclaims the host."""
     moves_after_ms: int | None = None
-    """Its host works but is drained, or taken back: its pod is to go on elsewhere, so long after it was told."""
+    """Notice period of a pod that moves because its host is drained or reclaimed."""
     start_by_ms: int | None = None
-    """Chain time by which the pod must have started, or the lease is given back; None once it has started."""
+    """Chain time by which the pod must have started or is given back; None once it has started."""
     tenant: str = ""
-    """The account that pays; "" where an agent kept it that did not know of shares, and so had none."""
+    """The account that pays; "" if an agent without shares of GPUs stored it."""
     sandboxed: bool = False
     """The task asks for pods in a sandbox."""
 
@@ -165,7 +165,7 @@ class Lease:
         """Whether its volumes outlive its containers."""
         return self.kind is TaskKind.RENTAL
 
-    def is_same_as(self, other: Lease) -> bool:
+    def is_same_as(self, other: HostLease) -> bool:
         """Whether both are one lease. Numbers are reused when a block that was not final is reverted."""
         return (self.number, self.task, self.pod, self.attempt, self.created_at_ms) == (
             other.number,
@@ -178,23 +178,23 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """One container of a pod, with the GPUs that it is given; of the pod it alone."""
+    """One container of a pod with its own GPUs."""
 
     service: ServiceSpec
     gpu_uuids: tuple[str, ...] = ()
     simulated_gpus: int = 0
     gpu_milli: int = WHOLE_GPU
-    """What it may use of each, thousandths; the rest is other pods' of the same account."""
+    """Share of each GPU, in thousandths; other pods of the same account may use the rest."""
 
     @property
     def has_share(self) -> bool:
-        """Whether it has a GPU, and not all of it."""
+        """Whether it has a share of a GPU, not all of it."""
         return self.gpu_milli < WHOLE_GPU and (bool(self.gpu_uuids) or self.simulated_gpus > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSpec:
-    """What a driver runs for a lease: containers with one network and common volumes. The first is the main one."""
+    """A pod of a lease: containers with one network and common volumes. The first is the main container."""
 
     lease: int
     task: int
@@ -204,22 +204,22 @@ class PodSpec:
     containers: tuple[ContainerSpec, ...]
     result: ResultSpec
     disk_gib: int = 1
-    """The most that the containers' own layers and the volumes may take together."""
+    """Limit for the containers' own layers and the volumes together."""
     volumes: tuple[str, ...] = ()
     keeps_data: bool = False
     data_from: int | None = None
     base: str | None = None
-    """The snapshot that the main container is made of; None: the image of its service."""
+    """The snapshot from which the main container is made; None: the image of its service."""
     ssh: SshSpec | None = None
     checkpoint: CheckpointSpec | None = None
     checkpoint_signal: str | None = None
-    """Tells containers that they have to leave; None: they get no signal."""
+    """Signal to containers that have to leave; None: no signal."""
     may_be_told: bool = False
-    """It may have to leave before its time: then its containers find a notice that says when."""
+    """The pod may be preempted or moved; then its containers find a notice with the time."""
     account: str = ""
-    """The account that pays; "" where that is not known."""
+    """The account that pays; "" if unknown."""
     registry_login: RegistryLogin | None = None
-    """The secret with which the images at one registry are pulled; None: without a login."""
+    """The secret for pulling images from one registry; None: without a login."""
 
     @property
     def main(self) -> ContainerSpec:
@@ -227,14 +227,14 @@ class PodSpec:
         return self.containers[0]
 
     def container(self, name: str) -> ContainerSpec:
-        """The container of a service. Raises KeyError."""
+        """Return the container of a service. Raises KeyError."""
         for one in self.containers:
             if one.service.name == name:
                 return one
         raise KeyError(name)
 
     def index(self, name: str) -> int:
-        """The container's place in the pod, from 0. Raises KeyError."""
+        """Return the index of the container in the pod, from 0. Raises KeyError."""
         for place, one in enumerate(self.containers):
             if one.service.name == name:
                 return place
@@ -249,7 +249,7 @@ class PodSpec:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A driver's own name for a container, kept across restarts of the agent. `version` is the driver's."""
+    """The driver's identifier of a container, valid across restarts of the agent. `version` is the driver's."""
 
     driver: str
     version: int
@@ -260,8 +260,8 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A container of this host that the driver knows of. `mark`: see :class:`Ending`; "" while it runs."""
+class FoundContainer:
+    """A container of this host in the driver. `mark`: see :class:`Ending`; "" while it runs."""
 
     handle: Handle
     running: bool

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from node_agent.core.values import Ending, Found, Handle, HostFailure, PodSpec, Usage
+from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, PodSpec, Usage
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import Snapshot
 
@@ -312,7 +312,7 @@ class Driver(Protocol):
         """
         ...
 
-    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+    async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         """Return every container of this host's pods, or of one lease, that the engine has. `start`: as created."""
         ...
 

@@ -1,4 +1,4 @@
-"""Gives the saved folders of pods to the hosts that run them next, or stand by for them."""
+"""Requests of other hosts for saved folders of pods that they run next or stand by for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from node_agent.chain.records import RUNNABLE, standby_of
-from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.transport.host_server import Handler
@@ -22,12 +22,12 @@ from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import CheckpointArgs
 
 MAX_FILES: Final = 4
-"""Files on their way out of this host at once."""
+"""Maximum of concurrent transfers from this host."""
 PIECE: Final = 1 << 20
 
 
-async def check_asker(chain: GantryChain, request: Request) -> None:
-    """Raises unless the chain says that the asking host runs the lease's pod, or stands by for it, now."""
+async def check_requesting_host(chain: GantryChain, request: Request) -> None:
+    """Refuse a host that, by the chain, neither runs the lease's pod nor stands by for it."""
     assert request.lease is not None  # noqa: S101  (a request without is refused)
     try:
         lease = await chain.lease(request.lease)
@@ -36,7 +36,7 @@ async def check_asker(chain: GantryChain, request: Request) -> None:
     if lease is None:
         raise refused(Code.UNKNOWN_LEASE, f"There is no lease {request.lease} now.", "Look it up on the chain.")
     if lease.record.state.tag not in RUNNABLE:
-        raise refused(Code.LEASE_ENDED, f"Lease {request.lease} has ended.", "Ask by a lease that goes on.")
+        raise refused(Code.LEASE_ENDED, f"Lease {request.lease} has ended.", "Ask with a live lease.")
     if request.account not in (lease.record.host, standby_of(lease)):
         raise refused(
             Code.NOT_YOUR_LEASE,
@@ -45,23 +45,23 @@ async def check_asker(chain: GantryChain, request: Request) -> None:
         )
 
 
-class CheckpointAnswers:
-    """A handler for :class:`offchain.adapters.transport.host_server.HostServer`; :func:`check_asker` was asked before.
+class CheckpointRequests:
+    """Handler for :class:`offchain.adapters.transport.host_server.HostServer`, after :func:`check_requesting_host`.
 
-    `find` gives the file of a pod with this SHA-256, `path` the place of a file.
+    `find` returns the file of a pod with this SHA-256, `path` its place.
     """
 
-    def __init__(self, find: Callable[[PodKey, bytes], Awaitable[Kept | None]], path: Callable[[Kept], Path]) -> None:
+    def __init__(
+        self, find: Callable[[PodKey, bytes], Awaitable[CheckpointFile | None]], path: Callable[[CheckpointFile], Path]
+    ) -> None:
         self._find = find
         self._path = path
         self._files = 0
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {Op.CHECKPOINT: self.checkpoint}
 
     async def checkpoint(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         args = request.args
         assert request.lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, CheckpointArgs)  # noqa: S101  (decoded by its op)

@@ -1,4 +1,4 @@
-"""What this host answers tenants who dial it: checked against the chain, served from the store or the running pod."""
+"""Authorisation of requests by the chain, and requests for results and logs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from typing import Any, Final
 
 from node_agent.core.states import Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
-from node_agent.handlers.checkpoint_requests import check_asker
-from node_agent.handlers.log_filter import LineCutter, Tail, joined, since, stamp, stamp_of_ms
-from node_agent.logs.merge import unnamed
-from node_agent.logs.pod_notes import PodNotes, Woven
+from node_agent.handlers.checkpoint_requests import check_requesting_host
+from node_agent.logs.lines import (
+    LineSplitter,
+    LogTail,
+    comparable_stamp,
+    comparable_stamp_of_ms,
+    in_chunks,
+    lines_since,
+    without_service,
+)
+from node_agent.logs.pod_notes import InterleavedNotes, PodNotes
 from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
@@ -39,15 +46,15 @@ from offchain.schema.protocol.snapshots import SnapshotAction
 CHUNK: Final = 1 << 18
 MAX_TAIL_BYTES: Final = 4 << 20
 TAILS_AT_ONCE: Final = 4
-"""What is asked for its last lines is held in memory until it is known which these are."""
+"""Maximum of concurrent requests for last lines, which are held in memory."""
 FOLLOW_FROM: Final = 10_000
-"""So many lines may come between the last lines and the first of those that follow."""
+"""Maximum of lines between the last lines and the first of those that follow."""
 ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 """Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
 
-class Answers:
-    """Authoriser, results and logs for :class:`offchain.adapters.transport.host_server.HostServer`."""
+class HostRequests:
+    """Authorisation, results and logs for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(
         self,
@@ -66,19 +73,18 @@ class Answers:
         self._notes = notes
         self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
         self._parsing = asyncio.Semaphore(1)
-        """Manifests that are parsed for peers: one thread, so that the agent's own work finds another."""
+        """Only one thread parses manifests for peers, so that the agent's own work finds another."""
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {Op.RESULT: self.result, Op.LOGS: self.logs}
 
     async def authorise(self, request: Request) -> None:
-        """Raises unless the chain gives this account the right to ask this, as it is now."""
+        """Refuse the request unless the chain now gives its account the right to it."""
         if request.lease is None:
             await self._check_host(request.account)
             return
         if request.op is Op.CHECKPOINT:
-            await check_asker(self._chain, request)
+            await check_requesting_host(self._chain, request)
             return
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant
@@ -94,7 +100,7 @@ class Answers:
             _check_has_snapshots(request.lease, lease.record.state, request.args)
 
     async def result(self, request: Request, session: Session) -> None:
-        """The result whose digest is on chain, or is about to be."""
+        """Send the result whose digest is on chain, or is about to be."""
         number = _number(request)
         pod = self._pod_of(number)
         digest = pod.digest if pod is not None else None
@@ -110,27 +116,27 @@ class Answers:
         await session.write(data)
 
     async def logs(self, request: Request, session: Session) -> None:
-        """The kept log of earlier starts, then the running container's."""
+        """Send the stored log of earlier starts, then the log of the running container."""
         number = _number(request)
         assert isinstance(request.args, LogsArgs)  # noqa: S101  (decoded by its op)
         args = request.args
-        oldest = None if args.since_ms is None else stamp_of_ms(args.since_ms)
-        tail = None if args.tail is None else Tail(args.tail, MAX_TAIL_BYTES)
+        oldest = None if args.since_ms is None else comparable_stamp_of_ms(args.since_ms)
+        tail = None if args.tail is None else LogTail(args.tail, MAX_TAIL_BYTES)
         pod = self._pod_of(number)
         created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
         place = None if args.service is None else await self._place(number, pod, args.service)
         key = LogKey(number, created_at_ms)
         kept = self._state.logs.lines(key, place)
         if kept is not None and args.service is not None:
-            kept = map(partial(unnamed, service=args.service), kept)
+            kept = map(partial(without_service, service=args.service), kept)
         runs = pod is not None and pod.ending is None
-        # What is said of a pod is about its first service.
-        with nullcontext(Woven()) if place else self._notes.read(key) as notes:
+        # Notes on a pod belong to its first service.
+        with nullcontext(InterleavedNotes()) if place else self._notes.read(key) as notes:
             if kept is None and not notes and not runs:
                 raise await self._no_log(number, pod)
-            before = None if kept is None and not notes else notes.into(kept or ())
+            before = None if kept is None and not notes else notes.interleave(kept or ())
             if before is not None and not runs:
-                before = chain(before, notes.rest())
+                before = chain(before, notes.remaining())
             if tail is None:
                 await self._all(number, before, oldest, session, args, notes, runs=runs)
                 return
@@ -142,18 +148,18 @@ class Answers:
                 await self._after(number, last, session, args, notes)
 
     async def _no_log(self, number: int, pod: Pod | None) -> Exception:
-        """What is said where there is nothing to show, by whether anything may still come."""
+        """Return the refusal if there is no log, by whether one may still come."""
         if pod is not None or _is_live((await self._lease(number)).record.state):
             return refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
         task = lease_parts(number)[0]
         return refused(
             Code.GONE,
             f"Lease {number} has ended, and its pod left no log here.",
-            f"gantry task show {task} tells why it ended.",
+            f"gantry task show {task} shows why it ended.",
         )
 
     async def _place(self, number: int, pod: Pod | None, service: str) -> int:
-        """The place of a service among those of its pod."""
+        """Return the index of a service in its pod."""
         if pod is not None and pod.spec is not None:
             names = [one.service.name for one in pod.spec.containers]
         else:
@@ -180,22 +186,22 @@ class Answers:
         oldest: bytes | None,
         session: Session,
         args: LogsArgs,
-        notes: Woven,
+        notes: InterleavedNotes,
         *,
         runs: bool,
     ) -> None:
         if kept is not None:
             _accept(session)
-            # In a thread: of a long log no line may be new enough, and others are served meanwhile.
-            pieces = joined(since(kept, oldest), CHUNK)
+            # In a thread: in a long log no line may be new enough, and others are served meanwhile.
+            pieces = in_chunks(lines_since(kept, oldest), CHUNK)
             while piece := await asyncio.to_thread(next, pieces, b""):
                 await session.write(piece)
         if runs:
             running = self._running(number, args.service, follow=args.follow)
-            async with aclosing(notes.through(running)) as lines:
+            async with aclosing(notes.interleave_stream(running)) as lines:
                 async for some in lines:
                     _accept(session)
-                    await session.write(b"".join(since(some, oldest)))
+                    await session.write(b"".join(lines_since(some, oldest)))
         if not session.accepted:
             raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
 
@@ -204,40 +210,40 @@ class Answers:
         number: int,
         kept: Iterator[bytes] | None,
         oldest: bytes | None,
-        tail: Tail,
+        tail: LogTail,
         args: LogsArgs,
-        notes: Woven,
+        notes: InterleavedNotes,
         *,
         runs: bool,
     ) -> bytes:
-        """Take the last lines into `tail`; the time of the last of them."""
+        """Add the last lines to `tail`; return the time of the last one."""
         last = b""
         if kept is not None:
-            await asyncio.to_thread(tail.add, since(kept, oldest))
+            await asyncio.to_thread(tail.add, lines_since(kept, oldest))
         if runs:
             async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
                 async for some in lines:
-                    tail.add(since(notes.into(some), oldest))
-                    last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
-            tail.add(since(notes.rest(), oldest))
+                    tail.add(lines_since(notes.interleave(some), oldest))
+                    last = max([last, *(at for line in some if (at := comparable_stamp(line)) is not None)])
+            tail.add(lines_since(notes.remaining(), oldest))
         return last
 
-    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: Woven) -> None:
-        """Lines that came after this time, as they come."""
-        async with aclosing(notes.through(self._later(number, last, args.service))) as lines:
+    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: InterleavedNotes) -> None:
+        """Send the lines after this time, as they come."""
+        async with aclosing(notes.interleave_stream(self._later(number, last, args.service))) as lines:
             async for some in lines:
                 await session.write(b"".join(some))
 
     async def _later(self, number: int, last: bytes, service: str | None) -> AsyncGenerator[list[bytes], None]:
         async with aclosing(self._running(number, service, follow=True, tail=FOLLOW_FROM)) as lines:
             async for some in lines:
-                yield [line for line in some if (stamp(line) or last) > last]
+                yield [line for line in some if (comparable_stamp(line) or last) > last]
 
     async def _running(
         self, number: int, service: str | None, *, follow: bool, tail: int | None = None
     ) -> AsyncGenerator[list[bytes], None]:
-        """The running pod's log in lines; none where it has just gone."""
-        cutter = LineCutter()
+        """Yield the lines of the running pod's log; none if it has just been removed."""
+        cutter = LineSplitter(verbatim=True)
         try:
             async with aclosing(self._driver.logs(number, follow=follow, service=service, tail=tail)) as chunks:
                 async for chunk in chunks:
@@ -247,7 +253,7 @@ class Answers:
             return
         except DriverError as error:
             raise refused(Code.INTERNAL, f"The log cannot be read: {error}.", "Try again.") from None
-        yield cutter.rest()
+        yield cutter.end()
 
     async def _lease(self, lease: int) -> LeaseOfTask:
         try:
@@ -258,12 +264,12 @@ class Answers:
             raise refused(
                 Code.UNKNOWN_LEASE,
                 f"Lease {lease} is not one of this host, or not any more.",
-                f"gantry task show {lease_parts(lease)[0]} tells where its pod is now.",
+                f"gantry task show {lease_parts(lease)[0]} shows where its pod is now.",
             )
         return found
 
     async def _acts_for(self, account: str, tenant: str) -> bool:
-        """Whether the account is a proxy of the tenant that may act for it at once."""
+        """Whether the account is a proxy that may act for the tenant without a delay."""
         try:
             found = await self._chain.port.query("Proxy", "Proxies", [tenant])
         except TheirError:
@@ -289,7 +295,7 @@ def _is_live(state: object) -> bool:
 
 
 def _check_runs(number: int, state: object, op: Op) -> None:
-    """Who may look at what was, may not reach into what is over."""
+    """Refuse access to a pod that does not run."""
     if isinstance(state, LeaseStateActive) or (op is Op.DELIVER and isinstance(state, LeaseStatePending)):
         return
     if isinstance(state, LeaseStatePending):
@@ -304,7 +310,7 @@ def _check_runs(number: int, state: object, op: Op) -> None:
 
 
 def _check_has_snapshots(number: int, state: object, args: Args) -> None:
-    """They are kept as long as the data; the machine itself is there as long as the lease goes on."""
+    """Refuse a request for snapshots that do not exist: they are kept as long as the data."""
     if isinstance(state, (LeaseStateActive, LeaseStateSuspended)):
         return
     if isinstance(state, LeaseStatePending):

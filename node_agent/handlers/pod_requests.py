@@ -1,4 +1,7 @@
-"""Answers what tenants ask of running pods. Who may ask was checked before, and is checked again while it lasts."""
+"""Requests to running pods: programs, connections, copies and delivered files.
+
+They are authorised before and meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from typing import Final, TypeVar
 
 from node_agent.drivers.access_port import AccessRefused, ByteStream, PathHidden, PodAccess
 from node_agent.drivers.port import DriverError, EngineBusy, EngineUnreachable, PodGone
-from node_agent.handlers.programs import Programs
+from node_agent.handlers.programs import PodPrograms
 from node_agent.handlers.resumable import send_from
-from node_agent.handlers.uploads import Upload, Uploads, pieces
+from node_agent.handlers.uploads import Upload, UploadFolder, pieces
 from offchain.adapters.keys.sealed_box import open_as_host
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_server import Handler
@@ -26,30 +29,29 @@ from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, PutArgs
 
 MAX_DIALS: Final = 256
-"""TCP connections into the pods of this host at once."""
+"""Maximum of TCP connections into the pods of this host."""
 MAX_COPIES: Final = 8
 UPLOAD_PIECE: Final = 1 << 20
 
 T = TypeVar("T")
 
 Deliver = Callable[[int, str, bytes], Awaitable[None]]
-"""(lease, name, content): takes a delivered file. Raises ValueError with a text for users."""
+"""(lease, name, content): stores a delivered file. Raises ValueError with a text for users."""
 
 
-class Access:
+class PodRequests:
     """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
 
     def __init__(self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver) -> None:
         self._pods = pods
         self._key = key
         self._deliver = deliver
-        self._programs = Programs()
-        self._uploads = Uploads(folder)
+        self._programs = PodPrograms()
+        self._uploads = UploadFolder(folder)
         self._dials = 0
         self._copies = 0
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {
             Op.EXEC: self.exec,
             Op.ATTACH: self.attach,
@@ -60,17 +62,16 @@ class Access:
         }
 
     async def end_lease(self, lease: int) -> None:
-        """The pod is over: end what was started in it, and drop what was on its way to it."""
+        """End the programs of a removed pod and drop its uploads."""
         await self._programs.end_lease(lease)
         await asyncio.to_thread(self._uploads.forget_lease, lease)
 
     async def close(self) -> None:
-        """End what was started: nothing of it outlives the agent."""
+        """End all programs: none outlives the agent."""
         await self._programs.close()
         await self._pods.close()
 
     async def exec(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, ExecArgs)
         self._programs.check_room(lease)
         with _explained(lease):
@@ -80,12 +81,10 @@ class Access:
         await self._programs.start(lease, request.account, program, session)
 
     async def attach(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, AttachArgs)
         await self._programs.attach(lease, request.account, args.token, args.received, session)
 
     async def dial(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, DialArgs)
         if self._dials >= MAX_DIALS:
             raise refused(Code.BUSY, f"{MAX_DIALS} connections into pods are open here.", "Close some of them.")
@@ -102,14 +101,12 @@ class Access:
             self._dials -= 1
 
     async def get(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, GetArgs)
         with self._copying(), _explained(lease):
             async with aclosing(self._pods.get(lease, args.service, args.path)) as archive:
                 await send_from(session, archive, args.offset, args.digest, args.path)
 
     async def put(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, PutArgs)
         with self._copying(), _explained(lease):
             hidden = await self._pods.hidden(lease, args.service, args.path)
@@ -119,8 +116,8 @@ class Access:
             try:
                 held = upload.held
                 session.accept(Answer(held=held, digest=upload.digest.digest() if held else None), window=BULK_WINDOW)
-                said = await _receive(session, upload)
-                if said is None or said.size != upload.held or said.digest != upload.digest.digest():
+                trailer = await _receive(session, upload)
+                if trailer is None or trailer.size != upload.held or trailer.digest != upload.digest.digest():
                     await asyncio.to_thread(upload.remove)
                     raise refused(Code.CHANGED, "What arrived is not what was sent.", "Copy it again.")
                 await asyncio.to_thread(_check_archive, upload, hidden)
@@ -135,7 +132,6 @@ class Access:
                 self._uploads.done(upload)
 
     async def deliver(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = _about(request, DeliverArgs)
         with self._copying():
             session.accept(window=WINDOW)
@@ -167,20 +163,20 @@ class Access:
 
 
 def _about(request: Request, kind: type[T]) -> tuple[int, T]:
-    """The lease and the arguments; a decoded request has those of its op."""
+    """Return the lease and the arguments of a decoded request."""
     assert request.lease is not None  # noqa: S101
     assert isinstance(request.args, kind)  # noqa: S101
     return request.lease, request.args
 
 
 async def _receive(session: Session, upload: Upload) -> Control | None:
-    """Write what arrives to disk, in large pieces; gives the sender's last word."""
-    said, waiting = None, bytearray()
+    """Write the upload to disk in large pieces; return the sender's last message."""
+    trailer, waiting = None, bytearray()
     while (piece := await session.read()) is not None:
         channel, data = piece
         if channel == CONTROL:
             try:
-                said = Control.decode(data)
+                trailer = Control.decode(data)
             except WireError as error:
                 raise refused(Code.BAD_REQUEST, f"A word is malformed: {error}.", "Use a matching client.") from None
         elif channel == MAIN:
@@ -192,7 +188,7 @@ async def _receive(session: Session, upload: Upload) -> Control | None:
                 await asyncio.to_thread(upload.add, ready)
     if waiting:
         await asyncio.to_thread(upload.add, bytes(waiting))
-    return said
+    return trailer
 
 
 def _check_archive(upload: Upload, hidden: tuple[str, ...]) -> None:
@@ -220,7 +216,7 @@ async def _both_ways(session: Session, stream: ByteStream) -> None:
 
 @contextlib.contextmanager
 def _explained(lease: int) -> Iterator[None]:
-    """What a driver or a file cannot do, in the words of the protocol."""
+    """Turn errors of drivers and files into refusals of the protocol."""
     try:
         yield
     except HostRefused:
@@ -228,10 +224,10 @@ def _explained(lease: int) -> Iterator[None]:
     except PathHidden as error:
         raise refused(Code.BAD_REQUEST, f"{error}.", COPY_INSIDE) from None
     except AccessRefused as error:
-        raise refused(Code.NOT_FOUND, f"{error}.", "gantry task show tells the pod's services.") from None
+        raise refused(Code.NOT_FOUND, f"{error}.", "gantry task show lists the pod's services.") from None
     except PodGone:
         raise refused(
-            Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show tells how far it is."
+            Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show shows its state."
         ) from None
     except BadArchive as error:
         raise refused(Code.BAD_REQUEST, f"{error.message}.", error.remedy) from None
@@ -240,4 +236,4 @@ def _explained(lease: int) -> Iterator[None]:
     except DriverError as error:
         raise refused(Code.INTERNAL, f"{error}.", "Try again.") from None
     except OSError as error:
-        raise refused(Code.INTERNAL, f"The host's disk failed: {error.strerror}.", "Try again, or tell it.") from None
+        raise refused(Code.INTERNAL, f"The host's disk failed: {error.strerror}.", "Try again, or report it.") from None

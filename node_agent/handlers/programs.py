@@ -1,4 +1,4 @@
-"""Programs that tenants started in pods. One whose connection is lost is kept for a while, with its last output."""
+"""Programs that tenants started in pods. After a lost connection a program is kept for a while with its last output."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from offchain.schema.protocol.messages import Answer, Code, Control, Refusal, Wi
 from offchain.schema.protocol.mux import CONTROL, MAIN
 
 HOLD_S: Final = 60.0
-"""A program whose tenant lost the connection is ended after so long."""
+"""Time after a lost connection at which the program is ended."""
 REPLAY: Final = 1 << 19
-"""Output kept to be sent again; more than the tenant's side grants at once."""
+"""Output kept for a resumed connection; more than the window of the tenant's side."""
 MOST_IN_PIECE: Final = 1 << 16
 COMPACT: Final = 1024
 AHEAD: Final = 1 << 18
-"""The program is not read further than this ahead of what was sent."""
+"""Maximum of output that is read ahead of the connection."""
 MAX_PER_LEASE: Final = 32
 MAX_PROGRAMS: Final = 512
 
 
-class Replay:
-    """The last output with its place in the whole, counted in bytes. A piece is found in logarithmic time."""
+class OutputReplay:
+    """The last output by byte position. A piece is found in logarithmic time."""
 
     def __init__(self, keep: int = REPLAY) -> None:
         self._keep = keep
         self._pieces: list[tuple[int, bytearray]] = []
         self._starts: list[int] = []
-        """The place of each piece's first byte."""
+        """Position of each piece's first byte."""
         self._first = 0
-        """Pieces before this index are forgotten; they are removed when they are the larger part."""
+        """Pieces before this index are dropped; the lists are compacted when these are the larger part."""
         self.end = 0
 
     @property
     def start(self) -> int:
-        """The place of the first byte that is kept."""
+        """Position of the first byte that is kept."""
         return self._starts[self._first] if self._first < len(self._starts) else self.end
 
     def add(self, channel: int, data: bytes) -> None:
-        """Add output; short pieces of one channel are put together."""
+        """Add output; short pieces of one channel are joined."""
         if self._first < len(self._pieces):
             last_channel, last = self._pieces[-1]
             if last_channel == channel and len(last) + len(data) <= MOST_IN_PIECE:
@@ -57,7 +57,7 @@ class Replay:
         self.end += len(data)
 
     def forget_before(self, place: int) -> None:
-        """Forget the pieces that lie further than `keep` before this place."""
+        """Drop the pieces that lie more than `keep` before this position."""
         while self._first < len(self._pieces):
             _, data = self._pieces[self._first]
             if self._starts[self._first] + len(data) > place - self._keep:
@@ -69,7 +69,7 @@ class Replay:
             self._first = 0
 
     def after(self, place: int) -> tuple[int, bytes] | None:
-        """Return the piece at this place, from there on; None at the end. Raises LookupError where it is forgotten."""
+        """Return the output from here to the end of its piece; None at the end. LookupError if it was dropped."""
         if not self.start <= place <= self.end:
             raise LookupError(f"byte {place} is not between {self.start} and {self.end}")
         if place == self.end:
@@ -80,17 +80,17 @@ class Replay:
 
 
 @dataclass(eq=False)
-class Program:
-    """One running program, and who looks at it now."""
+class RunningProgram:
+    """One running program and its current connection."""
 
     lease: int
     account: str
     token: str
     exec: ExecSession
-    replay: Replay
+    replay: OutputReplay
     sent: int = 0
     taken: int = 0
-    """Bytes of input that the program was given."""
+    """Bytes of input that the program received."""
     exit_code: int | None = None
     failure: str | None = None
     input_ended: bool = False
@@ -119,7 +119,7 @@ class Program:
                 self.changed.notify_all()
 
     async def show(self, session: Session, start: int) -> None:
-        """Send its output from this byte on, and how it ended."""
+        """Send its output from this position on, and its end."""
         self.sent = start
         while True:
             async with self.changed:
@@ -131,7 +131,7 @@ class Program:
             channel, data = piece
             await session.write(data, channel)
             if self.session is not session:
-                return  # another connection has taken over, and counts from where its tenant is
+                return  # another connection has taken over, and counts from the position of its tenant
             self.sent += len(data)
             self.replay.forget_before(self.sent)
         if self.failure is not None:
@@ -140,7 +140,7 @@ class Program:
         session.end()
 
     async def feed(self, session: Session) -> None:
-        """Give it what the tenant sends."""
+        """Pass the tenant's input to the program."""
         while (piece := await session.read()) is not None:
             channel, data = piece
             if channel == CONTROL:
@@ -150,8 +150,8 @@ class Program:
             elif channel == MAIN:
                 async with self.writing:
                     if self.session is not session:
-                        return  # another connection has taken over; it was told what had come until then
-                    # Counted first: what an ended or dying program does not take must not be sent again either.
+                        return  # another connection has taken over; it knows what had come until then
+                    # Counted first: input that an ended program does not take must not be sent again either.
                     self.taken += len(data)
                     await self.exec.write(data)
         if not self.input_ended:
@@ -162,19 +162,19 @@ class Program:
         return self.replay.end > self.sent or self.exit_code is not None or self.failure is not None
 
 
-class Programs:
+class PodPrograms:
     """All programs that tenants started on this host."""
 
     def __init__(self, hold_s: float = HOLD_S) -> None:
         self._hold_s = hold_s
-        self._programs: dict[str, Program] = {}
+        self._programs: dict[str, RunningProgram] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._programs)
 
     def check_room(self, lease: int) -> None:
-        """Raises :class:`HostRefused` where one more would be too many."""
+        """Raise :class:`HostRefused` if the limit of programs is reached."""
         of_lease = sum(1 for program in self._programs.values() if program.lease == lease)
         if of_lease >= MAX_PER_LEASE or len(self._programs) >= MAX_PROGRAMS:
             raise refused(
@@ -184,13 +184,13 @@ class Programs:
             )
 
     async def start(self, lease: int, account: str, program: ExecSession, session: Session) -> None:
-        """Take up a program that was just started, and show it until it ends or its tenant leaves."""
+        """Serve a program that was just started, until it ends or its tenant leaves."""
         token = secrets.token_hex(16)
-        made = self._programs[token] = Program(lease, account, token, program, Replay())
+        made = self._programs[token] = RunningProgram(lease, account, token, program, OutputReplay())
         await self._show(made, session, 0)
 
     async def attach(self, lease: int, account: str, token: str, received: int, session: Session) -> None:
-        """Show a program again, from the byte on that its tenant has not received."""
+        """Serve a program again, from the first byte that its tenant has not received."""
         found = self._programs.get(token)
         if found is None or (found.lease, found.account) != (lease, account):
             raise refused(
@@ -211,7 +211,7 @@ class Programs:
         await asyncio.gather(*(self._end(found) for found in tuple(self._programs.values())))
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    async def _show(self, program: Program, session: Session, start: int) -> None:
+    async def _show(self, program: RunningProgram, session: Session, start: int) -> None:
         before, program.session = program.session, session
         if program.holding is not None:
             program.holding.cancel()
@@ -220,7 +220,7 @@ class Programs:
         try:
             if before is not None:
                 before.drop(Refusal(Code.GONE, "The program is shown on another connection now.", ""))
-            async with program.writing:  # what the last connection brought is counted before it is told
+            async with program.writing:  # input of the last connection is counted before the count is sent
                 session.accept(Answer(token=program.token, held=program.taken), window=WINDOW)
             feeding = asyncio.create_task(program.feed(session))
             await program.show(session, start)
@@ -234,19 +234,19 @@ class Programs:
                 program.session = None
                 self._left(program, session)
 
-    def _left(self, program: Program, session: Session) -> None:
-        """A tenant who lost the connection may come back; one who left, or may not be here any more, does not."""
+    def _left(self, program: RunningProgram, session: Session) -> None:
+        """Keep the program for a tenant who lost the connection; end it for one who left or lost the right to it."""
         if isinstance(session.error, HostRefused) or program.failure is not None:
             self._soon(program)
         else:
             program.holding = asyncio.get_running_loop().call_later(self._hold_s, self._soon, program)
 
-    def _soon(self, program: Program) -> None:
+    def _soon(self, program: RunningProgram) -> None:
         task = asyncio.create_task(self._end(program))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _end(self, program: Program) -> None:
+    async def _end(self, program: RunningProgram) -> None:
         if self._programs.pop(program.token, None) is None:
             return
         if program.holding is not None:

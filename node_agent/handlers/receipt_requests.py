@@ -1,10 +1,12 @@
-"""What the host answers tenants who ask for a receipt, or sign one."""
+"""Requests of tenants for receipts, and their countersignatures."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Protocol
 
+from node_agent.metering.meter import UsageMeter
+from node_agent.runtime.loop_thread import bound_to
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.transport.host_server import Handler
@@ -13,37 +15,22 @@ from offchain.adapters.transport.port import HostRefused, refused
 from offchain.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
 from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request
 from offchain.schema.protocol.operations import ReceiptArgs
-from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
+from offchain.schema.protocol.receipt import Countersignature
 
 
-class Receipts(Protocol):
-    """The part of :class:`node_agent.metering.meter.UsageMeter` that tenants ask for."""
+class ReceiptRequests:
+    """Handler of :data:`Op.RECEIPT` for tenants. `loop`: the agent's, in which the meter runs."""
 
-    async def newest(self, number: int) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.UsageMeter`."""
-        ...
-
-    async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
-        """See :class:`node_agent.metering.meter.UsageMeter`."""
-        ...
-
-    async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
-        """See :class:`node_agent.metering.meter.UsageMeter`."""
-        ...
-
-
-class ReceiptAnswers:
-    """Answers :data:`Op.RECEIPT`. Who asks was found to be the lease's tenant, or its proxy, before."""
-
-    def __init__(self, meter: Receipts) -> None:
-        self._meter = meter
+    def __init__(self, loop: asyncio.AbstractEventLoop, meter: UsageMeter) -> None:
+        self._newest = bound_to(loop, meter.newest)
+        self._find = bound_to(loop, meter.find)
+        self._countersign = bound_to(loop, meter.countersign)
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {Op.RECEIPT: self.receipt}
 
     async def receipt(self, request: Request, session: Session) -> None:
-        """The newest receipt, or the tenant's signature under one."""
+        """Send the newest receipt, or store the tenant's signature under one."""
         assert isinstance(request.args, ReceiptArgs)  # noqa: S101  (decoded by its op)
         assert request.lease is not None  # noqa: S101  (a request without is refused)
         if request.args.digest is not None and request.args.signature is not None:
@@ -53,7 +40,7 @@ class ReceiptAnswers:
             await session.say(Control(done=True))
             return
         try:
-            signed = await self._meter.newest(request.lease)
+            signed = await self._newest(request.lease)
         except (ChainUnreachable, BadReply):
             raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
         except StoreStuck:
@@ -69,7 +56,7 @@ class ReceiptAnswers:
         await session.write(body)
 
     async def _take(self, lease: int, digest: bytes, given: Countersignature) -> None:
-        signed = await self._meter.find(lease, digest)
+        signed = await self._find(lease, digest)
         if signed is not None and not _is_genuine(given, signed.receipt.tenant_payload):
             raise refused(
                 Code.BAD_SIGNATURE,
@@ -77,7 +64,7 @@ class ReceiptAnswers:
                 "Sign its digest with the account that asks.",
             )
         try:
-            kept = signed is not None and await self._meter.countersign(lease, digest, given)
+            kept = signed is not None and await self._countersign(lease, digest, given)
         except StoreStuck:
             raise _no_room() from None
         if not kept:

@@ -1,4 +1,4 @@
-"""Sends a body from the byte on up to which its receiver has it, if what came before is still the same."""
+"""Transfers that continue at an offset if the bytes before it are unchanged."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from offchain.schema.protocol.messages import Code, Control
 
 
 async def send_from(session: Session, body: AsyncIterator[bytes], offset: int, before: str | None, what: str) -> None:
-    """Accept and send `body` from `offset` on, then its size and SHA-256. `before`: that of the bytes before.
+    """Accept and send `body` from `offset` on, then its size and SHA-256. `before`: the digest of the bytes before.
 
-    Raises HostRefused where those have changed.
+    Raises HostRefused if those have changed.
     """
     digest, at = hashlib.sha256(), 0
     async for found in body:

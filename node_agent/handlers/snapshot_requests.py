@@ -1,19 +1,20 @@
-"""Answers what tenants ask of their rentals' snapshots. Who may ask was checked before, against the chain."""
+"""Requests for snapshots of rentals. They are authorised against the chain before."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Any, Final
 
 from node_agent.core import events as ev
-from node_agent.core.runs import RESTORABLE
+from node_agent.core.container_events import RESTORABLE
 from node_agent.core.states import Pod
 from node_agent.core.values import TaskKind
-from node_agent.drivers.port import DriverError, EngineBusy, EngineUnreachable, PodGone, SnapshotRefused
+from node_agent.drivers.port import Driver, DriverError, EngineBusy, EngineUnreachable, PodGone, SnapshotRefused
 from node_agent.handlers.resumable import send_from
+from node_agent.runtime.loop_thread import bound_to
 from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
@@ -22,50 +23,34 @@ from offchain.schema.protocol.operations import ImageArgs, SnapshotArgs
 from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
 
 MAX_ARCHIVES: Final = 2
-"""Images on their way out of this host at once."""
+"""Maximum of concurrent image transfers from this host."""
 
 
-class SnapshotDriver(Protocol):
-    """The part of :class:`node_agent.drivers.port.Driver` that is about snapshots."""
+class SnapshotRequests:
+    """Handlers for `HostServer`.
 
-    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        ...
-
-    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        ...
-
-    async def remove_snapshot(self, lease: int, name: str) -> None:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        ...
-
-    def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
-        """See :class:`node_agent.drivers.port.Driver`."""
-        ...
-
-
-class SnapshotAnswers:
-    """Handlers for `HostServer`. `emit` takes the wish to restore one."""
+    They run in the loop of the link; `loop` is the agent's, in which snapshots are taken and removed. `emit` takes the
+    request to restore one.
+    """
 
     def __init__(
         self,
-        driver: SnapshotDriver,
+        loop: asyncio.AbstractEventLoop,
+        driver: Driver,
         pod_of: Callable[[int], Pod | None],
-        emit: Callable[[ev.RestoreAsked], Awaitable[None]],
+        emit: Callable[[ev.RestoreRequested], Coroutine[Any, Any, None]],
     ) -> None:
+        self._loop = loop
         self._driver = driver
         self._pod_of = pod_of
-        self._emit = emit
-        self._taking: dict[int, asyncio.Task[Snapshot]] = {}
+        self._emit = bound_to(loop, emit)
+        self._taking: dict[int, asyncio.Future[Snapshot]] = {}
         self._archives = 0
 
     def handlers(self) -> Mapping[Op, Handler]:
-        """By what is asked."""
         return {Op.SNAPSHOT: self.snapshot, Op.IMAGE: self.image}
 
     async def snapshot(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = request.lease, request.args
         assert lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, SnapshotArgs)  # noqa: S101  (decoded by its op)
@@ -79,13 +64,12 @@ class SnapshotAnswers:
                     await self._remove(pod, _named(args))
                 case SnapshotAction.RESTORE:
                     await self._restore(pod, _named(args))
-            there = await self._driver.snapshots(lease)
+            existing = await bound_to(self._loop, self._driver.snapshots)(lease)
         now = self._pod_of(lease)
         current = None if now is None or now.spec is None else now.spec.base
-        await session.write(Snapshots(there, current).encode())
+        await session.write(Snapshots(existing, current).encode())
 
     async def image(self, request: Request, session: Session) -> None:
-        """See :class:`offchain.adapters.transport.host_server.Handler`."""
         lease, args = request.lease, request.args
         assert lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, ImageArgs)  # noqa: S101  (decoded by its op)
@@ -120,26 +104,28 @@ class SnapshotAnswers:
             raise refused(
                 Code.NOT_READY, f"The machine is {pod.phase.value.lower()}.", "Try again when it runs or is stopped."
             )
-        taking = asyncio.create_task(self._driver.snapshot(lease, name, pod.spec.disk_gib * 1024))
+        taking = asyncio.ensure_future(
+            bound_to(self._loop, self._driver.snapshot)(lease, name, pod.spec.disk_gib * 1024)
+        )
         self._taking[lease] = taking
         taking.add_done_callback(lambda _: self._taking.pop(lease))
-        # What was begun is brought to an end, whether its tenant waits for it or not.
+        # A snapshot that was begun is completed even if its tenant does not wait for it.
         await asyncio.shield(taking)
 
     async def _remove(self, pod: Pod, name: str) -> None:
         if pod.spec is not None and pod.renew and pod.spec.base == name:
             raise SnapshotRefused(f"the machine is about to be made of {name!r}; restore another snapshot first")
-        await self._driver.remove_snapshot(pod.lease.number, name)
+        await bound_to(self._loop, self._driver.remove_snapshot)(pod.lease.number, name)
 
     async def _restore(self, pod: Pod, name: str) -> None:
         lease = pod.lease.number
-        if name not in {one.name for one in await self._driver.snapshots(lease)}:
+        if name not in {one.name for one in await bound_to(self._loop, self._driver.snapshots)(lease)}:
             raise SnapshotRefused(f"there is no snapshot {name!r}")
         now = self._pod_of(lease)
         if now is None or now.phase not in RESTORABLE:
             what = "gone" if now is None else now.phase.value.lower()
             raise refused(Code.NOT_READY, f"The machine is {what}.", "Try again when it runs or is stopped.")
-        await self._emit(ev.RestoreAsked(lease, name))
+        await self._emit(ev.RestoreRequested(lease, name))
 
 
 def _named(args: SnapshotArgs) -> str:
@@ -149,7 +135,7 @@ def _named(args: SnapshotArgs) -> str:
 
 @contextlib.contextmanager
 def _explained(lease: int) -> Iterator[None]:
-    """What a driver cannot do, in the words of the protocol."""
+    """Turn errors of the driver into refusals of the protocol."""
     try:
         yield
     except SnapshotRefused as error:
@@ -158,7 +144,7 @@ def _explained(lease: int) -> Iterator[None]:
         ) from None
     except PodGone:
         raise refused(
-            Code.NOT_READY, f"Lease {lease} has no machine now.", "gantry task show tells how far it is."
+            Code.NOT_READY, f"Lease {lease} has no machine now.", "gantry task show shows its state."
         ) from None
     except (EngineUnreachable, EngineBusy) as error:
         raise refused(Code.BUSY, f"{error}.", "Try again in a minute.") from None

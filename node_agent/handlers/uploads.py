@@ -1,4 +1,4 @@
-"""What tenants are sending into pods: kept on disk until it is whole, and a while longer when it was cut."""
+"""Uploads of tenants into pods: kept on disk until complete, and for a while after an interruption."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from offchain.schema.protocol.messages import Code
 
 CHUNK: Final = 1 << 20
 KEEP_S: Final = 3600.0
-"""An upload that was cut is kept so long."""
+"""Time for which an interrupted upload is kept."""
 MAX_UPLOAD: Final = 64 << 30
 MAX_PER_LEASE: Final = 4
 LEAVE_FREE: Final = 2 << 30
-"""So many bytes of the agent's disk are never used for uploads."""
+"""Bytes of the agent's disk that uploads never use."""
 
 
 @dataclass(slots=True)
 class Upload:
-    """One upload that is open now. Its methods touch the disk: call them in a thread."""
+    """An open upload. Its methods access the disk: call them in a thread."""
 
     path: Path
     file: IO[bytes]
@@ -35,26 +35,25 @@ class Upload:
 
     @property
     def held(self) -> int:
-        """Bytes that have arrived."""
+        """Number of bytes that have arrived."""
         return self.file.tell()
 
     def add(self, data: bytes) -> None:
-        """The next bytes."""
         self.file.write(data)
         self.digest.update(data)
 
     def close(self) -> None:
-        """Keep what is there."""
+        """Keep the bytes that have arrived."""
         self.file.close()
 
     def remove(self) -> None:
-        """It is done, or of no use."""
+        """Delete a completed or useless upload."""
         self.file.close()
         self.path.unlink(missing_ok=True)
 
 
-class Uploads:
-    """The folder of uploads."""
+class UploadFolder:
+    """Folder of uploads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,15 +61,15 @@ class Uploads:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, lease: int, account: str, name: str, size: int, *, fresh: bool) -> Upload:
-        """Open an upload; what is there of it is continued unless `fresh`. Raises HostRefused. Touches the disk."""
+        """Open an upload; an interrupted one continues unless `fresh`. Raises HostRefused. Accesses the disk."""
         self.tidy(time.time())
         owner = hashlib.sha256(account.encode()).hexdigest()[:16]
         stem = f"{lease}-{owner}-{name}"
         if stem in self._open:
             raise refused(Code.BUSY, "This upload is going on already.", "Wait for it, or end it.")
-        mine = sum(1 for other in self._folder.glob(f"{lease}-*.part") if other.stem != stem)
-        if mine >= MAX_PER_LEASE:
-            raise refused(Code.BUSY, f"{mine} uploads into this pod are not done.", "Finish one of them first.")
+        unfinished = sum(1 for other in self._folder.glob(f"{lease}-*.part") if other.stem != stem)
+        if unfinished >= MAX_PER_LEASE:
+            raise refused(Code.BUSY, f"{unfinished} uploads into this pod are not done.", "Finish one of them first.")
         path = self._folder / f"{stem}.part"
         held = path.stat().st_size if path.exists() and not fresh else 0
         if held > size:
@@ -91,11 +90,11 @@ class Uploads:
         return Upload(path, file, size, digest)
 
     def done(self, upload: Upload) -> None:
-        """No connection has this upload open any more."""
+        """Note that no connection has this upload open any more."""
         self._open.discard(upload.path.stem)
 
     def tidy(self, now_s: float) -> None:
-        """Remove what was cut long ago."""
+        """Remove uploads that were interrupted long ago."""
         for path in self._folder.glob("*.part"):
             try:
                 old = now_s - path.stat().st_mtime > KEEP_S
@@ -105,13 +104,13 @@ class Uploads:
                 path.unlink(missing_ok=True)
 
     def forget_lease(self, lease: int) -> None:
-        """Remove what was for this lease."""
+        """Remove the uploads of this lease."""
         for path in self._folder.glob(f"{lease}-*.part"):
             path.unlink(missing_ok=True)
 
 
 async def pieces(path: Path) -> AsyncIterator[bytes]:
-    """The content of a file."""
+    """Yield the content of a file."""
     with path.open("rb") as file:
         while data := await asyncio.to_thread(file.read, CHUNK):
             yield data

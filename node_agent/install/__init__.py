@@ -1,1 +1,1 @@
-"""The agent as a service of this machine."""
+"""Installation of the agent: releases, updates, and the service that keeps it running."""

@@ -1,30 +1,35 @@
-"""A release of the agent in one file: its modules and the lock of what they need, the same bytes for the same sources.
+"""Bundle of a release: the agent's modules and the lock of its requirements in one reproducible file.
 
 scripts/release-agent (:mod:`node_agent.install.make_release`) makes one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import io
 import json
+import shutil
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
 
 from node_agent import VERSION
-from node_agent.core.release_statement import Version, parse_keys, parse_version
+from node_agent.core.release_statement import MAX_STATEMENT_BYTES, ReleaseVersion, parse_keys, parse_version
 from node_agent.install.launch import ROOT
-from offchain.errors import OurError
+from offchain.errors import OurError, TheirError
 
 PACKAGES = ("node_agent", "offchain")
 LOCK = "requirements.lock"
 FACTS = "bundle.json"
 FORMAT = 1
 UNNUMBERED = "0.1.0"
-"""Version of bundles that do not tell one."""
+"""Version of bundles without a version."""
 MAX_BUNDLE_BYTES = 256 << 20
 MAX_FILE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 512 << 20
@@ -34,20 +39,20 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A bundle that was unpacked. `lock_sha256`: of its requirements.
+class UnpackedBundle:
+    """An unpacked bundle. `lock_sha256`: digest of its requirements.
 
-    `release_keys`: the keys by which its publisher signs; empty where releases are not signed.
+    `release_keys`: the keys with which its publisher signs; empty without signatures.
     """
 
     lock: Path
     lock_sha256: str
-    version: Version
+    version: ReleaseVersion
     release_keys: tuple[str, ...]
 
 
 def build(target: Path, root: Path = ROOT, *, version: str = VERSION, release_keys: Sequence[str] = ()) -> str:
-    """Write a bundle of the sources below `root`; gives its SHA-256 as hex digits."""
+    """Write a bundle of the sources below `root` and return its SHA-256 in hex."""
     raw = io.BytesIO()
     lock = (root / LOCK).read_bytes()
     known = {"format": FORMAT, "lock_sha256": hashlib.sha256(lock).hexdigest(), "version": version}
@@ -65,7 +70,7 @@ def build(target: Path, root: Path = ROOT, *, version: str = VERSION, release_ke
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file as hex digits. OurError where it is too large for a bundle."""
+    """Return the SHA-256 of a file in hex. Raises OurError if it is too large for a bundle."""
     digest = hashlib.sha256()
     total = 0
     with path.open("rb") as file:
@@ -77,8 +82,8 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def unpack(bundle: Path, target: Path) -> Unpacked:
-    """Unpack a bundle whose digest was checked into a new folder. OurError where it is not a bundle of ours."""
+def unpack(bundle: Path, target: Path) -> UnpackedBundle:
+    """Unpack a bundle with a verified digest into a new folder. Raises OurError if it is not a bundle."""
     try:
         _write_all(bundle, target)
         return facts_of(target)
@@ -88,8 +93,8 @@ def unpack(bundle: Path, target: Path) -> Unpacked:
         ) from None
 
 
-def facts_of(folder: Path) -> Unpacked:
-    """Read what an unpacked bundle says of itself. OSError, ValueError, KeyError or TypeError where it is none."""
+def facts_of(folder: Path) -> UnpackedBundle:
+    """Read the facts of an unpacked bundle. Raises OSError, ValueError, KeyError or TypeError."""
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     lock = folder / LOCK
     found = hashlib.sha256(lock.read_bytes()).hexdigest()
@@ -97,7 +102,7 @@ def facts_of(folder: Path) -> Unpacked:
         raise ValueError("its parts do not fit together")
     # Bundles had no version before they were signed.
     version = parse_version(str(facts.get("version", UNNUMBERED)))
-    return Unpacked(lock, found, version, parse_keys(facts["release_keys"]) if "release_keys" in facts else ())
+    return UnpackedBundle(lock, found, version, parse_keys(facts["release_keys"]) if "release_keys" in facts else ())
 
 
 def _write_all(bundle: Path, target: Path) -> None:
@@ -125,7 +130,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    """One member, by our own hand: plain files below the folder, nothing else."""
+    """Write one member if it is a plain file below the folder."""
     name = PurePosixPath(member.name)
     if member.isdir():
         return
@@ -138,3 +143,69 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("xb") as file:
         file.write(source.read())
+
+
+_DOWNLOAD_S = 600.0
+_ELSEWHERE = "Give a file or an https address."
+
+
+async def fetch(source: str, target: Path) -> None:
+    """Copy a bundle from a file or an http(s) address, up to the size limit."""
+    if not _is_url(source):
+        try:
+            await asyncio.to_thread(_copy, Path(source), target)
+        except OSError as error:
+            raise OurError(f"{source} cannot be read: {error.strerror}.", _ELSEWHERE) from None
+        return
+    with target.open("wb") as file:
+        async for chunk in _served(source, MAX_BUNDLE_BYTES):
+            file.write(chunk)
+
+
+async def fetch_statement(source: str) -> bytes:
+    """Read a statement into memory; one that is too long is cut one byte above the limit."""
+    if not _is_url(source):
+        try:
+            return await asyncio.to_thread(_head, Path(source), MAX_STATEMENT_BYTES + 1)
+        except OSError as error:
+            raise OurError(f"{source} cannot be read: {error.strerror}.", _ELSEWHERE) from None
+    return b"".join([chunk async for chunk in _served(source, MAX_STATEMENT_BYTES)])
+
+
+def statement_beside(source: str) -> str:
+    """Return the default place of a bundle's statement: its name with .statement."""
+    if not _is_url(source):
+        return f"{source}.statement"
+    parts = urlsplit(source)
+    return urlunsplit(parts._replace(path=f"{parts.path}.statement"))
+
+
+def _is_url(source: str) -> bool:
+    return urlsplit(source).scheme in ("http", "https")
+
+
+async def _served(source: str, limit: int) -> AsyncIterator[bytes]:
+    try:
+        timeout = aiohttp.ClientTimeout(total=_DOWNLOAD_S, sock_connect=15, sock_read=60)
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(source) as answer:
+            if answer.status != 200:
+                raise TheirError(f"{source} answers with status {answer.status}.", "Check the address.")
+            total = 0
+            async for chunk in answer.content.iter_chunked(1 << 20):
+                total += len(chunk)
+                if total > limit:
+                    raise TheirError(f"{source} serves more than {limit} bytes.", "Check the address.")
+                yield chunk
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise TheirError(f"{source} cannot be fetched: {error or 'no answer'}.", "Try again.") from None
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.stat().st_size > MAX_BUNDLE_BYTES:
+        raise OurError(f"{source} is longer than {MAX_BUNDLE_BYTES} bytes; no release is.", "Check the file.")
+    shutil.copyfile(source, target)
+
+
+def _head(source: Path, most: int) -> bytes:
+    with source.open("rb") as file:
+        return file.read(most)

@@ -1,4 +1,4 @@
-"""Starts the release that is to run, in place of itself: what a service manager knows. Standard library only."""
+"""Launcher that the service manager starts: replaces itself by the chosen release. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from node_agent.install.releases import INSTALLED, Choice, Release, Releases
+from node_agent.install.releases import INSTALLED, LaunchChoice, Release, Releases
 
 RELEASE_VARIABLE = "GANTRY_RELEASE"
-"""Tells the agent which release it is."""
+"""Environment variable with the digest of the running release."""
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def command(state: Path, release: Release | None) -> list[str]:
-    """What runs the agent; None: the installed code."""
+    """Return the command of the agent; `release` None: the installed code."""
     python = sys.executable if release is None else release.python
     return [python, "-m", "node_agent", "run", f"--state={state}"]
 
 
 def environment(given: Mapping[str, str], release: Release | None) -> dict[str, str]:
-    """The agent's environment: modules come from the release, whatever folder this is started in."""
+    """Return the agent's environment: modules come from the release, whatever the current folder."""
     return {
         **given,
         "PYTHONPATH": str(ROOT) if release is None else release.path,
@@ -31,24 +31,24 @@ def environment(given: Mapping[str, str], release: Release | None) -> dict[str, 
     }
 
 
-def find(releases: Releases, choice: Choice) -> Release | None:
-    """The chosen release; the installed code where it was removed."""
+def find(releases: Releases, choice: LaunchChoice) -> Release | None:
+    """Return the chosen release; None, the installed code, if it was removed."""
     if choice.release == INSTALLED:
         return None
     found = releases.find(choice.release)
     if found is None:
-        _say(f"the release {choice.release} is not here any more: the installed one is started")
+        _say(f"the release {choice.release} was removed: the installed one is started")
     return found
 
 
 def main(argv: list[str]) -> None:
-    """`python -m node_agent.install.launch STATE`."""
+    """Run `python -m node_agent.install.launch STATE`."""
     state = Path(argv[0]).absolute()
     os.umask(0o077)
     releases = Releases(state)
     choice = releases.decide(time.time_ns() // 1_000_000)
     if choice.failed is not None:
-        _say(f"the release {choice.failed} did not become ready: back to {choice.release or 'the installed one'}")
+        _say(f"the release {choice.failed} did not become ready: going back to {choice.release or 'the installed one'}")
     release = find(releases, choice)
     line = command(state, release)
     os.execve(line[0], line, environment(os.environ, release))  # noqa: S606  (a fixed program, no shell)

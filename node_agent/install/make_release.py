@@ -1,4 +1,4 @@
-"""scripts/release-agent: makes a release of the agent and signs it.
+"""scripts/release-agent: makes and signs a release of the agent.
 
 The secret key is read from a file that only its owner may read, and is never an argument of a program.
 """
@@ -13,9 +13,8 @@ from pathlib import Path
 import click
 
 from node_agent import VERSION
-from node_agent.core.release_statement import Statement, parse_key, parse_keys, parse_version, sign
-from node_agent.install.bundle import build
-from node_agent.install.fetch import statement_beside
+from node_agent.core.release_statement import ReleaseStatement, parse_key, parse_keys, parse_version, sign_statement
+from node_agent.install.bundle import build, statement_beside
 from offchain.adapters.keys import secret_file
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.errors import BadKey, GantryError
@@ -24,7 +23,7 @@ _SEED_BYTES = 32
 
 
 def new_key(path: Path) -> Ed25519Signer:
-    """Make a release key and store it, readable by its owner only. Never overwrites a file. BadKey."""
+    """Make a release key and store it, readable by its owner only. Never overwrites a file. Raises BadKey."""
     seed = secrets.token_bytes(_SEED_BYTES)
     try:
         secret_file.write_new(path, seed.hex())
@@ -36,7 +35,7 @@ def new_key(path: Path) -> Ed25519Signer:
 
 
 def load_key(path: Path) -> Ed25519Signer:
-    """Read a release key. BadKey where others may read the file, or where it is none."""
+    """Read a release key. Raises BadKey if others may read the file, or if it is not a key."""
     try:
         text = secret_file.read(path, 4 * _SEED_BYTES)
     except secret_file.OthersMayReadError:
@@ -52,9 +51,9 @@ def load_key(path: Path) -> Ed25519Signer:
 
 
 def make(target: Path, version: str, keys: list[Ed25519Signer], next_keys: tuple[str, ...], created: datetime) -> str:
-    """Write the bundle, and its statement where there are keys. Gives the bundle's SHA-256. ValueError, OSError."""
+    """Write the bundle, and its statement with keys; return the bundle's SHA-256. Raises ValueError, OSError."""
     parse_version(version)
-    # Who keeps no key yet adopts those that the next releases are signed with.
+    # An agent without keys adopts those with which the next releases are signed.
     signers = tuple(key.public_key.hex() for key in keys)
     public = next_keys or signers
     for listed in (signers, next_keys):
@@ -62,10 +61,10 @@ def make(target: Path, version: str, keys: list[Ed25519Signer], next_keys: tuple
             parse_keys(listed)
     digest = build(target, version=version, release_keys=public)
     place = Path(statement_beside(str(target)))
-    place.unlink(missing_ok=True)  # that of another bundle
+    place.unlink(missing_ok=True)  # the statement of another bundle
     if keys:
         moment = created.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        place.write_bytes(sign(Statement(parse_version(version), digest, moment, next_keys), keys))
+        place.write_bytes(sign_statement(ReleaseStatement(parse_version(version), digest, moment, next_keys), keys))
     return digest
 
 

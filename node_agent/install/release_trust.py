@@ -1,8 +1,8 @@
-"""Which release keys an agent keeps, and which releases they permit.
+"""Release keys of an agent, and the releases that they permit.
 
-`release-keys.json` in the agent's folder holds the kept keys, and the keys that become the kept ones once the release
-that names them is in use. Whether it is, `releases/current` says: an updater that is killed leaves nothing to be put
-right. A file that cannot be read refuses updates; only a missing file means that no keys are kept.
+`release-keys.json` in the agent's folder holds the current keys, and those that replace them once the release that
+names them is in use. `releases/current` tells whether it is, so a killed updater leaves nothing to repair. An
+unreadable file refuses updates; only a missing file means that there are no keys.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from typing import Any
 from node_agent import VERSION
 from node_agent.core.release_statement import (
     ReleaseRefused,
-    Version,
+    ReleaseVersion,
     check_signature,
     check_version,
-    parse,
     parse_keys,
+    parse_statement,
     parse_version,
 )
-from node_agent.install.bundle import facts_of
-from node_agent.install.fetch import fetch_statement, statement_beside
+from node_agent.install.bundle import facts_of, fetch_statement, statement_beside
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.config import write_private
+from node_agent.runtime.join_config import write_private
 from offchain.errors import OurError, TheirError
 
 NAME = "release-keys.json"
@@ -38,8 +37,8 @@ MAX_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """The kept release keys; none: releases need no signature. `offered_by`: the release that `offered` come with."""
+class ReleaseTrust:
+    """Release keys; without any, no signature is needed. `offered_by`: the release that brings the `offered` keys."""
 
     keys: tuple[str, ...] = ()
     offered_by: str | None = None
@@ -47,29 +46,29 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Permit:
-    """A release that may be staged. `version`: None where only the digest is known."""
+class ReleasePermit:
+    """A release that may be staged. `version` is None if only the digest is known."""
 
     digest: str
-    version: Version | None
+    version: ReleaseVersion | None
     signed_by: str | None
     keys: tuple[str, ...]
-    """Release keys to keep once this release is in use; empty: none are kept, and the bundle's are adopted."""
+    """Release keys once this release is in use; empty: the keys of the bundle are adopted."""
 
 
-def in_force(trust: Trust, current: str) -> Trust:
-    """Return the trust once the offered keys are kept or dropped. `current`: the release in use. Pure."""
-    return Trust(trust.offered if trust.offered_by == current and trust.offered else trust.keys)
+def in_force(trust: ReleaseTrust, current: str) -> ReleaseTrust:
+    """Return the trust after the offered keys are adopted or dropped. `current`: the release in use. Pure."""
+    return ReleaseTrust(trust.offered if trust.offered_by == current and trust.offered else trust.keys)
 
 
-def load(releases: Releases, state: Path) -> Trust:
-    """Read the trust that is in force. OurError where the file cannot be used."""
+def load(releases: Releases, state: Path) -> ReleaseTrust:
+    """Read the trust that is in force. Raises OurError if the file is unusable."""
     path = state / NAME
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        return Trust()
+        return ReleaseTrust()
     except OSError as error:
         raise OurError(f"{path} cannot be read: {error.strerror}.", _mend(path)) from None
     try:
@@ -80,8 +79,8 @@ def load(releases: Releases, state: Path) -> Trust:
         raise OurError(f"{path} is not valid: {error}.", _mend(path)) from None
 
 
-def save(state: Path, trust: Trust) -> None:
-    """Keep it, readable by its owner only."""
+def save(state: Path, trust: ReleaseTrust) -> None:
+    """Store the keys, readable by the owner only."""
     document: dict[str, Any] = {"format": FORMAT, "keys": list(trust.keys)}
     if trust.offered_by is not None:
         document["offered"] = {"release": trust.offered_by, "keys": list(trust.offered)}
@@ -90,7 +89,7 @@ def save(state: Path, trust: Trust) -> None:
 
 @contextmanager
 def only_updater(state: Path) -> Iterator[None]:
-    """Keep other updaters of this folder out. OurError where there is one."""
+    """Exclude other updaters of this folder. Raises OurError if there is one."""
     handle = os.open(state, os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:
@@ -107,17 +106,17 @@ def only_updater(state: Path) -> Iterator[None]:
 
 async def permit(
     releases: Releases,
-    trust: Trust,
+    trust: ReleaseTrust,
     source: str,
     *,
     digest: str | None,
     statement: str | None,
     allow_downgrade: bool,
-) -> Permit:
-    """Decide which digest the bundle at `source` has to have, before any of it is fetched. Changes nothing.
+) -> ReleasePermit:
+    """Decide which digest the bundle at `source` must have, before any of it is fetched. Changes nothing.
 
-    Without kept keys: the given one. With kept keys: that of the statement, which a kept key has to have signed and
-    whose version has to be newer than the one in use.
+    Without release keys: the given one. With them: that of the statement, which has to be signed by one of the keys and
+    to have a newer version than the one in use.
     """
     if not trust.keys:
         if digest is None:
@@ -130,7 +129,7 @@ async def permit(
                 f"This agent keeps no release keys, so nothing can verify the statement {statement}.",
                 "Leave --statement out, or keep the publisher's key with gantry agent join --release-key.",
             )
-        return Permit(digest, None, None, ())
+        return ReleasePermit(digest, None, None, ())
     place = statement or statement_beside(source)
     try:
         data = await fetch_statement(place)
@@ -140,7 +139,7 @@ async def permit(
             "statement that one of them signed.",
             "Nothing was changed. Get the .statement file of the release, and name it with --statement.",
         ) from None
-    signed = parse(data)
+    signed = parse_statement(data)
     found = signed.statement
     if digest is not None and digest != found.sha256:
         raise ReleaseRefused(
@@ -148,18 +147,18 @@ async def permit(
             "Nothing was changed. Check which of the two is of the release that you want.",
         )
     if found.sha256 == releases.current():
-        # Nothing is to be installed. Its statement may be signed by a key that it replaced itself.
-        return Permit(found.sha256, found.version, None, trust.keys)
+        # Nothing is to be installed. The statement may be signed by a key that the release replaced.
+        return ReleasePermit(found.sha256, found.version, None, trust.keys)
     key = check_signature(signed, trust.keys)
     in_use = version_in_use(releases)
     check_version(found, in_use, allow_downgrade=allow_downgrade)
-    # An old statement must not bring keys back that were given up since.
+    # An old statement must not bring back keys that were replaced since.
     rotates = found.next_keys and found.version > in_use
-    return Permit(found.sha256, found.version, key, found.next_keys if rotates else trust.keys)
+    return ReleasePermit(found.sha256, found.version, key, found.next_keys if rotates else trust.keys)
 
 
-def version_in_use(releases: Releases) -> Version:
-    """Return the version of the release in use, as its bundle says; that of this code where no update was made."""
+def version_in_use(releases: Releases) -> ReleaseVersion:
+    """Return the version of the release in use; that of this code without updates."""
     current = releases.current()
     if current == INSTALLED or releases.find(current) is None:
         return parse_version(VERSION)
@@ -172,14 +171,14 @@ def version_in_use(releases: Releases) -> Version:
         ) from None
 
 
-def _parsed(document: Any) -> Trust:
+def _parsed(document: Any) -> ReleaseTrust:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"it is no object of format {FORMAT}")
     keys = parse_keys(document["keys"]) if document["keys"] else ()
     offered = document.get("offered")
     if offered is None:
-        return Trust(keys)
-    return Trust(keys, str(offered["release"]), parse_keys(offered["keys"]))
+        return ReleaseTrust(keys)
+    return ReleaseTrust(keys, str(offered["release"]), parse_keys(offered["keys"]))
 
 
 def _mend(path: Path) -> str:
@@ -189,6 +188,6 @@ def _mend(path: Path) -> str:
     )
 
 
-def shown(keys: Sequence[str]) -> str:
-    """Release keys for people."""
+def keys_text(keys: Sequence[str]) -> str:
+    """Return release keys as text."""
     return ", ".join(keys) if keys else "none"

@@ -1,9 +1,8 @@
-"""Which release of the agent is to run: the installed one, or one that an update put beside it. Standard library only.
+"""Releases of the agent in its folder, and the choice of the one to run. Standard library only.
 
-`releases/` in the agent's folder holds a folder for each release, named by the SHA-256 of its bundle; `current`
-names the one in use. A new one is on trial: until it says that it is ready it may be started a few times and has some
-time; then the one before it is taken up again, whoever noticed: the launcher decides at every start, so no other
-program has to survive for it.
+`releases/` holds a folder for each release, named by the SHA-256 of its bundle; `current` names the one in use. A new
+release is on trial: until it reports that it is ready, it may be started a few times and has some time; then the
+launcher goes back to the one before. The launcher decides at every start, so no other program has to survive.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _FACTS = "release.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """A release that has not said yet that it is ready. `starts`: so often it was started."""
+class ReleaseTrial:
+    """A release that is not ready yet. `starts`: how often it was started."""
 
     release: str
     back_to: str
@@ -35,26 +34,26 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What to start. `trial` is what is left of the trial; `failed` the release that was given up just now."""
+class LaunchChoice:
+    """What to start. `trial`: the updated trial; `failed`: a release that was just given up."""
 
     release: str
-    trial: Trial | None
+    trial: ReleaseTrial | None
     failed: str | None = None
 
 
-def choose(current: str, trial: Trial | None, now_ms: int) -> Choice:
-    """What the launcher is to start. Pure."""
+def choose(current: str, trial: ReleaseTrial | None, now_ms: int) -> LaunchChoice:
+    """Return what the launcher starts. Pure."""
     if trial is None:
-        return Choice(current, None)
+        return LaunchChoice(current, None)
     if trial.starts >= MAX_STARTS or now_ms >= trial.until_ms:
-        return Choice(trial.back_to, None, failed=trial.release)
-    return Choice(trial.release, replace(trial, starts=trial.starts + 1))
+        return LaunchChoice(trial.back_to, None, failed=trial.release)
+    return LaunchChoice(trial.release, replace(trial, starts=trial.starts + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release that can be started. `python` runs it, `path` is where its modules are."""
+    """A release that can be started: `python` runs it, `path` has its modules."""
 
     digest: str
     python: str
@@ -62,32 +61,32 @@ class Release:
 
 
 class Releases:
-    """The releases of one agent's folder."""
+    """Releases of one agent's folder."""
 
     def __init__(self, state: Path) -> None:
         self.folder = state / FOLDER
 
     def current(self) -> str:
-        """The digest of the release in use; :data:`INSTALLED` where no update was made."""
+        """Return the digest of the release in use; :data:`INSTALLED` without updates."""
         return self._read_text(_CURRENT, _DIGEST.pattern)
 
-    def trial(self) -> Trial | None:
-        """The trial that goes on; None where there is none."""
+    def trial(self) -> ReleaseTrial | None:
+        """Return the current trial."""
         try:
             document = json.loads((self.folder / _TRIAL).read_text(encoding="utf-8"))
-            return Trial(
+            return ReleaseTrial(
                 str(document["release"]), str(document["back_to"]), int(document["starts"]), int(document["until_ms"])
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def begin_trial(self, release: str, until_ms: int) -> None:
-        """The next start is this release's. The one in use until now is gone back to."""
-        trial = Trial(release, self.current(), 0, until_ms)
+        """Start this release next; a failed trial goes back to the one in use."""
+        trial = ReleaseTrial(release, self.current(), 0, until_ms)
         self._write(_TRIAL, json.dumps(asdict(trial)))
 
-    def decide(self, now_ms: int) -> Choice:
-        """What to start now; what this decides is kept before it is acted on."""
+    def decide(self, now_ms: int) -> LaunchChoice:
+        """Return what to start now; the decision is stored first."""
         choice = choose(self.current(), self.trial(), now_ms)
         if choice.trial is not None:
             self._write(_TRIAL, json.dumps(asdict(choice.trial)))
@@ -97,7 +96,7 @@ class Releases:
         return choice
 
     def confirm(self, release: str) -> bool:
-        """The release is ready: if it was on trial it is the one in use from now on, and True is given."""
+        """End the trial of a ready release, which is then in use; return whether it was on trial."""
         trial = self.trial()
         if trial is None or trial.release != release:
             return False
@@ -106,7 +105,7 @@ class Releases:
         return True
 
     def give_up(self, release: str) -> bool:
-        """End the trial of this release, if it goes on: the next start is that of the one before."""
+        """End the trial of this release: the next start is that of the one before."""
         trial = self.trial()
         if trial is None or trial.release != release:
             return False
@@ -115,7 +114,7 @@ class Releases:
         return True
 
     def find(self, digest: str) -> Release | None:
-        """A release that was put here; None where it is not here, or not complete."""
+        """Return a complete release; None if it is not here."""
         if _DIGEST.fullmatch(digest) is None:
             return None
         home = self.folder / digest
@@ -127,7 +126,7 @@ class Releases:
         return Release(digest, python, str(home / "app")) if os.access(python, os.X_OK) else None
 
     def complete(self, digest: str, python: str) -> Release:
-        """Mark a release as whole: it can be found from now on."""
+        """Mark a release as complete, so that it can be found."""
         self._write(f"{digest}/{_FACTS}", json.dumps({"python": python}))
         return Release(digest, python, str(self.folder / digest / "app"))
 

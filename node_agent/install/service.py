@@ -1,9 +1,11 @@
-"""What keeps the agent running: systemd where it runs the machine, else a supervisor of its own."""
+"""Service that keeps the agent running: systemd if it runs the machine, else the agent's own supervisor."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +16,8 @@ from typing import Protocol
 
 from node_agent.install import supervise
 from node_agent.install.launch import ROOT
-from node_agent.install.logfile import tail
-from node_agent.install.systemd import SystemdService, has_systemd, unit_name
-from node_agent.runtime.processes import end, is_same
+from node_agent.install.supervise import tail_log
+from node_agent.runtime.processes import end_process, is_same_process
 from offchain.errors import OurError
 
 START_S = 30.0
@@ -24,45 +25,45 @@ STOP_S = supervise.STOP_S + 10.0
 _FOLLOW_S = 0.5
 
 
-class Service(Protocol):
-    """One agent's service. Every method may be called again. Raises :class:`offchain.errors.OurError`."""
+class AgentService(Protocol):
+    """Service of one agent. Every method may be repeated. Raises :class:`offchain.errors.OurError`."""
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """Name for people."""
         ...
 
     def running(self) -> bool:
-        """Whether it runs: the agent is up, or about to be started again."""
+        """Whether the agent runs or is about to be restarted."""
         ...
 
     def install(self) -> None:
-        """Make it known to the machine, or bring it up to date."""
+        """Install or update the service."""
         ...
 
     def start(self) -> None:
-        """Start it. Nothing where it runs."""
+        """Start the agent unless it runs."""
         ...
 
     def stop(self) -> None:
-        """Stop it; it is stopped when this returns. Containers run on. Nothing where it does not run."""
+        """Stop the agent and wait for its end. Containers keep running."""
         ...
 
     def restart(self) -> None:
-        """Start the agent anew, with the release that is to run now."""
+        """Restart the agent with the release that is chosen now."""
         ...
 
     def remove(self) -> None:
-        """Stop it, and have the machine forget it."""
+        """Stop and uninstall the service."""
         ...
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
-        """The last lines of its log, then, with `follow`, those that come."""
+        """Yield the last lines of the log and, with `follow`, those that come."""
         ...
 
 
 class SupervisedService:
-    """See :class:`Service`."""
+    """Service without systemd: a supervisor process (:mod:`node_agent.install.supervise`)."""
 
     kind = "own supervisor"
 
@@ -70,14 +71,12 @@ class SupervisedService:
         self._state = state
 
     def running(self) -> bool:
-        """See :class:`Service`."""
         return self._process() is not None
 
     def install(self) -> None:
-        """See :class:`Service`. Nothing has to be made known."""
+        """Do nothing: the supervisor needs no installation."""
 
     def start(self) -> None:
-        """See :class:`Service`."""
         if self.running():
             return
         (self._state / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -97,16 +96,14 @@ class SupervisedService:
         except subprocess.TimeoutExpired:
             reason = f"it is not up after {START_S:g} s"
         if reason:
-            raise OurError(f"The supervisor does not start: {reason}", "Mend that, then try again.")
+            raise OurError(f"The supervisor does not start: {reason}", "Fix this, then try again.")
 
     def stop(self) -> None:
-        """See :class:`Service`."""
         found = self._process()
-        if found is not None and not end(*found, term_s=STOP_S):
-            raise OurError(f"The supervisor (process {found[0]}) does not end.", "End it with kill -9.")
+        if found is not None and not end_process(*found, term_s=STOP_S):
+            raise OurError(f"The supervisor (process {found[0]}) does not stop.", "End it with kill -9.")
 
     def restart(self) -> None:
-        """See :class:`Service`."""
         found = self._process()
         if found is None:
             self.start()
@@ -114,14 +111,12 @@ class SupervisedService:
             os.kill(found[0], signal.SIGHUP)
 
     def remove(self) -> None:
-        """See :class:`Service`."""
         self.stop()
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
-        """See :class:`Service`."""
         path = self._state / supervise.LOG
         seen = path.stat() if path.exists() else None
-        yield from tail(path, lines)
+        yield from tail_log(path, lines)
         if not follow:
             return
         place, inode = (seen.st_size, seen.st_ino) if seen is not None else (0, 0)
@@ -140,17 +135,148 @@ class SupervisedService:
             time.sleep(_FOLLOW_S)
 
     def _process(self) -> tuple[int, int] | None:
-        """Pid and start time of the supervisor that runs."""
+        """Return pid and start time of the running supervisor."""
         try:
             record = json.loads((self._state / supervise.RECORD).read_text(encoding="utf-8"))
             found = int(record["pid"]), int(record["start_time"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if is_same(*found) else None
+        return found if is_same_process(*found) else None
 
 
-def service_for(state: Path, default_state: Path) -> Service:
-    """The service that fits this machine and user."""
+def service_for(state: Path, default_state: Path) -> AgentService:
+    """Return the service for this machine and user."""
     if has_systemd() and os.getuid() == 0:
         return SystemdService(state, unit_name(state, default_state))
     return SupervisedService(state)
+
+
+UNITS = Path("/etc/systemd/system")
+BOOTED = Path("/run/systemd/system")
+DEFAULT_NAME = "gantry-agent"
+_COMMAND_S = 90
+
+
+def has_systemd() -> bool:
+    """Whether systemd runs this machine."""
+    return BOOTED.is_dir() and shutil.which("systemctl") is not None
+
+
+def unit_name(state: Path, default_state: Path) -> str:
+    """Return the name of the unit: one for each agent's folder, the default folder without a suffix."""
+    if state == default_state:
+        return f"{DEFAULT_NAME}.service"
+    return f"{DEFAULT_NAME}-{hashlib.sha256(os.fsencode(state)).hexdigest()[:8]}.service"
+
+
+def unit_text(state: Path, *, python: str = sys.executable, root: Path = ROOT) -> str:
+    """Return the unit. The launcher in it starts the release in use."""
+    start = " ".join(_quoted(part) for part in (python, "-m", "node_agent.install.launch", str(state)))
+    return f"""\
+# Written by gantry agent join; removed by gantry agent leave.
+[Unit]
+Description=Gantry agent ({_plain(str(state))})
+After=network-online.target docker.service
+Wants=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart={start}
+Environment={_quoted(f"PYTHONPATH={root}")} PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1
+UMask=0077
+NoNewPrivileges=yes
+Restart=always
+RestartSec=2
+RestartSteps=5
+RestartMaxDelaySec=60
+# Containers belong to the engine and run on while the agent is away.
+KillMode=mixed
+TimeoutStopSec=30
+OOMScoreAdjust=-500
+LimitNOFILE=65536
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+class SystemdService:
+    """Service with systemd."""
+
+    kind = "systemd"
+
+    def __init__(self, state: Path, name: str, *, units: Path = UNITS) -> None:
+        self.name = name
+        self._state = state
+        self._unit = units / name
+
+    def running(self) -> bool:
+        return self._asked("is-active", "--quiet", self.name)
+
+    def install(self) -> None:
+        wanted = unit_text(self._state)
+        try:
+            if not self._unit.exists() or self._unit.read_text(encoding="utf-8") != wanted:
+                part = self._unit.with_name(f".{self._unit.name}.part")
+                part.write_text(wanted, encoding="utf-8")
+                part.chmod(0o644)
+                part.replace(self._unit)
+        except OSError as error:
+            raise OurError(f"The unit {self._unit} cannot be written: {error.strerror}.", "Run this as root.") from None
+        self._do("daemon-reload")
+        self._do("enable", "--quiet", self.name)
+
+    def start(self) -> None:
+        self._do("start", self.name)
+
+    def stop(self) -> None:
+        self._do("stop", self.name)
+
+    def restart(self) -> None:
+        self._do("restart", self.name)
+
+    def remove(self) -> None:
+        if self._unit.exists():
+            self._do("disable", "--quiet", "--now", self.name)
+            self._unit.unlink(missing_ok=True)
+            self._do("daemon-reload")
+
+    def log(self, lines: int, *, follow: bool) -> Iterator[str]:
+        command = ["journalctl", "--unit", self.name, "--output", "short-iso", "--no-pager", "--lines", str(lines)]
+        command += ["--follow"] if follow else []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+            try:
+                for line in process.stdout or ():
+                    yield line.rstrip("\n")
+            finally:
+                process.terminate()
+
+    def _do(self, *arguments: str) -> None:
+        done = _systemctl(*arguments)
+        if done.returncode != 0:
+            raise OurError(
+                f"systemctl {' '.join(arguments)} failed: {done.stderr.strip()[-500:]}",
+                f"Look with: systemctl status {self.name}",
+            )
+
+    def _asked(self, *arguments: str) -> bool:
+        return _systemctl(*arguments).returncode == 0
+
+
+def _systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["systemctl", *arguments], capture_output=True, text=True, check=False, timeout=_COMMAND_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OurError(f"systemctl {' '.join(arguments)} failed: {error}.", "Look with: systemctl status") from None
+
+
+def _quoted(text: str) -> str:
+    """Quote a word of a command line in a unit, without anything that systemd would replace."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text).replace("%", "%%")

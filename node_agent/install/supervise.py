@@ -1,7 +1,7 @@
-"""Keeps the agent running where there is no systemd: starts it again, later each time it ends soon; keeps its log.
+"""Supervisor without systemd: restarts the agent with a growing delay and keeps its log.
 
-Standard library only: this process lives through updates of the agent. SIGHUP starts the agent anew, SIGTERM ends both.
-Should the supervisor itself be killed the kernel ends the agent with it; containers run on in any case.
+Standard library only: this process outlives updates of the agent. SIGHUP restarts the agent, SIGTERM ends both. If the
+supervisor is killed, the kernel ends the agent with it; containers keep running in any case.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from node_agent.install.logfile import LogFile
 from node_agent.runtime.processes import start_time
+from offchain.schema.backoff import backoff
 
 RECORD = "supervisor.json"
 LOCK = "supervisor.lock"
@@ -32,16 +32,70 @@ STOP_S = 30.0
 CHUNK = 65_536
 _PR_SET_PDEATHSIG = 1
 _TO_PARENT = 63
-"""The descriptor that a foreground process waits for."""
+"""The descriptor on which a foreground process waits."""
 
 
-def pause_s(deaths: int) -> float:
-    """How long to wait after so many ends in a row, each of them soon after its start."""
-    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(max(deaths - 1, 0), 16))
+FILE_BYTES = 5 << 20
+FILES = 3
+
+
+class LogFile:
+    """A log of bounded size: at most `files` files of `file_bytes` each, NAME, NAME.1, NAME.2, ..."""
+
+    def __init__(self, path: Path, *, file_bytes: int = FILE_BYTES, files: int = FILES) -> None:
+        self._path = path
+        self._file_bytes = file_bytes
+        self._files = files
+        self._open()
+
+    def write(self, data: bytes) -> None:
+        """Append these bytes. They are lost if the disk is full."""
+        try:
+            if self._size + len(data) > self._file_bytes and self._size:
+                self._turn()
+            os.write(self._handle, data)
+        except OSError:
+            return
+        self._size += len(data)
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+    def _open(self) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._size = os.fstat(self._handle).st_size
+
+    def _turn(self) -> None:
+        for number in range(self._files - 1, 0, -1):
+            older, newer = _numbered(self._path, number), _numbered(self._path, number - 1)
+            if newer.exists():
+                newer.replace(older)
+        os.close(self._handle)
+        self._open()
+
+
+def tail_log(path: Path, lines: int) -> list[str]:
+    """Return the last lines of a log with its older files, oldest first."""
+    found: list[str] = []
+    number = 0
+    while len(found) < lines and (file := _numbered(path, number)).exists():
+        found = file.read_text(encoding="utf-8", errors="replace").splitlines()[-(lines - len(found)) :] + found
+        number += 1
+    return found
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path if number == 0 else path.with_name(f"{path.name}.{number}")
+
+
+def restart_delay_s(deaths: int) -> float:
+    """Return the delay after this number of consecutive early ends."""
+    return backoff(deaths - 1, FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
 
 class Supervisor:
-    """Minds one child in one thread. `command` starts it."""
+    """Supervises one child process in one thread. `command` starts it."""
 
     def __init__(self, command: list[str], log: LogFile) -> None:
         self._command = command
@@ -55,7 +109,7 @@ class Supervisor:
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def run(self) -> None:
-        """Mind the child until SIGTERM."""
+        """Supervise the child until SIGTERM."""
         signal.set_wakeup_fd(self._wake_w, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, self._on_signal)
@@ -73,7 +127,7 @@ class Supervisor:
             self._restart = True
 
     def _turn(self) -> None:
-        """Wait until something happens, and take note of it."""
+        """Wait for an event and handle it."""
         child = self._child
         pipe = child.stdout.fileno() if child is not None and child.stdout is not None else None
         limit_s = 60.0 if child is not None else max(0.0, self._due_s - time.monotonic())
@@ -99,7 +153,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                # There is one thread here, so that this is safe between fork and exec.
+                # There is one thread here, so this is safe between fork and exec.
                 preexec_fn=_end_with_parent,  # noqa: PLW1509
             )
         except OSError as error:
@@ -117,7 +171,7 @@ class Supervisor:
 
     def _plan_next(self) -> None:
         self._deaths += 1
-        self._due_s = time.monotonic() + pause_s(self._deaths)
+        self._due_s = time.monotonic() + restart_delay_s(self._deaths)
 
     def _end_child(self) -> None:
         child, self._child = self._child, None
@@ -134,14 +188,14 @@ class Supervisor:
         self._drain(child)
 
     def _drain(self, child: subprocess.Popen[bytes], wait_s: float = 0.0) -> None:
-        """Take what the child has written; to its end where it has ended."""
+        """Read the child's output; until its end if the child has ended."""
         if child.stdout is None:
             return
         pipe = child.stdout.fileno()
         while select.select([pipe], [], [], wait_s)[0]:
             data = os.read(pipe, CHUNK)
             if not data:
-                time.sleep(min(wait_s, 0.05))  # it has closed its outputs, and may live on
+                time.sleep(min(wait_s, 0.05))  # it closed its outputs and may still run
                 break
             self._log.write(data)
             wait_s = 0.0
@@ -159,7 +213,7 @@ def _end_with_parent() -> None:
 
 
 def _is_parent() -> bool:
-    """Go on in a child of its own session; True in the parent, once the child is up, or has ended without."""
+    """Continue in a child with its own session; return True in the parent once the child is up or has ended."""
     from_child, to_parent = os.pipe()
     if os.fork():
         os.close(to_parent)
@@ -181,9 +235,9 @@ def _let_parent_go() -> None:
 
 
 def main(argv: list[str]) -> int:
-    """`python -m node_agent.install.supervise STATE`: be the supervisor of this folder, where there is none yet.
+    """Run `python -m node_agent.install.supervise STATE`: supervise this folder unless another process does.
 
-    Goes into the background, and ends in the foreground when it is there.
+    Goes into the background; the foreground process ends once the supervisor is up.
     """
     state = Path(argv[0]).absolute()
     os.umask(0o077)
@@ -191,7 +245,7 @@ def main(argv: list[str]) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        sys.stderr.write(f"another supervisor minds {state}\n")
+        sys.stderr.write(f"another supervisor runs for {state}\n")
         return 1
     if _is_parent():
         return 0

@@ -1,7 +1,7 @@
-"""Another release of the agent: permitted, put beside the present one, tried, and undone where it does not come up.
+"""Update to another release of the agent: permitted, staged, tried, and undone if it does not become ready.
 
-Pods run on meanwhile: containers belong to the engine. Whatever is killed in between, the next start of the agent is
-that of a release that is whole, and a release that does not become ready is given up by the launcher.
+Pods keep running: containers belong to the engine. Whatever is killed meanwhile, the next start of the agent is that of
+a complete release, and the launcher gives up a release that does not become ready.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.core.release_statement import ReleaseRefused, Version
+from node_agent.core.release_statement import ReleaseRefused, ReleaseVersion
 from node_agent.install import release_trust
-from node_agent.install.bundle import LOCK, Unpacked, facts_of, sha256_of, unpack
-from node_agent.install.fetch import fetch
+from node_agent.install.bundle import LOCK, UnpackedBundle, facts_of, fetch, sha256_of, unpack
 from node_agent.install.launch import ROOT
-from node_agent.install.release_trust import Trust
+from node_agent.install.release_trust import ReleaseTrust
 from node_agent.install.releases import INSTALLED, Release, Releases
-from node_agent.install.service import Service
-from node_agent.runtime.status_file import read
+from node_agent.install.service import AgentService
+from node_agent.runtime.status_file import read_status
 from offchain.errors import OurError
 
 READY_S = 90.0
-"""So long a new release may take until it says that it is ready."""
+"""Time for a new release to become ready."""
 _INSTALL_S = 1800
 _IMPORT_S = 60
 _POLL_S = 0.2
@@ -39,7 +38,7 @@ _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
 def digest_of(text: str) -> str:
-    """64 hex digits from "sha256:..." or the digits alone. ValueError."""
+    """Return the 64 hex digits of "sha256:..." or of the digits alone. Raises ValueError."""
     match = _DIGEST.fullmatch(text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a SHA-256: write 64 hex digits")
@@ -47,35 +46,35 @@ def digest_of(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
-    """An update that is in use. `signed_by`: the release key that permitted it; None: its digest was given."""
+class AgentUpdate:
+    """A release in use after an update. `signed_by`: the release key that permitted it; None: its digest was given."""
 
     digest: str
-    version: Version
+    version: ReleaseVersion
     signed_by: str | None
     keys: tuple[str, ...]
-    """The release keys that are kept from now on."""
+    """The release keys from now on."""
 
 
 async def update(
     releases: Releases,
     state: Path,
-    service: Service,
+    service: AgentService,
     source: str,
     say: Callable[[str], None],
     *,
     digest: str | None,
     statement: str | None = None,
     allow_downgrade: bool = False,
-) -> Updated:
-    """Install the release at `source` if the kept release keys permit it. A refusal changes nothing."""
+) -> AgentUpdate:
+    """Install the release at `source` if the release keys permit it. A refusal changes nothing."""
     with release_trust.only_updater(state):
         trial = releases.trial()
         left_ms = 0 if trial is None else trial.until_ms - time.time_ns() // 1_000_000
         if trial is not None and left_ms > 0:
             raise OurError(
-                f"The release {trial.release} is being tried, for at most {left_ms // 1000 + 1} s more.",
-                "Nothing was changed. Run this again then.",
+                f"The release {trial.release} is on trial for at most {left_ms // 1000 + 1} s more.",
+                "Nothing was changed. Repeat this command then.",
             )
         trust = release_trust.load(releases, state)
         permit = await release_trust.permit(
@@ -87,30 +86,32 @@ async def update(
         facts = await asyncio.to_thread(_facts, releases, permit.digest)
         keys = permit.keys or facts.release_keys
         if keys != trust.keys:
-            release_trust.save(state, Trust(trust.keys, permit.digest, keys))
+            release_trust.save(state, ReleaseTrust(trust.keys, permit.digest, keys))
         try:
             await switch(releases, permit.digest, state, service, say)
         finally:
-            # After an interrupt the trial goes on: whoever reads the file next knows how it ended.
+            # After an interrupt the trial goes on: the next reader of the file knows how it ended.
             if keys != trust.keys and releases.trial() is None:
                 release_trust.save(state, release_trust.load(releases, state))
-        return Updated(permit.digest, facts.version, permit.signed_by, keys)
+        return AgentUpdate(permit.digest, facts.version, permit.signed_by, keys)
 
 
 async def stage(
-    releases: Releases, digest: str, source: str, say: Callable[[str], None], version: Version | None = None
+    releases: Releases, digest: str, source: str, say: Callable[[str], None], version: ReleaseVersion | None = None
 ) -> Release:
-    """Put a release beside the present one: checked, unpacked, with all it needs, loaded once. Switches nothing.
+    """Stage a release beside the present one: checked, unpacked, with its requirements, imported once.
 
-    `version`: what its statement says; a bundle that says otherwise is refused.
+    Switches nothing.
+
+    `version`: that of its statement; a bundle with another one is refused.
     """
     found = releases.find(digest)
     if found is not None:
         _check_version(version, await asyncio.to_thread(_facts, releases, digest))
-        say("this release is here already")
+        say("the release is staged already")
         return found
     home = releases.folder / digest
-    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)  # half of an earlier try
+    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)  # the rest of an earlier attempt
     home.mkdir(mode=0o700, parents=True)
     bundle = home / "bundle.tar.gz"
     try:
@@ -125,7 +126,7 @@ async def stage(
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
         with suppress(OSError):
-            releases.folder.rmdir()  # where it was made for this release alone
+            releases.folder.rmdir()  # if it was made for this release alone
         raise
     return releases.complete(digest, python)
 
@@ -134,32 +135,32 @@ async def switch(
     releases: Releases,
     release: str,
     state: Path,
-    service: Service,
+    service: AgentService,
     say: Callable[[str], None],
     *,
     ready_s: float = READY_S,
 ) -> None:
-    """Have the service run this release. Raises :class:`OurError` after the one before was taken up again."""
+    """Have the service run this release. Raises :class:`OurError` after going back to the one before."""
     before = releases.current()
     if before == release and releases.trial() is None:
-        say("this release is in use already")
+        say("the release is in use already")
         return
     releases.begin_trial(release, time.time_ns() // 1_000_000 + int(ready_s * 1000))
-    say("starting it")
+    say("starting the release")
     await asyncio.to_thread(service.restart)
     if await _is_ready(releases, release, ready_s):
-        say("it is ready, and in use from now on")
+        say("the release is ready and in use")
         await asyncio.to_thread(_forget_others, releases, {release, before})
         return
     undone = releases.give_up(release)
-    say("it did not become ready: going back")
+    say("the release did not become ready: going back")
     if undone:
         await asyncio.to_thread(service.restart)
     back = await _runs_ready(before, state, ready_s)
     lines = await asyncio.to_thread(lambda: list(service.log(10, follow=False)))
     raise OurError(
         f"The new release did not become ready within {ready_s:g} s; "
-        + ("the one before it runs again." if back else "the one before it was started, and is not ready either.")
+        + ("the previous one runs again." if back else "the previous one was started, and is not ready either.")
         + " The end of the log:\n"
         + "\n".join(lines),
         "Report this with the log.",
@@ -167,7 +168,7 @@ async def switch(
 
 
 async def _is_ready(releases: Releases, release: str, ready_s: float) -> bool:
-    """Whether the release has confirmed itself; False as soon as it was given up, or when the time is over."""
+    """Whether the release confirms itself in time; False as soon as it was given up."""
     limit_s = time.monotonic() + ready_s
     while time.monotonic() < limit_s:
         if releases.trial() is None:
@@ -179,7 +180,7 @@ async def _is_ready(releases: Releases, release: str, ready_s: float) -> bool:
 async def _runs_ready(release: str, state: Path, ready_s: float) -> bool:
     limit_s = time.monotonic() + ready_s
     while time.monotonic() < limit_s:
-        running = read(state)
+        running = read_status(state)
         if running is not None and running.ready and running.release == release:
             return True
         await asyncio.sleep(_POLL_S)
@@ -194,7 +195,7 @@ def _check(bundle: Path, digest: str) -> None:
         )
 
 
-def _facts(releases: Releases, digest: str) -> Unpacked:
+def _facts(releases: Releases, digest: str) -> UnpackedBundle:
     folder = releases.folder / digest
     try:
         return facts_of(folder)
@@ -204,16 +205,16 @@ def _facts(releases: Releases, digest: str) -> Unpacked:
         ) from None
 
 
-def _check_version(version: Version | None, bundle: Unpacked) -> None:
+def _check_version(version: ReleaseVersion | None, bundle: UnpackedBundle) -> None:
     if version not in (None, bundle.version):
         raise ReleaseRefused(
-            f"The bundle says that it is version {bundle.version}, and its statement says {version}.",
-            "Nothing was changed. Report this to who publishes the releases.",
+            f"The bundle has version {bundle.version}, its statement {version}.",
+            "Nothing was changed. Report this to the publisher of the releases.",
         )
 
 
-def _python_for(releases: Releases, unpacked: Unpacked, say: Callable[[str], None]) -> str:
-    """An interpreter with exactly what the release's lock names."""
+def _python_for(releases: Releases, unpacked: UnpackedBundle, say: Callable[[str], None]) -> str:
+    """Return an interpreter with exactly the requirements of the release's lock."""
     ours = ROOT / LOCK
     if ours.is_file() and hashlib.sha256(ours.read_bytes()).hexdigest() == unpacked.lock_sha256:
         return sys.executable
@@ -221,12 +222,12 @@ def _python_for(releases: Releases, unpacked: Unpacked, say: Callable[[str], Non
     python = home / "bin/python"
     if (home / ".complete").exists():
         return str(python)
-    say("installing what it needs")
+    say("installing its requirements")
     shutil.rmtree(home, ignore_errors=True)
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]
     try:
-        _do([sys.executable, "-m", "venv", str(home)], "an environment for it cannot be made")
-        _do([*pip, "--no-deps", "--requirement", str(unpacked.lock)], "what it needs cannot be installed")
+        _do([sys.executable, "-m", "venv", str(home)], "its environment cannot be created")
+        _do([*pip, "--no-deps", "--requirement", str(unpacked.lock)], "its requirements cannot be installed")
     except OurError:
         shutil.rmtree(home, ignore_errors=True)
         raise
@@ -235,9 +236,9 @@ def _python_for(releases: Releases, unpacked: Unpacked, say: Callable[[str], Non
 
 
 def _load_once(python: str, app: Path) -> None:
-    """A release that cannot even be loaded is not switched to."""
+    """Import the release once, so that a broken one is not switched to."""
     environment = {"PYTHONPATH": str(app), "PYTHONSAFEPATH": "1", "PATH": "/usr/bin:/bin"}
-    _do([python, "-c", "import node_agent.__main__, node_agent.runtime.startup"], "it cannot be loaded", environment)
+    _do([python, "-c", "import node_agent.__main__, node_agent.runtime.startup"], "it cannot be imported", environment)
 
 
 def _do(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
@@ -266,7 +267,7 @@ def _last_lines(text: str) -> str:
 
 
 def _forget_others(releases: Releases, keep: set[str]) -> None:
-    """Remove releases that neither runs nor is gone back to, and environments that none of those uses."""
+    """Remove releases and environments that neither run nor are gone back to."""
     kept = [found for digest in keep if digest != INSTALLED and (found := releases.find(digest)) is not None]
     pythons = [Path(found.python) for found in kept]
     for path in releases.folder.iterdir():

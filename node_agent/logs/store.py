@@ -1,38 +1,40 @@
-"""The logs of pods that are over: of each run of a container its end, on disk, and never much of it in memory."""
+"""Logs of ended containers: the end of each run's log, on disk."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from node_agent.drivers.port import MAX_LOG_BYTES
-from node_agent.logs.merge import MAX_LINE_BYTES, merged
+from node_agent.core.states import Pod
+from node_agent.drivers.port import MAX_LOG_BYTES, MAX_LOG_LINES, Driver, DriverError, PodGone
+from node_agent.logs.lines import MAX_LINE_BYTES, LineSplitter, merge_logs, with_service
 from offchain.schema import terminal_escaping
 
 _CUT = b"[the log was longer; its beginning was not kept]\n"
 _PIECE = 1 << 18
 MOST_BYTES = 2 << 30
-"""All kept logs together; above it the oldest go first."""
+"""Limit for all logs together; above it the oldest are removed."""
 MOST_NOTES_BYTES = 1 << 16
-"""Of what the agent says itself in one log; what is said after that is in nobody's log."""
+"""Limit for the agent's notes in one log; further notes are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogKey:
-    """Whose log it is. A lease's number may come twice when a block is reverted; its time of opening does not."""
+    """Key of a pod's log. A lease number is reused when a block is reverted; its creation time is not."""
 
     lease: int
     created_at_ms: int
 
     @property
     def stem(self) -> str:
-        """The file name's first part."""
+        """First part of the file name."""
         return f"{self.lease}-{self.created_at_ms}"
 
 
@@ -46,9 +48,9 @@ class LogStore:
     async def save(
         self, key: LogKey, container: int, start: int, chunks: AsyncGenerator[bytes, None] | None, note: str = ""
     ) -> None:
-        """Keep the end of the log of one start of a pod's container, by its place in the pod.
+        """Store the end of the log of one start of a container, by its index in the pod.
 
-        What is kept stays as it is. `note` is its last line. `chunks` None: of a container that is not there.
+        A stored log is not changed. `note` is its last line. `chunks` is None if the container does not exist.
         """
         target = self._folder / f"{key.stem}.{container}.{start}.log"
         if target.exists():
@@ -65,9 +67,9 @@ class LogStore:
         self._make_room()
 
     def lines(self, key: LogKey, container: int | None = None) -> Iterator[bytes] | None:
-        """The kept logs of a pod by time, line by line; None where there is none.
+        """Yield the stored log of a pod by time; None without one.
 
-        Of all its containers, or of the one at this place; of all their starts.
+        Of all its containers or of the one with this index, and of all their starts.
         """
         by_container: dict[int, list[Path]] = {}
         for file in sorted(self._folder.glob(f"{key.stem}.*.log"), key=_place):
@@ -76,16 +78,16 @@ class LogStore:
         if not by_container:
             return None
         logs = [_lines(files) for files in by_container.values()]
-        return logs[0] if len(logs) == 1 else merged(logs)
+        return logs[0] if len(logs) == 1 else merge_logs(logs)
 
     def note(self, key: LogKey, line: bytes) -> None:
-        """Add to what the agent itself says in this log."""
+        """Add a note of the agent to this log."""
         with self._notes(key).open("ab") as file:
             if file.tell() + len(line) <= MOST_NOTES_BYTES:
                 file.write(line)
 
     def notes(self, key: LogKey) -> list[bytes]:
-        """The same, line by line."""
+        """Return the notes of the agent in this log."""
         try:
             return self._notes(key).read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
@@ -95,7 +97,7 @@ class LogStore:
         return self._folder / f"{key.stem}.notes"
 
     def _make_room(self) -> None:
-        """Remove the oldest where all together are too large."""
+        """Remove the oldest logs above the limit."""
         found = []
         for file in self._folder.glob("*.log"):
             with contextlib.suppress(FileNotFoundError):
@@ -110,7 +112,7 @@ class LogStore:
 
 
 async def _fill(ring: Path, chunks: AsyncGenerator[bytes, None] | None) -> int:
-    """Write round and round, so that the end is what is left; how many bytes there were in all."""
+    """Write to a ring buffer of which the end remains; return the number of all bytes."""
     written = 0
     with _new(ring) as file:
         if chunks is None:
@@ -140,7 +142,7 @@ def _finish(ring: Path, part: Path, written: int, note: str) -> None:
 
 
 def _unroll(ring: BinaryIO, written: int, out: BinaryIO) -> None:
-    """Copy what the ring holds in its order, from its first whole line on."""
+    """Copy the ring in order, from its first whole line on."""
     if written <= MAX_LOG_BYTES:
         _copy(ring, out, written)
         return
@@ -169,13 +171,62 @@ def _new(path: Path) -> BinaryIO:
 
 def _lines(files: list[Path]) -> Iterator[bytes]:
     for path in files:
-        # One that was removed meanwhile has no lines any more.
+        # A file that was removed meanwhile has no lines.
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             while line := file.readline(MAX_LINE_BYTES):
                 yield line
 
 
 def _place(file: Path) -> tuple[int, int]:
-    """Container and start of a kept log. Those of older agents have no container."""
+    """Return container and start of a stored log. Logs of old agents have no container."""
     numbers = file.name.split(".")[1:-1]
     return (0, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
+
+
+log = logging.getLogger(__name__)
+
+
+class LogCollector:
+    """Saves logs from the driver to the store."""
+
+    def __init__(self, driver: Driver, store: LogStore, pod_of: Callable[[int], Pod | None]) -> None:
+        self._driver = driver
+        self._store = store
+        self._pod_of = pod_of
+
+    async def save_all(self, number: int, service: str | None = None, *, before: int | None = None) -> None:
+        """Save the logs of the lease's containers, or of one service with starts before this one."""
+        for found in await self._driver.recover(number):
+            start = found.handle.start
+            if service in (None, found.handle.service) and (before is None or start < before):
+                await self.save(number, found.handle.service, start)
+
+    async def save(self, number: int, service: str, start: int, note: str = "") -> None:
+        """Save the log of one start of a service; `note` is its last line."""
+        pod = self._pod_of(number)
+        if pod is None or pod.spec is None:
+            return  # an orphan: the owner of its log is unknown
+        key = LogKey(number, pod.lease.created_at_ms)
+        names = [one.service.name for one in pod.spec.containers]
+        if service not in names:
+            return
+        log_of = self._driver.logs(number, follow=False, service=service, tail=MAX_LOG_LINES)
+        lines = log_of if len(names) == 1 else _named(log_of, service)
+        place = names.index(service)
+        try:
+            await self._store.save(key, place, start, lines, note)
+        except PodGone:
+            if note:
+                await self._store.save(key, place, start, None, note)
+        except (DriverError, OSError) as error:
+            log.warning("lease %d: its log could not be kept: %s", number, error)
+
+
+async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
+    splitter = LineSplitter()
+    async with aclosing(pieces):
+        async for piece in pieces:
+            for line in splitter.feed(piece):
+                yield with_service(line, service)
+    for line in splitter.end():
+        yield with_service(line, service)

@@ -1,59 +1,109 @@
-"""Work that nobody waits for, and that ends with the agent."""
+"""Background tasks: periodic work, restarts after failures, cancellation, and the trimming of the heap."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
+import gc
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from offchain.errors import BadReply, ChainUnreachable, StoreStuck
+
 log = logging.getLogger(__name__)
 
 PAUSE_S = 60.0
+RECONNECT_S = 2.0
 
 
-class Background:
-    """Keeps hold of tasks until they are done, for the event loop alone would not."""
+class BackgroundTasks:
+    """Holds references to tasks until they are done, which the event loop does not."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin this; returns at once."""
+        """Start a task and return at once."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Cancel what is left."""
+        """Cancel the remaining tasks."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def restarted(work: Callable[[], Awaitable[None]]) -> None:
-    """Do this until it ends well; what fails in it is told, and ends nothing else."""
+async def restart_on_failure(work: Callable[[], Awaitable[None]]) -> None:
+    """Run until a normal end; a failure is logged and followed by a restart."""
     while True:
         try:
             await work()
         except Exception:
-            log.exception("a part of the agent failed; it starts again in a minute")
+            log.exception("a part of the agent failed; it restarts in a minute")
         else:
             return
         await asyncio.sleep(PAUSE_S)
 
 
-async def done_unless(work: Coroutine[None, None, None], given_up: asyncio.Event) -> bool:
-    """Wait for the work, or cancel it when it is given up. Whether it was done; raises what it raises."""
-    doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(given_up.wait())
+async def run_unless_cancelled(work: Coroutine[None, None, None], cancelled: asyncio.Event) -> bool:
+    """Run `work`, or cancel it when `given_up` is set. Return whether it was done; its exceptions are raised."""
+    running, waiting = asyncio.ensure_future(work), asyncio.ensure_future(cancelled.wait())
     try:
-        await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
+        await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
             return False
-        doing.result()
+        running.result()
         return True
     finally:
-        for task in (doing, waiting):
+        for task in (running, waiting):
             task.cancel()
-        await asyncio.wait((doing, waiting))
+        await asyncio.wait((running, waiting))
+
+
+async def run_periodically(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Run `work` now and `seconds` after each end, forever. A failure is logged."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("%s failed; it is repeated in %g s", getattr(work, "__name__", "work"), seconds)
+        await asyncio.sleep(seconds)
+
+
+TRIM_EVERY_S = 60.0
+
+
+def trim_heap() -> None:
+    """Return free memory of the C library to the machine; after a start of the agent that is a tenth of it.
+
+    Does nothing without the GNU C library.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+async def keep_heap_trimmed(_agent: object) -> None:
+    """Trim the heap after the start and then periodically."""
+    gc.collect()
+    # The present objects stay; later collections need not look through them again.
+    gc.freeze()
+
+    async def trim() -> None:
+        trim_heap()
+
+    await run_periodically(TRIM_EVERY_S, trim)
+
+
+async def keep_reconnecting(work: Callable[[], Awaitable[None]]) -> None:
+    """Repeat `work` forever; an unreachable node or a full disk is logged."""
+    while True:
+        try:
+            await work()
+        except (ChainUnreachable, BadReply, StoreStuck) as error:
+            log.warning("%s Containers keep running; trying again.", error)
+        await asyncio.sleep(RECONNECT_S)

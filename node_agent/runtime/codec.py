@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON and back, by their types: how pods are kept on disk."""
+"""Frozen dataclasses to JSON and back, by their types; the format of pods on disk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class CodecError(ValueError):
 
 
 def dumps(value: Any) -> str:
-    """A value as JSON text."""
+    """Return a value as JSON text."""
     return json.dumps(_plain(value), separators=(",", ":"))
 
 
 def loads(kind: type[T], text: str) -> T:
-    """A value of this type from JSON text. Raises :class:`CodecError`."""
+    """Return a value of this type from JSON text. Raises :class:`CodecError`."""
     try:
         value: T = _typed(kind, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -1,7 +1,7 @@
-"""Files that tenants delivered for their pods: kept until the pod is gone, readable by nobody else on this machine.
+"""Files that tenants deliver to their pods: kept until the pod is removed, not readable by other users.
 
-Secrets lie in memory where the machine has a memory file system, inputs on disk. Both are in folders that only the
-agent's user may enter; a container sees its own files alone, each mounted by itself.
+Secrets are kept in a memory file system if there is one, inputs on disk. Only the agent's user may enter the folders; a
+container sees its own files, each mounted separately.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAX_INPUT_BYTES = 256 << 20
 _MEMORY = Path("/dev/shm")  # noqa: S108  (a folder of our own in it, which is checked)
 _OWNER_ONLY = 0o400
 _ALL_IN_CONTAINER = 0o444
-"""Others on this machine cannot reach the file: its folder is closed to them."""
+"""Other users cannot reach the file, because its folder is closed to them."""
 _FOLDER_IN_CONTAINER = 0o755
 NOTICE = "notice"
-"""The file's name in the folder of notices."""
+"""File name of the termination notice."""
 
 
 class FileStore:
-    """The delivered files of one agent. `path`: its folder; implements :class:`node_agent.drivers.port.PodFiles`."""
+    """Delivered files of one agent in folder `path`; implements :class:`node_agent.drivers.port.PodFiles`."""
 
     def __init__(self, path: Path, memory: Path = _MEMORY) -> None:
         self._inputs = _closed_folder(path / "files")
@@ -40,8 +40,8 @@ class FileStore:
             _closed_folder(self._secrets)
 
     def put(self, spec: PodSpec, name: str, data: bytes) -> None:
-        """Keep a file of a pod. Raises ValueError, fit for its tenant, where it is not what the manifest says."""
-        wanted = find(spec, name)
+        """Store a file of a pod. Raises ValueError with a message for the tenant if it differs from the manifest."""
+        wanted = find_file(spec, name)
         if wanted is None:
             names = ", ".join(sorted(spec.files)) or "none"
             raise ValueError(f'lease {spec.lease} waits for no file "{name}"; it has {names}')
@@ -61,7 +61,7 @@ class FileStore:
             self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
 
     def put_keys(self, spec: PodSpec) -> None:
-        """Keep the keys that may log into a rental."""
+        """Store the SSH keys of a rental."""
         if spec.ssh is not None:
             text = "".join(f"{key}\n" for key in spec.ssh.authorized_keys)
             with self._changing:
@@ -70,7 +70,6 @@ class FileStore:
             target.chmod(_ALL_IN_CONTAINER)
 
     def path(self, lease: int, name: str) -> Path:
-        """See :class:`node_agent.drivers.port.PodFiles`."""
         for folder in (self._secrets, self._inputs):
             found = folder / str(lease) / _file_name(name)
             if found.exists():
@@ -78,26 +77,23 @@ class FileStore:
         return self._inputs / str(lease) / _file_name(name)
 
     def allow_reading(self, lease: int, name: str, user: int | None) -> None:
-        """See :class:`node_agent.drivers.port.PodFiles`."""
         target = self.path(lease, name)
         alone = user is not None and (user == os.getuid() or os.getuid() == 0)
         if target.stat().st_uid == os.getuid():
-            # First, while it is ours: whose it is then may not be for us to change (docker-compose.yml).
+            # Before the change of the owner, which may take the right to do it (docker-compose.yml).
             target.chmod(_OWNER_ONLY if alone else _ALL_IN_CONTAINER)
         if alone:
             assert user is not None  # noqa: S101  (said by `alone`)
             os.chown(target, user, -1)
 
     def notice_folder(self, lease: int) -> Path:
-        """See :class:`node_agent.drivers.port.PodFiles`."""
-        # No delivered file has this name: theirs are digests.
+        # Names of delivered files are digests, so none collides with this one.
         folder = self._folder(lease, secret=False) / "notices"
         folder.mkdir(exist_ok=True)
         folder.chmod(_FOLDER_IN_CONTAINER)
         return folder
 
     def set_notice(self, lease: int, notice: bytes | None) -> None:
-        """See :class:`node_agent.drivers.port.PodFiles`."""
         with self._changing:
             target = self.notice_folder(lease) / NOTICE
             if notice is None:
@@ -106,11 +102,11 @@ class FileStore:
                 self._write(target, notice, _ALL_IN_CONTAINER)
 
     def names(self, spec: PodSpec) -> tuple[str, ...]:
-        """The pod's files that are here."""
+        """Return the pod's files that are delivered."""
         return tuple(name for name in sorted(spec.files) if self.path(spec.lease, name).exists())
 
     def remove(self, lease: int) -> None:
-        """Delete a pod's files, and with the last secret the folder of all. Nothing where there are none."""
+        """Delete a pod's files, and the folder of secrets with the last one."""
         with self._changing:
             for folder in (self._secrets, self._inputs):
                 shutil.rmtree(folder / str(lease), ignore_errors=True)
@@ -118,7 +114,7 @@ class FileStore:
                 self._secrets.rmdir()
 
     def leases(self) -> frozenset[int]:
-        """Leases with files here."""
+        """Return the leases that have files here."""
         return frozenset(
             int(entry.name)
             for top in (self._secrets, self._inputs)
@@ -144,14 +140,14 @@ class FileStore:
 
 
 def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:
-    """Where the secrets of the agent with this folder lie, while it has any."""
+    """Return the folder of the agent's secrets, which exists while there are any."""
     if not memory.is_dir():
         return path / "secrets"
     return memory / f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
 
 
-def find(spec: PodSpec, name: str) -> DeliveredFile | None:
-    """The pod's file of this name. The login at a registry has no path, because it is mounted nowhere."""
+def find_file(spec: PodSpec, name: str) -> DeliveredFile | None:
+    """Return the pod's file of this name. The login of a registry has no path, because it is not mounted."""
     if spec.registry_login is not None and name == spec.registry_login.secret:
         return DeliveredFile(name, "", None)
     files = (file for one in spec.containers for file in one.service.files)
@@ -159,15 +155,15 @@ def find(spec: PodSpec, name: str) -> DeliveredFile | None:
 
 
 def _file_name(name: str) -> str:
-    """A tenant's name for a file never becomes a path."""
+    """Return the file name for a tenant's name, which never becomes a path."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def _closed_folder(path: Path) -> Path:
-    """A folder that only its owner, who must be us, may enter. Raises PermissionError where it is somebody else's."""
+    """Create a folder that only this user may enter. Raises PermissionError if it belongs to another user."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to somebody else. Remove it, then start the agent again.")
+        raise PermissionError(f"{path} belongs to another user. Remove it, then start the agent again.")
     path.chmod(0o700)
     return path

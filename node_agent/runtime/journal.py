@@ -1,4 +1,4 @@
-"""What this host has earned: each lease it carried with what was paid for it, kept when the chain forgets it."""
+"""Earnings of this host: every lease with its payments, kept after the chain forgets it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.core.states import AgentState
-from node_agent.core.values import Lease
+from node_agent.core.values import HostLease
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, ChainUnreachable
@@ -36,8 +36,8 @@ _TABLES = [
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One lease. `paid` in base units, the protocol's `fee` included; `final`: nothing more will come."""
+class JournalEntry:
+    """One lease. `paid` in base units, including the protocol's `fee`; `final`: no further payment will come."""
 
     lease: int
     created_at: int
@@ -48,49 +48,43 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class EarningsTotal:
     """Sums over all leases, in base units."""
 
     leases: int
     earned: int
-    """What went to the provider: paid, less the protocol's fee."""
+    """Paid to the provider: without the protocol's fee."""
     open_leases: int
 
 
-class Carrier(Protocol):
-    """What the journal needs of the agent."""
+class JournalAgent(Protocol):
+    """The part of the agent that the journal uses."""
 
     @property
-    def chain(self) -> GantryChain:
-        """The chain's state."""
-        ...
+    def chain(self) -> GantryChain: ...
 
     @property
-    def host(self) -> str:
-        """The host's address."""
-        ...
+    def host(self) -> str: ...
 
     @property
-    def state(self) -> AgentState:
-        """What the agent holds now."""
-        ...
+    def state(self) -> AgentState: ...
 
 
-class Journal:
-    """The journal in an agent's database."""
+class EarningsJournal:
+    """The earnings in the agent's database."""
 
     def __init__(self, store: Store) -> None:
         store.migrate("journal", _TABLES)
         self._store = store
-        self._carried: set[tuple[int, int]] = set()
+        self._noted: set[tuple[int, int]] = set()
 
-    async def run(self, agent: Carrier) -> None:
-        """Keep it up to date until cancelled."""
+    async def run(self, agent: JournalAgent) -> None:
+        """Keep the journal up to date until cancelled."""
         clock = asyncio.get_running_loop()
         refreshed_s = float("-inf")
         while True:
-            # A short job is no lease of the host any more when the chain is asked next.
-            self.carry(pod.lease for pod in agent.state.pods.values())
+            # A short job may have left the host before the next query of the chain.
+            self.note_leases(pod.lease for pod in agent.state.pods.values())
             if clock.time() - refreshed_s >= EVERY_S:
                 refreshed_s = clock.time()
                 try:
@@ -99,9 +93,9 @@ class Journal:
                     log.debug("the journal waits for the chain: %s", error)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def carry(self, leases: Iterable[Lease]) -> None:
+    def note_leases(self, leases: Iterable[HostLease]) -> None:
         """Note that the agent has these leases."""
-        fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._carried]
+        fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._noted]
         if not fresh:
             return
         with self._store.transaction():
@@ -110,10 +104,10 @@ class Journal:
                     "INSERT OR IGNORE INTO journal VALUES (?, ?, ?, '0', '0', 0)",
                     lease.number, lease.created_at_ms, lease.task,
                 )  # fmt: skip
-        self._carried |= {(lease.number, lease.created_at_ms) for lease in fresh}
+        self._noted |= {(lease.number, lease.created_at_ms) for lease in fresh}
 
     async def refresh(self, chain: GantryChain, host: str) -> None:
-        """Take in what final blocks say of our leases: those that hold something here, and those not closed yet."""
+        """Update from the finalized state of the leases that hold something here or are not closed."""
         at = (await chain.port.finalized_head()).hash
         known = {entry.lease: entry for entry in self.open_entries()}
         numbers = {*known, *await chain.leases_of_host(host, at=at)}
@@ -122,8 +116,8 @@ class Journal:
         }
         self.take(found, gone=[known[number] for number in known.keys() - found.keys()])
 
-    def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[Entry] = ()) -> None:
-        """Note these leases as they are now. `gone`: the chain keeps nothing of them any more."""
+    def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[JournalEntry] = ()) -> None:
+        """Store the current state of leases. `gone`: entries that the chain has forgotten."""
         with self._store.transaction():
             for entry in map(entry_of, found.values()):
                 self._store.run(
@@ -135,24 +129,26 @@ class Journal:
                     "UPDATE journal SET final = 1 WHERE lease = ? AND created_at = ?", entry.lease, entry.created_at
                 )
 
-    def open_entries(self) -> list[Entry]:
-        """Leases for which something may still be paid."""
+    def open_entries(self) -> list[JournalEntry]:
+        """Return the leases that may still be paid."""
         rows = self._store.all("SELECT * FROM journal WHERE NOT final ORDER BY lease")
         return [
-            Entry(row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"]))
+            JournalEntry(
+                row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"])
+            )
             for row in rows
         ]
 
-    def total(self) -> Total:
-        """All that was earned."""
+    def total(self) -> EarningsTotal:
+        """Return the sums over all leases."""
         rows = self._store.all("SELECT paid, fee, final FROM journal")
-        return Total(
+        return EarningsTotal(
             len(rows), sum(int(row["paid"]) - int(row["fee"]) for row in rows), sum(not row["final"] for row in rows)
         )
 
 
-def entry_of(lease: LeaseOfTask) -> Entry:
-    """What the chain says of a lease."""
+def entry_of(lease: LeaseOfTask) -> JournalEntry:
+    """Return the entry for a lease on the chain."""
     record = lease.record
     final = not record.escrow.open or lease.task.record.state.tag in FINAL
-    return Entry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)
+    return JournalEntry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: work there cannot delay the loop of the caller."""
+"""An event loop in its own thread, so that work there cannot delay the caller's loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A running event loop in another thread. Make one with :meth:`start`."""
+    """A running event loop in another thread, made by :meth:`start`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
         self._loop = loop
@@ -21,23 +21,23 @@ class LoopThread:
 
     @classmethod
     def start(cls, name: str) -> LoopThread:
-        """Start a thread of this name, and its loop."""
+        """Start a thread of this name with its loop."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
         thread.start()
         return cls(loop, thread)
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in that loop and wait for its end in this one. Cancelling the wait cancels it there."""
+        """Run a coroutine in that loop and wait for it in this one. Cancelling the wait cancels the coroutine."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def post(self, work: Callable[[], object]) -> None:
-        """Call `work` in that loop, without waiting for it; after :meth:`close` nothing happens."""
+        """Call `work` in that loop without waiting; does nothing after :meth:`close`."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(work)
 
     async def close(self) -> None:
-        """Cancel what is left there, then end loop and thread."""
+        """Cancel the remaining tasks, then end loop and thread."""
         await self.run(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
@@ -45,17 +45,16 @@ class LoopThread:
 
 
 class SameLoop:
-    """What :class:`LoopThread` offers, without a thread: everything runs in the loop of the caller."""
+    """The interface of :class:`LoopThread` for the caller's own loop."""
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine here."""
         return await work
 
 
 def bound_to(
     loop: asyncio.AbstractEventLoop, function: Callable[P, Coroutine[Any, Any, T]]
 ) -> Callable[P, Awaitable[T]]:
-    """Return `function` such that it runs in `loop`, whichever loop it is called and awaited in."""
+    """Return `function` such that it runs in `loop`, whichever loop calls and awaits it."""
 
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         work = function(*args, **kwargs)

@@ -1,8 +1,8 @@
-"""One agent of a host on one machine, whatever folder it uses: a copied folder is found out when its agent starts.
+"""Lock for one agent per host on a machine, independent of its folder, so that a copied folder is detected.
 
 The lock is a Unix socket in the abstract namespace. It belongs to the network namespace, so the kernel releases it with
-the process, and containers of tenants, each with a namespace of its own, do not see it. Any user of the machine could
-take its name first: a socket of another user than root and the agent's own is not obeyed.
+the process, and containers of tenants, each with its own namespace, do not see it. Any user of the machine could take
+its name first: a socket of a user other than root and the agent's own is ignored.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from offchain.errors import OurError
 log = logging.getLogger(__name__)
 
 REPORT_S: Final = 600.0
-"""For how long a refused agent is in the status of the one that runs."""
+"""Time for which a refused agent is in the status of the running one."""
 _CONNECT_S: Final = 2.0
 _CREDENTIALS = struct.Struct("3i")
 
 
 class MachineLock:
-    """The lock of one host's agent, from `__enter__` to `__exit__`, which both belong into a running event loop."""
+    """Lock of one host's agent, from `__enter__` to `__exit__`, both in a running event loop."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -37,7 +37,7 @@ class MachineLock:
         self._refused = 0
 
     def __enter__(self) -> Self:
-        """Take the lock. OurError where an agent of this host holds it."""
+        """Take the lock. Raises OurError if another agent of this host holds it."""
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
             listening.bind(self._name)
@@ -45,11 +45,11 @@ class MachineLock:
             listening.close()
             if error.errno != errno.EADDRINUSE:
                 raise
-            self._require_stranger()
+            self._require_other_user()
             return self
         listening.listen(4)
         self._socket = listening
-        asyncio.get_running_loop().add_reader(listening, self._on_other)
+        asyncio.get_running_loop().add_reader(listening, self._on_refused_agent)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,18 +59,18 @@ class MachineLock:
 
     @property
     def trouble(self) -> str:
-        """What is known of another agent on this machine, for people; empty where none was started lately."""
+        """A sentence about another agent on this machine; empty if none was started recently."""
         if self._refused_s is None or asyncio.get_running_loop().time() - self._refused_s > REPORT_S:
             return ""
         process = f"process {self._refused}" if self._refused else "a process in a container"
         return f"another agent with this host's key was started on this machine ({process}) and was refused"
 
-    def _require_stranger(self) -> None:
+    def _require_other_user(self) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
             asking.settimeout(_CONNECT_S)
             try:
                 asking.connect(self._name)
-            except OSError:  # it ended at this moment, or does not answer: who holds the name cannot be told
+            except OSError:  # it ended at this moment or does not answer, so its owner is unknown
                 owner, pid = os.geteuid(), 0
             else:
                 pid, owner = _peer(asking)
@@ -84,7 +84,7 @@ class MachineLock:
             )
         log.warning("user %d holds the name of this host's agent on this machine; it is ignored", owner)
 
-    def _on_other(self) -> None:
+    def _on_refused_agent(self) -> None:
         if self._socket is None:
             return
         with contextlib.suppress(OSError):
@@ -97,6 +97,6 @@ class MachineLock:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end. The process is 0 where it is in another namespace of processes."""
+    """Return process and user of the other end. The process is 0 if it is in another PID namespace."""
     pid, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return pid, user

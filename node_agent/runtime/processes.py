@@ -1,4 +1,4 @@
-"""Processes that are found again by pid and start time, so that none is mistaken for another. Standard library only."""
+"""Processes identified by pid and start time, so that none is mistaken for another. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks after boot at which a process began; None where there is none, or only its corpse is left."""
+    """Return the start of a process in clock ticks after boot; None if it does not exist or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -19,19 +19,19 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in ("Z", "X") else int(fields[19])
 
 
-def is_same(pid: int, began: int) -> bool:
-    """Whether the process that began then under this pid is still there."""
+def is_same_process(pid: int, began: int) -> bool:
+    """Whether the process with this pid and start time still exists."""
     return start_time(pid) == began
 
 
-def end(pid: int, began: int, *, term_s: float, kill_s: float = 5.0) -> bool:
-    """End a process: ask, wait, then force. Returns when it is gone; False where even force did not help."""
+def end_process(pid: int, began: int, *, term_s: float, kill_s: float = 5.0) -> bool:
+    """Terminate a process, and kill it after `term_s`. Return False if it still exists after `kill_s`."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return True
     try:
-        if not is_same(pid, began):
+        if not is_same_process(pid, began):
             return True
         for number, limit_s in ((signal.SIGTERM, term_s), (signal.SIGKILL, kill_s)):
             with contextlib.suppress(ProcessLookupError):

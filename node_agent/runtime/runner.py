@@ -1,4 +1,4 @@
-"""Runs the core's commands: one queue for each lease, in order; what comes of them goes back as events."""
+"""Execution of the core's commands: one ordered queue for each lease; outcomes come back as events."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from node_agent.chain.call_sender import CallSender
+from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
-from node_agent.core.deletion_receipt import deletion_record
-from node_agent.core.preemption_notice import notice
+from node_agent.core.pod_steps import main_container, termination_notice
+from node_agent.core.retention import deletion_record
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import main_of
-from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
-from node_agent.drivers.port import CollectedResult, Driver, DriverError, FolderRefused, PodGone, Seed
-from node_agent.logs.collector import PodLogs
-from node_agent.runtime.background import done_unless
+from node_agent.core.values import Handle, HostLease, LeaseReport, PodSpec, ReportStatus
+from node_agent.drivers.port import CollectedResult, Driver, DriverError, FolderRefused, PodGone
+from node_agent.logs.store import LogCollector
+from node_agent.runtime.background import run_unless_cancelled
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.sealed_box import seal
 from offchain.errors import BadKey, TheirError
+from offchain.schema.backoff import backoff
 from offchain.schema.chain_types._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
 from offchain.schema.chain_types.reasons import code
 from offchain.schema.chain_types.values import Call
@@ -34,37 +36,14 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
-
-
-class Reports(Protocol):
-    """The durable way to the chain."""
-
-    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
-        """Have this call done once, however often it is asked for; what became of it, and why.
-
-        LookupError where it was taken back.
-        """
-        ...
-
-
-class StartsFrom(Protocol):
-    """What pods go on from."""
-
-    async def ready(self, spec: PodSpec) -> str:
-        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say then."""
-        ...
-
-    def seed(self, spec: PodSpec, start: int) -> Seed | None:
-        """What the main container has when it is made for this start."""
-        ...
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 
 
 class CommandRunner:
-    """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
+    """Executes commands until it is closed.
 
-    `may_report` returns when it is known whose the leases are by now, so that this report may be sent. `say` tells the
-    tenant of a lease.
+    `emit` takes the events, `wake_at` requests a tick. `may_report` returns once this report may be sent, because the
+    owner of the leases is certain. `say` writes to the log of a lease's pod.
     """
 
     def __init__(
@@ -73,13 +52,13 @@ class CommandRunner:
         driver: Driver,
         state: StateDir,
         chain: GantryChain,
-        reports: Reports,
-        checkpoints: StartsFrom,
+        reports: CallSender,
+        checkpoints: CheckpointManager,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
-        may_report: Callable[[Report], Awaitable[None]],
+        may_report: Callable[[LeaseReport], Awaitable[None]],
         say: Callable[[int, str], None],
     ) -> None:
         self._host = host
@@ -93,12 +72,12 @@ class CommandRunner:
         self._pod_of = pod_of
         self._may_report = may_report
         self._say = say
-        self._logs = PodLogs(driver, state.logs, pod_of)
+        self._logs = LogCollector(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._given_up: dict[int, asyncio.Event] = {}
-        """Of each pod that is being prepared: it waits for an image, and is not to wait any longer."""
+        self._cancelled: dict[int, asyncio.Event] = {}
+        """For each pod in preparation: set when it must not wait for its images any longer."""
 
     def run(self, commands: list[cmd.Command]) -> None:
         """Take commands; returns at once."""
@@ -110,8 +89,8 @@ class CommandRunner:
                 self._spawn(self._explain(command))
                 continue
             if isinstance(command, cmd.SubmitFailed) and not self._has_started(command.number):
-                # Told at once, also while the engine is still busy with an earlier command: the start timeout is near.
-                # Of a pod that has started, the report of its start is told first.
+                # Reported at once, even while the engine executes an earlier command: the start timeout is near. For a
+                # started pod, the report of its start comes first.
                 self._report(command)
                 continue
             queue = self._queues.get(command.number)
@@ -125,7 +104,7 @@ class CommandRunner:
         return pod is not None and (pod.started_sent or pod.started_known)
 
     async def close(self) -> None:
-        """Stop where it is; every command is repeated after the next start if its event was not kept."""
+        """Stop all work. Commands without a stored event are repeated after the next start."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -141,7 +120,7 @@ class CommandRunner:
             command = queue.get_nowait()
             attempt = 0
             while not await self._executed(command):
-                await asyncio.sleep(_pause_s(attempt))
+                await asyncio.sleep(backoff(attempt, FIRST_PAUSE_S, LONGEST_PAUSE_S))
                 attempt += 1
         del self._queues[number]
 
@@ -149,7 +128,7 @@ class CommandRunner:
         try:
             await self._execute(command)
         except Exception:
-            # A full disk, or a fault of ours. Commands are safe to repeat, and a lease must not be forgotten.
+            # A full disk or a bug. Commands are safe to repeat, and no lease may be forgotten.
             log.exception("lease %d: %s failed, trying again", command.number, type(command).__name__)
             return False
         return True
@@ -173,13 +152,13 @@ class CommandRunner:
                 )
             case cmd.StopPod():
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
-                with contextlib.suppress(DriverError):  # what follows removes them in any case
+                with contextlib.suppress(DriverError):  # the next command removes them in any case
                     await self._driver.stop(command.number)
-            case cmd.TellPod():
-                await self._tell(command)
-            case cmd.WarnPod():
+            case cmd.WriteNotice():
+                await self._write_notice(command)
+            case cmd.SignalPod():
                 log.info("lease %d: it has to leave, its containers get %s", command.number, command.signal)
-                with contextlib.suppress(DriverError):  # of one that cannot be told, the work is lost, and no more
+                with contextlib.suppress(DriverError):  # a container that gets no signal loses only its work
                     await self._driver.signal(command.number, command.signal)
             case cmd.PausePod():
                 await self._pause(command)
@@ -206,11 +185,11 @@ class CommandRunner:
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
-        fetching = self._spawn(self._have_checkpoint(command))
-        given_up = self._given_up.setdefault(number, asyncio.Event())
+        fetching = self._spawn(self._fetch_checkpoint(command))
+        cancelled = self._cancelled.setdefault(number, asyncio.Event())
         try:
             self._state.files.put_keys(command.spec)
-            if not await done_unless(self._driver.prepare(command.spec), given_up):
+            if not await run_unless_cancelled(self._driver.prepare(command.spec), cancelled):
                 return
             await fetching
         except DriverError as error:
@@ -219,25 +198,25 @@ class CommandRunner:
             return
         finally:
             fetching.cancel()
-            self._given_up.pop(number, None)
-        self._emit(ev.Prepared(number))
+            self._cancelled.pop(number, None)
+        self._emit(ev.PodPrepared(number))
 
     async def _explain(self, command: cmd.ExplainLateStart) -> None:
         number = command.number
         why = self._driver.explain_delay(command.spec)
         log.warning("lease %d: its pod has not started in time: %s", number, why)
-        if self._driver.progress(command.spec) and (given_up := self._given_up.get(number)) is not None:
-            # Nothing of the pod is made before its images are here. The pull itself goes on for whoever needs it next.
-            given_up.set()
+        if self._driver.progress(command.spec) and (cancelled := self._cancelled.get(number)) is not None:
+            # Nothing of the pod exists before its images are pulled. The pull goes on for the next pod that needs it.
+            cancelled.set()
         self._emit(ev.DriverFailed(number, None, why.reason, str(why), transient=False))
 
-    async def _have_checkpoint(self, command: cmd.PreparePod) -> None:
-        """What the pod goes on from, while its images come. One that ran on this host before has its own files."""
+    async def _fetch_checkpoint(self, command: cmd.PreparePod) -> None:
+        """Fetch the checkpoint of a pod while its images are pulled. A pod that ran on this host has its own files."""
         pod = self._pod_of(command.number)
         if pod is None or pod.spec is None or any(one.start for one in pod.containers):
             return
-        if said := await self._checkpoints.ready(command.spec):
-            self._say(command.number, said)
+        if text := await self._checkpoints.ready(command.spec):
+            self._say(command.number, text)
 
     async def _start(self, command: cmd.StartContainer) -> None:
         number, spec, name = command.number, command.spec, command.service
@@ -258,7 +237,7 @@ class CommandRunner:
         if name == spec.main.service.name and not command.follows:
             seed = self._checkpoints.seed(spec, start)
         if seed is not None:
-            self._say(spec.lease, f"it goes on from the checkpoint {seed.archive.stem}")
+            self._say(spec.lease, f"it continues from the checkpoint {seed.archive.stem}")
         try:
             return await self._driver.start(spec, name, start, command.follows, seed)
         except FolderRefused as error:
@@ -280,7 +259,7 @@ class CommandRunner:
         lease, name, start = handle.lease, handle.service, handle.start
         healthy: bool | None = None
 
-        async def follow() -> ev.Exited:
+        async def follow() -> ev.ContainerExited:
             nonlocal healthy
             async with aclosing(self._driver.watch(handle)) as seen:
                 async for now in seen:
@@ -288,8 +267,8 @@ class CommandRunner:
                         kind, code = now.ending.kind.value, now.ending.exit_code
                         log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
                         if now.ending.no_space:
-                            await self._look_for_excess(lease)
-                        return ev.Exited(lease, name, start, now.ending)
+                            await self._check_disk_use(lease)
+                        return ev.ContainerExited(lease, name, start, now.ending)
                     if now.healthy is not None and now.healthy != healthy:
                         healthy = now.healthy
                         self._emit(ev.HealthChanged(lease, name, start, healthy))
@@ -298,21 +277,23 @@ class CommandRunner:
         try:
             ended = await self._until_answered(follow, f"lease {lease}: watching {name}")
         except PodGone:
-            log.warning("lease %d: %s was removed by somebody else", lease, name)
-            ended = ev.Exited(lease, name, start, None)
+            log.warning("lease %d: %s was removed from outside the agent", lease, name)
+            ended = ev.ContainerExited(lease, name, start, None)
         self._emit(ended)
 
-    async def _look_for_excess(self, number: int) -> None:
-        """Where a disk is full, it may be the pod itself that filled it."""
+    async def _check_disk_use(self, number: int) -> None:
+        """Find out whether the pod itself filled the disk."""
         pod = self._pod_of(number)
         mib = (await self._driver.upkeep()).get(number, 0)
-        if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+        if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
             self._emit(ev.LimitExceeded(number, excess))
 
-    async def _tell(self, command: cmd.TellPod) -> None:
+    async def _write_notice(self, command: cmd.WriteNotice) -> None:
         try:
-            await self._driver.set_notice(command.number, None if command.ends_ms is None else notice(command.ends_ms))
-        except (DriverError, OSError) as error:  # what follows does not wait for it
+            await self._driver.set_notice(
+                command.number, None if command.ends_ms is None else termination_notice(command.ends_ms)
+            )
+        except (DriverError, OSError) as error:  # the next commands do not depend on it
             log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 
     async def _pause(self, command: cmd.PausePod) -> None:
@@ -325,7 +306,7 @@ class CommandRunner:
             return tuple((found.handle.service, found.mark) for found in await self._driver.recover(number))
 
         marks = await self._until_answered(stop, f"lease {number}: stopping its containers")
-        self._emit(ev.Paused(number, marks))
+        self._emit(ev.PodPaused(number, marks))
 
     async def _destroy(self, number: int, *, keep_data: bool) -> None:
         self._unwatch(number)
@@ -337,7 +318,7 @@ class CommandRunner:
             self._state.files.remove(number)
 
         await self._until_answered(destroy, f"lease {number}: removing its containers")
-        self._emit(ev.Destroyed(number))
+        self._emit(ev.PodDestroyed(number))
 
     async def _collect(self, command: cmd.CollectResult) -> None:
         number = command.number
@@ -345,10 +326,10 @@ class CommandRunner:
             collected = CollectedResult(b"")
             if command.handle is not None:
                 collected = await self._driver.collect(command.handle, command.result)
-            collected = sealed(collected, command.result)
+            collected = seal_result(collected, command.result)
             note = "; ".join(text for text in (command.note, collected.note) if text)
             if (pod := self._pod_of(number)) is not None:
-                main = main_of(pod)
+                main = main_container(pod)
                 await self._logs.save(number, main.name, main.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
@@ -362,40 +343,42 @@ class CommandRunner:
         pod = self._pod_of(number)
         if pod is None:
             return
-        there = await self._until_answered(lambda: self._driver.volumes(number), f"lease {number}: looking at its data")
-        missing = tuple(sorted(set(command.volumes) - {volume.name for volume in there}))
+        volumes = await self._until_answered(
+            lambda: self._driver.volumes(number), f"lease {number}: looking at its data"
+        )
+        missing = tuple(sorted(set(command.volumes) - {volume.name for volume in volumes}))
         if missing:
             log.error("lease %d: retained data is gone: %s", number, ", ".join(missing))
-        made = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
-        record = deletion_record(self._host, pod.lease, there, made)
+        snapshots = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
+        record = deletion_record(self._host, pod.lease, volumes, snapshots)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
 
     def _report(self, command: cmd.Command) -> None:
         match command:
             case cmd.SubmitStarted(number):
-                self._send(number, Report.STARTED, calls.tasks_report_started(lease=number))
+                self._send(number, LeaseReport.STARTED, calls.tasks_report_started(lease=number))
             case cmd.SubmitResult(number, digest, exit_code, usage):
                 result = PodResult(digest=digest, exit_code=exit_code, usage=usage)
-                self._send(number, Report.RESULT, calls.tasks_report_result(lease=number, result=result))
+                self._send(number, LeaseReport.RESULT, calls.tasks_report_result(lease=number, result=result))
             case cmd.SubmitFailed(number, reason, message):
                 log.warning("lease %d: given back with %s: %s", number, reason.value, message)
                 self._say(number, f"the host gave this pod back ({code(reason.value)}): {message}")
-                self._send(number, Report.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
+                self._send(number, LeaseReport.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
             case cmd.SubmitPurged(number, receipt, attempt):
                 call = calls.tasks_report(lease=number, report=ReportPurged(receipt=receipt))
-                self._send(number, Report.PURGED, call, attempt)
+                self._send(number, LeaseReport.PURGED, call, attempt)
             case cmd.SubmitDataLost(number):
-                self._send(number, Report.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
+                self._send(number, LeaseReport.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
             case _:
                 raise AssertionError(command)
 
-    def _send(self, number: int, report: Report, call: Call, attempt: int = 0) -> None:
+    def _send(self, number: int, report: LeaseReport, call: Call, attempt: int = 0) -> None:
         pod = self._pod_of(number)
         if pod is not None:
             key = report_key(pod.lease, report) + (f"/{attempt}" if attempt else "")
             self._spawn(self._sent(pod.lease, report, key, call))
 
-    async def _sent(self, lease: Lease, report: Report, key: str, call: Call) -> None:
+    async def _sent(self, lease: HostLease, report: LeaseReport, key: str, call: Call) -> None:
         number = lease.number
         await self._may_report(report)
         pod = self._pod_of(number)
@@ -407,7 +390,7 @@ class CommandRunner:
         except LookupError:
             log.warning("lease %d: its report %s is taken back, since the lease is over", number, report.value)
             return
-        level = logging.INFO if outcome is Outcome.INCLUDED else logging.ERROR
+        level = logging.INFO if outcome is ReportStatus.INCLUDED else logging.ERROR
         log.log(level, "lease %d: report %s %s %s", number, report.value, outcome.value, why)
         self._emit(ev.ReportOutcome(number, report, outcome, why))
 
@@ -420,27 +403,23 @@ class CommandRunner:
                 raise
             except (DriverError, TheirError) as error:
                 log.warning("%s: %s; trying again", what, error)
-            await asyncio.sleep(_pause_s(attempt))
+            await asyncio.sleep(backoff(attempt, FIRST_PAUSE_S, LONGEST_PAUSE_S))
             attempt += 1
 
 
-def report_key(lease: Lease, report: Report) -> str:
-    """The report's name. A lease number may come twice when a block is reverted; its time of opening does not."""
+def report_key(lease: HostLease, report: LeaseReport) -> str:
+    """Return the key of a report. A lease number is reused when a block is reverted; its creation time is not."""
     return f"lease/{lease.number}/{lease.created_at_ms}/{report.value}"
 
 
-def over_disk(spec: PodSpec, mib: int) -> str:
-    """What is wrong with so much disk; empty where it is within the lease."""
+def disk_excess(spec: PodSpec, mib: int) -> str:
+    """Return a sentence if this is more disk than the lease has; else ""."""
     most_mib = spec.disk_gib * 1024
     return f"the pod took {mib} MiB of disk, its lease is for {most_mib}" if mib > most_mib else ""
 
 
-def _pause_s(attempt: int) -> float:
-    return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
-
-
-def sealed(collected: CollectedResult, result: ResultSpec) -> CollectedResult:
-    """The result as it is kept: in a box that only the tenant opens, where the manifest names a key."""
+def seal_result(collected: CollectedResult, result: ResultSpec) -> CollectedResult:
+    """Return the result as stored: sealed for the tenant if the manifest names a key."""
     if result.seal_to is None:
         return collected
     try:

@@ -1,4 +1,4 @@
-"""The agent's folder: key, database, results by their digest, logs. Readable by its owner only."""
+"""The agent's folder: key, database, results by digest, logs. Readable by its owner only."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from offchain.errors import OurError, StoreCorrupt
 HOST_KEY = "host.key"
 _TABLES = [
     "CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT",
-    # Leases have other numbers since; those that are live are read from the chain.
+    # Lease numbers have another format since; live leases are read from the chain.
     "DELETE FROM pods",
-    # Pods have several containers since; those that run are found again by their labels.
+    # Pods have several containers since; running ones are found by their labels.
     "DELETE FROM pods",
 ]
 KEEP_S = 30 * 24 * 3600
-"""Results and logs are kept this long after the task."""
+"""Results and logs are kept for this time after the task."""
 
 
 class StateDir:
-    """One agent's folder. Only one process at a time may open it."""
+    """Folder of one agent. Only one process at a time may open it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,19 +60,17 @@ class StateDir:
         self.checkpoints = CheckpointStore(path / "checkpoints", self.store)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         self.store.close()
         os.close(self._lock)
 
     def host_key(self) -> Ed25519Signer:
-        """The host's key; made on first use."""
+        """Return the host's key; it is made on first use."""
         path = self.path / HOST_KEY
         return load_host_key(path) if path.exists() else new_host_key(path)
 
-    # --- pods -----------------------------------------------------------------------------------------------------
-
     def load_pods(self) -> dict[int, Pod]:
-        """What the agent knew when it was last seen."""
+        """Return the stored pods."""
         try:
             return {row["lease"]: loads(Pod, row["pod"]) for row in self.store.all("SELECT lease, pod FROM pods")}
         except CodecError as error:
@@ -82,7 +80,7 @@ class StateDir:
             ) from None
 
     def save_pods(self, changed: dict[int, Pod | None]) -> None:
-        """Keep these pods, None: forget it. On disk when this returns."""
+        """Store these pods; None deletes. They are on disk when this returns."""
         with self.store.transaction():
             for number, pod in changed.items():
                 if pod is None:
@@ -90,17 +88,15 @@ class StateDir:
                 else:
                     self.store.run("INSERT OR REPLACE INTO pods VALUES (?, ?)", number, dumps(pod))
 
-    # --- results --------------------------------------------------------------------------------------------------
-
     def put_blob(self, data: bytes) -> bytes:
-        """Keep these bytes; returns their SHA-256. On disk when this returns."""
+        """Store these bytes and return their SHA-256. They are on disk when this returns."""
         digest = hashlib.sha256(data).digest()
         target = self.path / "blobs" / digest.hex()
         self._write(target, data)
         return digest
 
     def get_blob(self, digest: bytes) -> bytes | None:
-        """The bytes with this SHA-256; None where they are not here or were altered."""
+        """Return the bytes with this SHA-256; None if they are not here or were altered."""
         try:
             data = (self.path / "blobs" / digest.hex()).read_bytes()
         except FileNotFoundError:
@@ -108,7 +104,7 @@ class StateDir:
         return data if hashlib.sha256(data).digest() == digest else None
 
     def tidy(self, now_s: float) -> int:
-        """Remove results and logs nobody touched for a long time; how many."""
+        """Remove results and logs that are older than :data:`KEEP_S` and return their number."""
         removed = 0
         for folder in ("blobs", "logs"):
             for file in (self.path / folder).iterdir():

@@ -1,4 +1,4 @@
-"""What a running agent says of itself to other programs on the machine: `gantry agent status`, and the updater."""
+"""Status of a running agent for other programs on the machine: `gantry agent status` and the updater."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from node_agent.runtime.config import write_private
-from node_agent.runtime.processes import is_same, start_time
+from node_agent.runtime.join_config import write_private
+from node_agent.runtime.processes import is_same_process, start_time
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ MAX_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A running agent. `release`: the digest of the release it was started from, empty for the installed one."""
+class AgentStatus:
+    """A running agent. `release`: digest of its release, empty for the installed code."""
 
     pid: int
     start_time: int
@@ -34,24 +34,24 @@ class Running:
     said_ms: int
     addresses: tuple[str, ...] = ()
     pods: Mapping[str, str] = field(default_factory=dict)
-    """Lease number to phase."""
+    """Phases by lease number."""
     devices: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with a GPU, by its number on the chain."""
+    """Problems of GPUs by their index on the chain."""
     network: Mapping[str, Any] = field(default_factory=dict)
     troubles: Mapping[str, str] = field(default_factory=dict)
-    """What keeps the host from its work, by what it is about."""
+    """Problems that keep the host from its work, by subject."""
     gateways: Mapping[str, str] = field(default_factory=dict)
-    """Address to `attached`, or to what is wrong."""
+    """By address: `attached`, or the problem."""
     suspension: Mapping[str, int] = field(default_factory=dict)
-    """`since_ms`: the chain's time at which the agent saw the host's suspension begin, if it did."""
+    """`since_ms`: chain time at which the agent saw the suspension begin, if it did."""
 
 
-def read(folder: Path) -> Running | None:
-    """The agent that runs with this folder; None where none does."""
+def read_status(folder: Path) -> AgentStatus | None:
+    """Return the status of the agent that runs with this folder; None if none does."""
     try:
         with (folder / NAME).open(encoding="utf-8") as file:
             document = json.loads(file.read(MAX_BYTES))
-        found = Running(
+        found = AgentStatus(
             pid=int(document["pid"]),
             start_time=int(document["start_time"]),
             release=str(document["release"]),
@@ -62,17 +62,17 @@ def read(folder: Path) -> Running | None:
             pods=dict(document["pods"]),
             devices=dict(document["devices"]),
             network=dict(document["network"]),
-            troubles=dict(document.get("troubles", {})),  # agents of older releases have none
+            troubles=dict(document.get("troubles", {})),  # releases before this field have none
             gateways=dict(document.get("gateways", {})),
             suspension={name: int(value) for name, value in document.get("suspension", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if is_same(found.pid, found.start_time) else None
+    return found if is_same_process(found.pid, found.start_time) else None
 
 
-class Beacon:
-    """Keeps the file up to date while the agent runs. `facts` gives pods, devices and so on as they are now."""
+class StatusFile:
+    """Keeps the status file up to date while the agent runs. `facts` returns pods, devices and so on."""
 
     def __init__(
         self,
@@ -91,22 +91,22 @@ class Beacon:
         self._started_ms = now_ms()
 
     async def run(self, ready: asyncio.Event) -> None:
-        """Say that the agent is there, then that it is ready, then how it is, until cancelled."""
+        """Write the status until cancelled: first that the agent starts, then that it is ready."""
         while not ready.is_set():
-            self._try_to_say(ready=False)
+            self._try_to_write(ready=False)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ready.wait(), EVERY_S)
         while True:
-            self._try_to_say(ready=True)
+            self._try_to_write(ready=True)
             await asyncio.sleep(EVERY_S)
 
-    def _try_to_say(self, *, ready: bool) -> None:
+    def _try_to_write(self, *, ready: bool) -> None:
         try:
-            self._say(ready=ready)
-        except OSError as error:  # a full disk is no reason to end
+            self._write(ready=ready)
+        except OSError as error:  # a full disk must not end the agent
             log.warning("%s cannot be written: %s", self._folder / NAME, error)
 
-    def _say(self, *, ready: bool) -> None:
+    def _write(self, *, ready: bool) -> None:
         pid = os.getpid()
         document = {
             "pid": pid,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.core.devices import Gone, Observation, Well
+from node_agent.core.devices import DeviceGone, DeviceHealthy, Observation
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, HostDevice
 from node_agent.telemetry.ports import FoundDevice
 
@@ -105,13 +105,13 @@ def device_files(uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 def _health(index: int, card: _Card | None) -> Observation:
     if card is None:
-        return Gone(index, "the driver does not find it any more")
+        return DeviceGone(index, "the driver does not find it any more")
     try:
         (card.files / "mem_info_vram_used").read_bytes()
         counts = [int(count) for file in (card.files / "ras").glob("*_err_count") for count in _counts(file)]
     except OSError as error:
-        return Gone(index, f"the driver says: {error.strerror}")
-    return Well(index, sum(counts) if counts else None)
+        return DeviceGone(index, f"the driver says: {error.strerror}")
+    return DeviceHealthy(index, sum(counts) if counts else None)
 
 
 def _counts(file: Path) -> list[str]:

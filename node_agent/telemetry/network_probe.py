@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from node_agent.core import network_probe as core
-from node_agent.runtime.heap_trim import give_back
+from node_agent.core import network_estimate as core
+from node_agent.runtime.background import trim_heap
 from node_agent.telemetry.ports import ReportingAgent
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.gateway_registration import resolve_gateway
@@ -67,12 +67,12 @@ class NetworkProber:
         self._open = open_probe
         self._gateways = tuple(gateways)
         self._now_ms = now_ms
-        self._book = core.Book()
-        self._reported: core.Told | None = None
+        self._book = core.PeerHistory()
+        self._reported: core.PublishedNetwork | None = None
         """The values that the chain has, or did not accept, since the last round."""
 
     @property
-    def book(self) -> core.Book:
+    def book(self) -> core.PeerHistory:
         return self._book
 
     def facts(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class NetworkProber:
             "mbps_up": None if found.mbps_up is None else round(found.mbps_up, 1),
             "class_mbps": found.class_mbps,
             "class_up_mbps": found.class_up_mbps,
-            "told_latency_ms": found.told.latency_ms,
+            "told_latency_ms": found.published.latency_ms,
         }
 
     async def run(self, agent: ReportingAgent) -> None:
@@ -107,7 +107,7 @@ class NetworkProber:
                 if clock.time() >= due_s:
                     due_s = clock.time() + core.ROUND_MS / 1000
                     await self.round(agent)
-                    give_back()  # megabytes were allocated and freed
+                    trim_heap()  # megabytes were allocated and freed
                 await self.report(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the network's measurement waits for the chain: %s", error)
@@ -131,21 +131,21 @@ class NetworkProber:
 
     async def report(self, agent: ReportingAgent) -> None:
         """Report the estimate to the chain if it differs enough and the chain accepts a report now."""
-        found = core.estimate(self._book).told
+        found = core.estimate(self._book).published
         if not any(found) or found == self._reported:
             return
         record = await agent.chain.host(agent.host)
         if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
             return
-        known = core.Told(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
+        known = core.PublishedNetwork(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
         told = found.over(known)
-        if not core.is_news(known, told):
+        if not core.should_publish(known, told):
             self._reported = found
         elif await self._accepts_report(agent, record):
             await agent.send("network", calls.hosts_set_network(**told._asdict()))
             self._reported = found
 
-    async def measure(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
+    async def measure(self, key: bytes, addresses: Sequence[str]) -> core.PeerSample | None:
         """Measure one host or gateway; None if it does not answer. Measurements before a failure count."""
         trips: list[float] = []
         down: list[core.Transfer] = []
@@ -163,11 +163,11 @@ class NetworkProber:
                         up.append(core.Transfer(size, await connection.probe_up(size)))
         except (TransportError, TimeoutError) as error:
             log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
-        return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
+        return core.PeerSample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
 
-    def _note(self, name: str, sample: core.Sample | None) -> None:
+    def _note(self, name: str, sample: core.PeerSample | None) -> None:
         if sample is not None:
-            self._book = core.add(self._book, name, sample)
+            self._book = core.add_sample(self._book, name, sample)
 
     async def _accepts_report(self, agent: ReportingAgent, record: HostRecord) -> bool:
         """Return whether the chain accepts a report free of charge now. A host sends its first heartbeat before."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from node_agent.core.devices import Gone, Observation, Well, Xid
+from node_agent.core.devices import DeviceGone, DeviceHealthy, DeviceXid, Observation
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, HostDevice
 from node_agent.telemetry.ports import FoundDevice
 from offchain.errors import OurError
@@ -59,7 +59,7 @@ class Nvml:
         if self._nvml is None:
             self._open()
         observations = [self._health(index, uuid) for index, uuid in wanted.items()]
-        if any(isinstance(one, Gone) for one in observations):
+        if any(isinstance(one, DeviceGone) for one in observations):
             # The library lists the GPUs present when it was opened: a returned GPU needs a new opening.
             self.close()
             self._open()
@@ -78,7 +78,7 @@ class Nvml:
             return []
         gpu = self._registered.get(_address(event.device))
         return [
-            Xid(index, int(event.eventData))
+            DeviceXid(index, int(event.eventData))
             for index, uuid in _ours(uuids).items()
             if event.eventType == self._nvml.nvmlEventTypeXidCriticalError and self._concerns(uuid, gpu, event)
         ]
@@ -134,17 +134,17 @@ class Nvml:
     def _health(self, index: int, uuid: str) -> Observation:
         nvml = self._nvml
         if nvml is None:
-            return Gone(index, "the NVIDIA driver is gone")
+            return DeviceGone(index, "the NVIDIA driver is gone")
         try:
             handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
             nvml.nvmlDeviceGetMemoryInfo(handle)
-            return Well(index, self._uncorrected(handle))
+            return DeviceHealthy(index, self._uncorrected(handle))
         except (nvml.NVMLError_NotFound, nvml.NVMLError_InvalidArgument):
-            return Gone(index, "the driver does not find it any more")
+            return DeviceGone(index, "the driver does not find it any more")
         except nvml.NVMLError_GpuIsLost:
-            return Gone(index, "it has fallen off the bus")
+            return DeviceGone(index, "it has fallen off the bus")
         except nvml.NVMLError as error:
-            return Gone(index, f"the driver says: {error}")
+            return DeviceGone(index, f"the driver says: {error}")
 
     def _uncorrected(self, handle: Any) -> int | None:
         nvml = self._nvml

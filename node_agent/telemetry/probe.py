@@ -101,7 +101,7 @@ def capabilities_of(devices: Iterable[HostDevice]) -> Capabilities:
 
     A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. CDI and the
     sandbox depend on the engine, and shares of GPUs on the owner's choice: see
-    :func:`node_agent.runtime.startup.probe_hardware`.
+    :func:`node_agent.runtime.settings.probe_hardware`.
     """
     mig = any(device.mig for device in devices)
     return Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=mig, shares=False, sandboxed=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from node_agent.core import devices as core
-from node_agent.runtime.config import write_private
+from node_agent.runtime.join_config import write_private
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.ports import DeviceAgent, DeviceSource
 from offchain.errors import BadReply, ChainUnreachable
@@ -48,7 +48,7 @@ class DeviceMonitor:
         self._boot_id = boot_id
         self._observe_every_s = observe_every_s
         self._listen_s = listen_s
-        self._state = core.start(len(devices), load_faults(faults, self._uuids, boot_id))
+        self._state = core.initial_state(len(devices), load_faults(faults, self._uuids, boot_id))
         self._changed = asyncio.Event()
 
     @property
@@ -69,7 +69,7 @@ class DeviceMonitor:
             group.create_task(self._report(agent))
 
     def process(self, observations: Sequence[core.Observation]) -> None:
-        before, self._state = self._state, core.observe(self._state, observations, self._now_ms())
+        before, self._state = self._state, core.apply_observations(self._state, observations, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)
         for index in sorted(before.unhealthy - self._state.unhealthy):

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.runtime.service import Agent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.devnet.release import binaries
@@ -124,7 +124,7 @@ async def until(condition: Any, wanted: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[Agent, asyncio.Task[None]]]:
+async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[NodeAgent, asyncio.Task[None]]]:
     """An agent without containers, and the task that runs it."""
     with contextlib.closing(StateDir(folder)) as state:
         link = await connect(scene.node.url)
@@ -133,7 +133,7 @@ async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[Agent, asy
             FakeDriver(FakeEngine(lasting), key.address),
             await MultiTransport.bind(key.seed(), "127.0.0.1:0"),
         )
-        agent, stop = Agent(link, driver, transport, state, key, HARDWARE, now_ms=unix_ms), asyncio.Event()
+        agent, stop = NodeAgent(link, driver, transport, state, key, HARDWARE, now_ms=unix_ms), asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         await asyncio.wait_for(agent.ready.wait(), PATIENCE)
         try:

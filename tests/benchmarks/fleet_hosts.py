@@ -17,8 +17,8 @@ from typing import Any
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, FakeProgram
-from node_agent.runtime.service import Agent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.client import SubstrateChain
@@ -73,7 +73,7 @@ async def main(url: str, count: int, folder: Path) -> None:
     engine, network, stop = FakeEngine(program), MemoryNetwork(), asyncio.Event()
     chains = [SubstrateChain(url, expected_genesis=genesis) for _ in keys]
     agents = [
-        Agent(
+        NodeAgent(
             link,
             FakeDriver(engine, key.address),
             network.endpoint(key.public_key),

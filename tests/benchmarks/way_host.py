@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.handlers.pod_requests import Access
+from node_agent.handlers.pod_requests import PodRequests
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, verify
 from offchain.adapters.transport.gateway import GatewayTransport
@@ -92,7 +92,7 @@ async def main(kind: str, count: int) -> None:
         for number in range(count):
             seed = number.to_bytes(32, "big")
             transport = await endpoint(kind, seed)
-            access = Access(BigFiles({LEASE: FakePod()}), Path(folder) / str(number), Ed25519Signer(seed), deliver)
+            access = PodRequests(BigFiles({LEASE: FakePod()}), Path(folder) / str(number), Ed25519Signer(seed), deliver)
             server = HostServer(
                 transport,
                 genesis_hash=GENESIS,

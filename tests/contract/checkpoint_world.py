@@ -8,11 +8,11 @@ from functools import partial
 
 import driver_cases as case
 
-from node_agent.checkpoints.manager import Checkpoints
+from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core.values import PodSpec
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, packed
-from node_agent.handlers.checkpoint_requests import CheckpointAnswers, check_asker
-from node_agent.runtime.startup import unix_ms
+from node_agent.handlers.checkpoint_requests import CheckpointRequests, check_requesting_host
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -61,7 +61,7 @@ class Site:
         self.host = self.key.address
         self.driver = driver_of(self.host)
         self.pods = {}
-        self.checkpoints = Checkpoints(
+        self.checkpoints = CheckpointManager(
             GantryChain(net.chain),
             self.host,
             self.driver,
@@ -81,8 +81,8 @@ class Site:
         self.server = HostServer(
             transport,
             genesis_hash=self.net.chain.genesis,
-            authorise=partial(check_asker, GantryChain(self.net.chain)),
-            handlers=CheckpointAnswers(self._find, self.store.path).handlers(),
+            authorise=partial(check_requesting_host, GantryChain(self.net.chain)),
+            handlers=CheckpointRequests(self._find, self.store.path).handlers(),
             verify=signature_is_genuine,
             now_ms=unix_ms,
         )

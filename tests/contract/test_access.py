@@ -12,7 +12,7 @@ import pytest
 from p2p_world import STRANGER, TENANT, refusal
 
 from node_agent.handlers import programs
-from node_agent.handlers.pod_requests import Access
+from node_agent.handlers.pod_requests import PodRequests
 from offchain.adapters.keys.sealed_box import seal
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport import copy, tar_files
@@ -36,7 +36,7 @@ class Way:
     async def start(self):
         transport = await self.net.endpoint()
         key = Ed25519Signer(self.net.seeds[transport.key])
-        self.access = Access(self.pods, self.folder / "uploads", key, self.deliver)
+        self.access = PodRequests(self.pods, self.folder / "uploads", key, self.deliver)
         self.host = world.Host(transport, self.access.handlers())
         return self
 

@@ -9,7 +9,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
-from node_agent.core.values import Lease, LeaseStatus, TaskKind
+from node_agent.core.values import HostLease, LeaseStatus, TaskKind
 from node_agent.drivers.fake.driver import packed
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import (
@@ -128,7 +128,7 @@ async def test_what_is_not_what_the_chain_says_is_not_kept(sites, sent):
 
 def running(site, spec, handle):
     """The pod of a lease as the agent holds it while its container runs."""
-    of_lease = Lease(
+    of_lease = HostLease(
         number=spec.lease,
         task=spec.task,
         pod=0,

@@ -20,8 +20,8 @@ from node_agent.chain.registration import registration_call
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageInventory, ImageStore
-from node_agent.runtime.service import Agent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
@@ -50,7 +50,7 @@ class Scene:
     """One chain, one host with its agent, one engine."""
 
     chain: Chain
-    agent: Agent
+    agent: NodeAgent
     state: StateDir
     engine: docker.APIClient
     image: str
@@ -160,7 +160,7 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
         gates = agent_state.path / "gates"
         driver = await DockerDriver.connect(url, key.address, images, files=agent_state.files, gates=gates)
         stack.push_async_callback(driver.close)
-        agent = Agent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
+        agent = NodeAgent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         engine = docker.APIClient(base_url=url, version="auto", timeout=60)

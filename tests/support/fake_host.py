@@ -19,8 +19,8 @@ from pathlib import Path
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, FakeProgram
-from node_agent.runtime.service import Agent
-from node_agent.runtime.startup import unix_ms
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import from_uri
@@ -65,7 +65,7 @@ async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEn
         await chain.do(provider, call)
         driver = FakeDriver(engine, key.address)
         dial = partial(open_host, genesis_hash=genesis, signer=key)
-        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms, open_host=dial)
+        agent = NodeAgent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms, open_host=dial)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from offchain.cli.provider.agent_group import main
+from offchain.cli.provider.agent import main
 from offchain.cli.provider.host import host as host_commands
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.suspension import challenges_text, suspension_of

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from node_agent.core.values import Found, Handle, PodSpec, Usage
+from node_agent.core.values import FoundContainer, Handle, PodSpec, Usage
 from node_agent.drivers.docker.container_end import (
     ResourceSample,
     event_window,
@@ -380,7 +380,7 @@ class DockerDriver:
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
         return self._snapshots.archive(lease, name)
 
-    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+    async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         found = []
         for one in await self._containers(lease):
             if LABEL_LEASE in one["Labels"]:
@@ -389,7 +389,7 @@ class DockerDriver:
                     if runs and not await self._checks.is_let_through(one):
                         continue
                     mark = await self._starts.mark(str(one["Id"])) if one.get("State") == "exited" else ""
-                    found.append(Found(_handle(one), runs, mark))
+                    found.append(FoundContainer(_handle(one), runs, mark))
         return tuple(found)
 
     async def leases(self) -> frozenset[int]:

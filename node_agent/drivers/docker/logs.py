@@ -14,7 +14,7 @@ import urllib3.exceptions
 
 from node_agent.drivers.docker.engine import SDK_ERRORS, Engine
 from node_agent.drivers.port import EngineBusy, EngineUnreachable, PodGone
-from node_agent.logs.merge import LineSplitter, named, stamp_of
+from node_agent.logs.lines import LineSplitter, stamp_of, with_service
 
 MAX_READERS = 64
 """Concurrent log streams; each that follows a container occupies a thread."""
@@ -104,7 +104,7 @@ class ContainerLogs:
                 heads.pop(place, None)
                 line = await anext(logs[place][1], None)
                 if line is not None:
-                    heads[place] = (max(before, stamp_of(line)), named(line, logs[place][0]))
+                    heads[place] = (max(before, stamp_of(line)), with_service(line, logs[place][0]))
 
             for place in range(len(logs)):
                 await take(place, b"")
@@ -123,7 +123,7 @@ class ContainerLogs:
         async def pass_on(name: str, identity: str) -> None:
             try:
                 async for line in self._lines(identity, tail, follow=True):
-                    await queue.put(named(line, name))
+                    await queue.put(with_service(line, name))
             except PodGone:
                 pass
             finally:

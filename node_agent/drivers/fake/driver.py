@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
 
-from node_agent.core.values import ContainerSpec, Ending, EndKind, Found, Handle, PodSpec, Usage
+from node_agent.core.values import ContainerSpec, Ending, EndKind, FoundContainer, Handle, PodSpec, Usage
 from node_agent.drivers.port import (
     CollectedResult,
     DriverError,
@@ -28,7 +28,7 @@ from node_agent.drivers.port import (
     Volume,
 )
 from node_agent.images.policy import delay_cause
-from node_agent.logs.merge import merged, named
+from node_agent.logs.lines import merge_logs, with_service
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
 
@@ -308,7 +308,7 @@ class FakeDriver:
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
         several = service is None and len(chosen[0].spec.containers) > 1
-        for line in merged([_lines(one, several=several, tail=tail) for one in chosen]):
+        for line in merge_logs([_lines(one, several=several, tail=tail) for one in chosen]):
             yield line
         if follow:
             for one in chosen:
@@ -366,9 +366,9 @@ class FakeDriver:
             raise SnapshotRefused(f"there is no snapshot {name!r}")
         yield stored[name].digest.encode()
 
-    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+    async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         return tuple(
-            Found(_handle(one, one.start), one.ending is None, "" if one.ending is None else one.ending.mark)
+            FoundContainer(_handle(one, one.start), one.ending is None, "" if one.ending is None else one.ending.mark)
             for (host, number, _), one in self._engine.containers.items()
             if host == self._host and lease in (None, number)
         )
@@ -406,7 +406,7 @@ def _lines(container: _Container, *, several: bool, tail: int | None) -> list[by
     text = container.program.output + container.program.errors
     lines = [_STAMP + line for line in text.splitlines(keepends=True)]
     lines = lines if tail is None else lines[max(0, len(lines) - tail) :]
-    return [named(line, container.service) for line in lines] if several else lines
+    return [with_service(line, container.service) for line in lines] if several else lines
 
 
 def _tell(container: _Container) -> None:

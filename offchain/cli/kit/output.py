@@ -59,10 +59,15 @@ def _draw_table(lines: Sequence[Sequence[str]]) -> None:
 
 def details(pairs: Sequence[tuple[str, object]]) -> None:
     """Print names and values below each other, without those whose value is None."""
+    for line in detail_lines(pairs):
+        say(line)
+
+
+def detail_lines(pairs: Sequence[tuple[str, object]]) -> list[str]:
+    """Return the lines that :func:`details` prints."""
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
-    for name, value in shown:
-        say(f"{name.ljust(width)}  {value}")
+    return [f"{name.ljust(width)}  {value}" for name, value in shown]
 
 
 def say(line: str = "") -> None:

@@ -1,20 +1,22 @@
-"""Known vulnerabilities of what separates containers from the machine: which of them a host has. Pure but for its data.
+"""Known vulnerabilities of the components that isolate containers, and whether a host's versions are affected.
 
-`advisories.json` beside this module is the data. Whether a component is affected follows from its version. A
-distribution adds fixes to an old version instead; what its package has fixed is read in the package's changelog.
+`advisories.json` beside this module is the data. A version decides whether a component is affected. A distribution adds
+fixes to an old version instead; the changelog of its package names them.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-Version = tuple[int, int, int, int, int]
+UpstreamVersion = tuple[int, int, int, int, int]
 """Major, minor, patch, 0 for a release candidate and 1 for a release, number of the candidate."""
 
 FORMAT: Final = 1
@@ -25,13 +27,13 @@ _VERSION: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:[-~]rc\.
 class Advisory:
     """One vulnerability. `fixed`: the first fixed version of each branch. `since`: the first affected version.
 
-    `refuse`: a tenant exploits it with an image alone, and nothing that the agent does prevents it.
+    `refuse`: a tenant can exploit it with an image alone, and the agent cannot prevent that.
     """
 
     id: str
     component: str
-    fixed: tuple[Version, ...]
-    since: Version | None
+    fixed: tuple[UpstreamVersion, ...]
+    since: UpstreamVersion | None
     severity: Literal["low", "medium", "high", "critical"]
     about: str
     refuse: bool
@@ -39,9 +41,9 @@ class Advisory:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A program that is installed. `package`: the distribution's version of it, empty where no package is known.
+    """An installed program. `package`: the distribution's version of it, empty if unknown.
 
-    `package_fixes`: the CVEs that the package's changelog names; None where there is no changelog.
+    `package_fixes`: the CVEs in the package's changelog; None without a changelog.
     """
 
     name: str
@@ -51,18 +53,18 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the advisories say of one component: the open ones, and those that a package may have fixed."""
+class ComponentAdvisories:
+    """Advisories for one component: open ones, and those that its package may have fixed."""
 
     component: Component
     open: tuple[Advisory, ...] = ()
     unclear: tuple[Advisory, ...] = ()
     understood: bool = True
-    """False where the version could not be read."""
+    """False if the version could not be parsed."""
 
 
-def parse_version(text: str) -> Version | None:
-    """Return the version at the start of `text`; None where there is none."""
+def parse_version(text: str) -> UpstreamVersion | None:
+    """Return the version at the start of `text`; None without one."""
     found = _VERSION.match(text)
     if found is None:
         return None
@@ -71,10 +73,10 @@ def parse_version(text: str) -> Version | None:
     return (*numbers, 1, 0) if candidate is None else (*numbers, 0, int(candidate))
 
 
-def is_affected(advisory: Advisory, version: Version) -> bool:
+def is_affected(advisory: Advisory, version: UpstreamVersion) -> bool:
     """Whether an unpatched component of this version has the vulnerability.
 
-    A branch (major and minor) without a fix of its own is fixed where it is newer than every branch that has one.
+    A branch (major and minor) without its own fix is fixed if it is newer than every branch with one.
     """
     if advisory.since is not None and version < advisory.since:
         return False
@@ -82,28 +84,28 @@ def is_affected(advisory: Advisory, version: Version) -> bool:
     return version < (min(own) if own else max(advisory.fixed))
 
 
-def standing(component: Component, advisories: Sequence[Advisory]) -> Standing:
-    """Return what the advisories say of a component."""
+def component_advisories(component: Component, advisories: Sequence[Advisory]) -> ComponentAdvisories:
+    """Return the advisories for a component."""
     version = parse_version(component.version)
     if version is None:
-        return Standing(component, understood=False)
+        return ComponentAdvisories(component, understood=False)
     fixes = component.package_fixes
     affected = [one for one in advisories if one.component == component.name and is_affected(one, version)]
     left = [one for one in affected if fixes is None or one.id not in fixes]
     if component.package:
-        return Standing(component, unclear=tuple(left))
-    return Standing(component, open=tuple(left))
+        return ComponentAdvisories(component, unclear=tuple(left))
+    return ComponentAdvisories(component, open=tuple(left))
 
 
 @cache
-def known() -> tuple[Advisory, ...]:
-    """The advisories of this release of the agent."""
+def known_advisories() -> tuple[Advisory, ...]:
+    """Return the advisories of this release of the agent."""
     return tuple(_advisories(_document()))
 
 
 @cache
-def remedies() -> dict[str, str]:
-    """By component: how it is upgraded."""
+def upgrade_hints() -> dict[str, str]:
+    """Return how to upgrade each component."""
     return {str(name): str(text) for name, text in _document()["remedies"].items()}
 
 
@@ -127,8 +129,68 @@ def _advisories(document: dict[str, Any]) -> Iterator[Advisory]:
         )
 
 
-def _version(text: str) -> Version:
+def _version(text: str) -> UpstreamVersion:
     version = parse_version(text)
     if version is None:
         raise ValueError(f"{text!r} in advisories.json is not a version")
     return version
+
+
+TOOLKIT: Final = "NVIDIA container toolkit"
+_ENGINE_NAMES: Final = {"Engine": "Docker", "containerd": "containerd", "runc": "runc"}
+"""Component by its name in the engine's answer."""
+_PACKAGES: Final = {"Docker": "docker.io", "containerd": "containerd", "runc": "runc"}
+"""Package of Debian and Ubuntu by component. Packages of the makers have upstream versions without extra fixes."""
+_CVE: Final = re.compile(r"CVE-\d{4}-\d{4,7}")
+_ASK_S: Final = 10.0
+_CHANGELOG_BYTES: Final = 4 << 20
+
+
+def engine_components(version: Mapping[str, Any]) -> tuple[Component, ...]:
+    """Return the components in an engine's answer to `GET /version`, without their packages."""
+    found = []
+    for entry in version.get("Components") or ():
+        name = _ENGINE_NAMES.get(str(entry.get("Name")))
+        if name is not None:
+            found.append(Component(name, str(entry.get("Version") or "")))
+    return tuple(found)
+
+
+def installed_toolkit() -> Component | None:
+    """Return NVIDIA's container toolkit; None if it is not installed."""
+    text = _output("nvidia-ctk", "--version")
+    found = re.search(r"version\s+(\S+)", text or "")
+    return Component(TOOLKIT, found[1]) if found else None
+
+
+def with_packages(components: Iterable[Component], docs: Path = Path("/usr/share/doc")) -> tuple[Component, ...]:
+    """Add the packages of this machine. A package of another version than the component does not count."""
+    return tuple(_with_package(component, docs) for component in components)
+
+
+def _with_package(component: Component, docs: Path) -> Component:
+    name = _PACKAGES.get(component.name)
+    version = _output("dpkg-query", "-W", "-f=${Version}", name) if name else None
+    if name is None or not version:
+        return component
+    upstream = version.partition(":")[2] or version
+    if parse_version(upstream) is None or parse_version(upstream) != parse_version(component.version):
+        return component
+    return Component(component.name, component.version, version, fixes_of(docs / name / "changelog.Debian.gz"))
+
+
+def fixes_of(changelog: Path) -> frozenset[str] | None:
+    """Return the CVEs in a package's changelog; None if it cannot be read."""
+    try:
+        with gzip.open(changelog, "rt", encoding="utf-8", errors="replace") as file:
+            return frozenset(_CVE.findall(file.read(_CHANGELOG_BYTES)))
+    except (OSError, EOFError):
+        return None
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_ASK_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

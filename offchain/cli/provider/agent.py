@@ -1,15 +1,22 @@
-"""gantry agent: `python -m node_agent`, on the network that the other commands use."""
+"""Command group `gantry agent`, also started as `python -m node_agent`: the commands of a host."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from offchain.cli.kit import network
+from offchain.schema.terminal_escaping import LogFormatter
 
 if TYPE_CHECKING:
-    from offchain.cli.provider.agent_options import Network
+    from offchain.cli.provider.agent_options import DefaultNetwork
 
 _HELP = ("-h", "--help")
 
@@ -17,17 +24,109 @@ _HELP = ("-h", "--help")
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.pass_context
 def agent(ctx: click.Context) -> None:
-    """Make this machine a paid host, and look after it (providers)."""
-    from offchain.cli.provider.agent_group import main  # noqa: PLC0415  (loads everything that an agent needs)
-
+    """Make this machine a paid host, and manage it (providers)."""
     asks_for_help = not ctx.args or any(argument in _HELP for argument in ctx.args)
     chosen = None if asks_for_help else present_network()
     main.main(args=ctx.args, prog_name="gantry agent", standalone_mode=True, obj=chosen)
 
 
-def present_network() -> Network:
-    """What a host uses that has not joined a network; one that has stays with that."""
-    from offchain.cli.provider.agent_options import Network  # noqa: PLC0415
+def present_network() -> DefaultNetwork:
+    """Return the network for a host that has not joined one; a joined host keeps its network."""
+    from offchain.cli.provider.agent_options import DefaultNetwork  # noqa: PLC0415
 
     found = network.choose_node(None)
-    return Network(found.url, found.genesis_hash)
+    return DefaultNetwork(found.url, found.genesis_hash)
+
+
+_COMMANDS = {
+    "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),
+    "status": ("status", "status", "Show this host: its state on the chain, leases, GPUs, earnings, agent."),
+    "drain": ("host_lifecycle", "drain", "Finish the present leases and take no new ones."),
+    "undrain": ("host_lifecycle", "undrain", "Take new leases again."),
+    "set-ask": ("host_lifecycle", "set_ask", "Change prices."),
+    "change-hardware": (
+        "change_hardware",
+        "change_hardware",
+        "Update the registration after a change of the hardware.",
+    ),
+    "top-up": ("host_lifecycle", "top_up", "Add to the host's bond; ends a suspension for slashes."),
+    "claim": ("claim", "claim", "Settle the payable earnings now."),
+    "leave": ("host_lifecycle", "leave", "Leave the network: drain, wait, retire, stop."),
+    "withdraw": ("host_lifecycle", "withdraw", "Withdraw the bond after leaving."),
+    "logs": ("agent_process", "logs", "Show the agent's log."),
+    "update": ("agent_process", "update", "Update the agent; undone if the release does not become ready."),
+    "run": ("agent_process", "run", "Run the agent in the foreground; join keeps it running by itself."),
+    "register": ("register", "register", "Only register the host; join includes this."),
+}
+
+
+@contextlib.contextmanager
+def report_usage_errors(arguments: Sequence[str], name: str) -> Iterator[None]:
+    """Report a wrong command line like any other error, and exit."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        code, remedy = "failed", ""
+        if isinstance(error, click.UsageError):
+            command = error.ctx.command_path if error.ctx else name
+            code, remedy = "usage", f"{command} --help shows how it is used."
+        from offchain.cli.kit.step_output import print_failure  # noqa: PLC0415  (--help works without it)
+
+        message = error.format_message()
+        shown = f"{message}\n  {remedy}" if remedy else message
+        print_failure(shown, code, message, remedy, as_json="--json" in arguments)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(1)
+
+
+class _AgentGroup(click.Group):
+    """Imports a command when it is used, so that --help is fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name, _ = _COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(f"offchain.cli.provider.{module}"), name)
+        return command if isinstance(command, click.Command) else None
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        with report_usage_errors(sys.argv[1:] if args is None else args, str(extra.get("prog_name") or "gantry agent")):
+            status = super().main(args, standalone_mode=False, **extra)
+            # The status that a command set by Context.exit.
+            sys.exit(status if isinstance(status, int) else 0)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
+
+
+@click.group(cls=_AgentGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main() -> None:
+    """Run this machine as a host that is paid for running tasks.
+
+    \b
+    Check whether this machine can be a host:
+      gantry agent join --check
+    """
+    os.umask(0o077)
+    handler = logging.StreamHandler(sys.stderr)
+    # The log contains names, paths and messages of tenants, and is read on terminals.
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    for noisy in ("urllib3", "websockets"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)

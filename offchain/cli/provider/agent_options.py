@@ -1,4 +1,4 @@
-"""Options that the agent's commands share, and what they mean together with the folder's configuration."""
+"""Options of the agent's commands, and the settings that follow from them and the stored configuration."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from node_agent.images.registries import Endpoint, parse_allowed
-from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.settings import AgentSettings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
-from offchain.cli.provider.agent_output import tell_error
+from offchain.cli.kit.step_output import print_error
 from offchain.errors import GantryError
 from offchain.schema.chain_types._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.manifest.values import parse_amount
@@ -32,13 +32,11 @@ DEFAULT_URL = "ws://127.0.0.1:9944"
 DEFAULT_STATE = Path.home() / ".local/share/gantry/agent"
 
 
-class Amount(click.ParamType[int]):
-    """A price in GTY."""
-
+class PriceParam(click.ParamType[int]):
     name = "GTY"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Base units."""
+        """Return the price in base units."""
         if isinstance(value, int):
             return value
         try:
@@ -47,28 +45,26 @@ class Amount(click.ParamType[int]):
             self.fail(f"{error}; write it like 0.5", param, ctx)
 
 
-class ModelPrice(click.ParamType[GpuPrice]):
-    """A price for the GPUs of one model."""
-
+class ModelPriceParam(click.ParamType[GpuPrice]):
     name = "MODEL=GTY"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuPrice:
-        """Model and base units."""
+        """Return model and price in base units."""
         if isinstance(value, GpuPrice):
             return value
         model, _, price = str(value).rpartition("=")
         if not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
             self.fail(f'{value!r} is not MODEL=GTY; write it like "NVIDIA A100-SXM4-80GB=2.5"', param, ctx)
-        return GpuPrice(model.encode(), Amount().convert(price, param, ctx))
+        return GpuPrice(model.encode(), PriceParam().convert(price, param, ctx))
 
 
-class UnitFactor(click.ParamType[tuple[BillingUnit, int]]):
-    """What leases billed by a unit cost, as a factor of the list price."""
+class UnitFactorParam(click.ParamType[tuple[BillingUnit, int]]):
+    """Factor on the list price for leases billed by a unit."""
 
     name = "UNIT=FACTOR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[BillingUnit, int]:
-        """The unit, and the factor in parts per million."""
+        """Return the unit, and the factor in parts per million."""
         unit, _, factor = str(value).partition("=")
         try:
             ppm = int(Decimal(factor) * PPM)
@@ -80,26 +76,20 @@ class UnitFactor(click.ParamType[tuple[BillingUnit, int]]):
         return found, ppm
 
 
-class Bind(click.ParamType[str]):
-    """An address to listen on."""
-
+class BindAddressParam(click.ParamType[str]):
     name = "IP:PORT"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The address as it was given."""
         ip, _, port = value.rpartition(":")
         if not ip or not port.isdecimal() or int(port) > 65535:
             self.fail(f"{value!r} is not IP:PORT; write it like 0.0.0.0:4434 (port 0: any free one)", param, ctx)
         return value
 
 
-class Gateway(click.ParamType[GatewayAddress]):
-    """A gateway's address."""
-
+class GatewayParam(click.ParamType[GatewayAddress]):
     name = "ADDRESS"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GatewayAddress:
-        """Its parts."""
         if isinstance(value, GatewayAddress):
             return value
         try:
@@ -108,13 +98,12 @@ class Gateway(click.ParamType[GatewayAddress]):
             self.fail(f"{error}; its operator knows it", param, ctx)
 
 
-class Registry(click.ParamType[Endpoint]):
-    """A registry that images may be pulled from wherever it is."""
+class RegistryParam(click.ParamType[Endpoint]):
+    """A registry from which images may be pulled at any address."""
 
     name = "HOST[:PORT]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint:
-        """Its host, port and whether it has TLS."""
         if isinstance(value, Endpoint):
             return value
         try:
@@ -123,13 +112,11 @@ class Registry(click.ParamType[Endpoint]):
             self.fail(str(error), param, ctx)
 
 
-class Genesis(click.ParamType[bytes]):
-    """A chain's genesis hash."""
-
+class GenesisParam(click.ParamType[bytes]):
     name = "HASH"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Its 32 bytes."""
+        """Return its 32 bytes."""
         if isinstance(value, bytes):
             return value
         try:
@@ -142,16 +129,16 @@ class Genesis(click.ParamType[bytes]):
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """The network that the other `gantry` commands use, for an agent that has not joined one."""
+class DefaultNetwork:
+    """The network of the other `gantry` commands, for an agent that has not joined one."""
 
     url: str = DEFAULT_URL
     genesis: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """What was given on the command line; None: nothing, so that the folder's configuration counts."""
+class AgentArguments:
+    """Values of the command line; None if not given, so that the stored configuration counts."""
 
     state: Path
     url: str | None = None
@@ -173,54 +160,43 @@ class Given:
     gateways: tuple[GatewayAddress, ...] = ()
 
 
-def settle(given: Given, config: configs.Config | None, network: Network) -> Settings:
-    """What counts: the command line, else what `join` kept, else the network of the other commands. Pure."""
-    kept = config.reserve if config is not None else Reserve()
+def resolve_settings(
+    given: AgentArguments, config: configs.JoinConfig | None, network: DefaultNetwork
+) -> AgentSettings:
+    """Return the settings: from the command line, else the stored configuration, else the default network. Pure."""
+    stored = config.reserve if config is not None else Reserve()
     reserve = Reserve(
-        kept.cpu_milli if given.reserve_cpus is None else int(given.reserve_cpus * 1000),
-        kept.memory_mib if given.reserve_memory_mib is None else given.reserve_memory_mib,
-        kept.disk_gib if given.reserve_disk_gib is None else given.reserve_disk_gib,
+        stored.cpu_milli if given.reserve_cpus is None else int(given.reserve_cpus * 1000),
+        stored.memory_mib if given.reserve_memory_mib is None else given.reserve_memory_mib,
+        stored.disk_gib if given.reserve_disk_gib is None else given.reserve_disk_gib,
     )
     if config is None:
         url = given.url or network.url
-        # The network's genesis says nothing about a node that was named otherwise.
+        # The default network's genesis does not apply to a node named otherwise.
         genesis = given.genesis or (network.genesis if url == network.url else None)
-        return Settings(
-            url=url,
-            genesis=genesis,
-            state=given.state,
-            bind=given.bind,
-            simulate=given.simulate,
-            docker_host=given.docker_host,
-            runtime=given.runtime,
-            network=not given.no_network,
-            reserve=reserve,
-            keep_gpus=given.keep_gpus,
-            share_gpus=bool(given.share_gpus),
-            registry_mirror=given.registry_mirror,
-            allow_registries=given.allow_registries,
-            image_quota_gib=given.image_quota_gib,
-            tier=given.tier,
-            gateways=given.gateways,
-        )
-    return Settings(
-        url=given.url or config.url,
-        genesis=given.genesis or config.genesis,
+    else:
+        url, genesis = given.url or config.url, given.genesis or config.genesis
+
+    def chosen(name: str) -> Any:
+        value = getattr(given, name)
+        return getattr(config, name) if value in (None, "", ()) and config is not None else value
+
+    return AgentSettings(
+        url=url,
+        genesis=genesis,
         state=given.state,
-        bind=given.bind or config.bind,
-        simulate=given.simulate or config.simulate,
-        docker_host=given.docker_host or config.docker_host,
-        runtime=given.runtime or config.runtime,
-        network=config.network and not given.no_network,
+        network=(config is None or config.network) and not given.no_network,
         reserve=reserve,
-        keep_gpus=given.keep_gpus or config.keep_gpus,
-        share_gpus=config.share_gpus if given.share_gpus is None else given.share_gpus,
-        registry_mirror=given.registry_mirror or config.registry_mirror,
-        allow_registries=given.allow_registries or config.allow_registries,
-        image_quota_gib=config.image_quota_gib if given.image_quota_gib is None else given.image_quota_gib,
-        tier=given.tier or config.tier,
-        gateways=given.gateways or config.gateways,
+        share_gpus=bool(chosen("share_gpus")),
+        **{name: chosen(name) for name in _STORED},
     )
+
+
+_STORED = (
+    "bind", "simulate", "docker_host", "runtime", "keep_gpus", "registry_mirror", "allow_registries", "image_quota_gib",
+    "tier", "gateways",
+)  # fmt: skip
+"""Settings that come from the stored configuration unless they are given."""
 
 
 _STATE = click.option(
@@ -232,19 +208,23 @@ _STATE = click.option(
 _URL = click.option("--url", help="The chain node's address. Default: the one joined with, else the local network's.")
 _GENESIS = click.option(
     "--genesis",
-    type=Genesis(),
+    type=GenesisParam(),
     envvar="GANTRY_GENESIS",
-    help="Insist on the chain with this genesis hash. Default: the one first met.",
+    help="Require the chain with this genesis hash. Default: the one of the first contact.",
 )
 _MACHINE = (
-    click.option("--bind", type=Bind(), help="UDP address where tenants reach this host. Default: any, kept."),
+    click.option(
+        "--bind",
+        type=BindAddressParam(),
+        help="UDP address where tenants reach this host. Default: any address, the last port.",
+    ),
     click.option(
         "--gateway",
         "gateways",
-        type=Gateway(),
+        type=GatewayParam(),
         multiple=True,
         envvar="GANTRY_GATEWAY",
-        help="Be reached through this gateway, too: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
+        help="Also be reachable through this gateway: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
         "given several times. Else GANTRY_GATEWAY.",
     ),
     click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock."),
@@ -260,24 +240,24 @@ _MACHINE = (
         help=f"Offer simulated GPUs of a profile ({', '.join(profile_names())}, or a JSON file) instead of real "
         "ones. They are marked as simulated on the chain.",
     ),
-    click.option("--reserve-cpus", type=click.FloatRange(min=0), help="Cores kept for the machine.  [default: 0]"),
+    click.option("--reserve-cpus", type=click.FloatRange(min=0), help="Cores reserved for the machine.  [default: 0]"),
     click.option(
-        "--reserve-memory-mib", type=click.IntRange(min=0), help="Memory kept for the machine.  [default: 512]"
+        "--reserve-memory-mib", type=click.IntRange(min=0), help="Memory reserved for the machine.  [default: 512]"
     ),
-    click.option("--reserve-disk-gib", type=click.IntRange(min=0), help="Disk kept for the machine.  [default: 2]"),
+    click.option("--reserve-disk-gib", type=click.IntRange(min=0), help="Disk reserved for the machine.  [default: 2]"),
     click.option(
         "--keep-gpu",
         "keep_gpus",
         type=click.IntRange(min=0),
         multiple=True,
-        help="A GPU that you keep for yourself, by its number in nvidia-smi. May be given several times.",
+        help="A GPU that is not offered, by its number in nvidia-smi. May be given several times.",
     ),
     click.option(
         "--share-gpus/--whole-gpus",
         "share_gpus",
         default=None,
-        help="Whether tenants may take a part of a GPU, for that part of its price; what is left of it then is for the "
-        "same account alone.  [default: whole GPUs]",
+        help="Whether tenants may lease a share of a GPU for that share of its price; the rest is then for the same "
+        "account alone.  [default: whole GPUs]",
     ),
 )
 _IMAGES = (
@@ -285,7 +265,7 @@ _IMAGES = (
     click.option(
         "--allow-registry",
         "allow_registries",
-        type=Registry(),
+        type=RegistryParam(),
         multiple=True,
         envvar="GANTRY_ALLOW_REGISTRY",
         help="Pull images from this registry although its address is not public. With http:// before it, without TLS. "
@@ -298,47 +278,49 @@ _IMAGES = (
     ),
 )
 _PRICES = (
-    click.option("--gpu-price", type=Amount(), help="A whole GPU for 1 h.  [default: 1]"),
-    click.option("--cpu-price", type=Amount(), help="A core for 1 h.  [default: 0.01]"),
-    click.option("--memory-price", type=Amount(), help="A GiB of memory for 1 h.  [default: 0.002]"),
-    click.option("--disk-price", type=Amount(), help="A GiB of disk for 1 h.  [default: 0.0001]"),
-    click.option("--storage-price", type=Amount(), help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"),
+    click.option("--gpu-price", type=PriceParam(), help="A whole GPU for 1 h.  [default: 1]"),
+    click.option("--cpu-price", type=PriceParam(), help="A core for 1 h.  [default: 0.01]"),
+    click.option("--memory-price", type=PriceParam(), help="A GiB of memory for 1 h.  [default: 0.002]"),
+    click.option("--disk-price", type=PriceParam(), help="A GiB of disk for 1 h.  [default: 0.0001]"),
+    click.option(
+        "--storage-price", type=PriceParam(), help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"
+    ),
     click.option(
         "--gpu-model-price",
         "model_prices",
-        type=ModelPrice(),
+        type=ModelPriceParam(),
         multiple=True,
         help="A whole GPU of this model for 1 h, instead of --gpu-price. May be given 8 times.",
     ),
     click.option(
         "--unit-factor",
         "unit_factors",
-        type=UnitFactor(),
+        type=UnitFactorParam(),
         multiple=True,
-        help="Leases billed by the second, hour or day cost so many times the list price.  [default: 1 for each]",
+        help="Factor on the list price for leases billed by the second, hour or day.  [default: 1 for each]",
     ),
 )
 TIER = click.option(
     "--tier",
     type=click.Choice([tier.value.lower() for tier in Tier]),
-    help="The class of the machine; the bond goes by it. Default: by the models of its GPUs.",
+    help="Tier of the machine, which determines the bond. Default: by its GPU models.",
 )
-REGION = click.option("--region", help="Where the machine stands, at most 32 characters.  [default: local]")
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object, or one a line where there are steps.")
+REGION = click.option("--region", help="Location of the machine, at most 32 characters.  [default: local]")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one per line for several steps.")
 
 
 def folder(command: Any) -> Any:
-    """--state, --url and --genesis: for commands that act on a host that has joined. Gives Settings."""
+    """Add --state, --url and --genesis, for commands on a joined host. Passes AgentSettings."""
     return _gathered(command, (_STATE, _URL, _GENESIS), joined=True)
 
 
 def machine(command: Any) -> Any:
-    """The same, and what describes the machine. Gives Settings."""
+    """Add the options of :func:`folder` and those that describe the machine. Passes AgentSettings."""
     return _gathered(command, (_STATE, _URL, _GENESIS, *_MACHINE, *_IMAGES), joined=False)
 
 
 def prices(command: Any) -> Any:
-    """The price list. Gives `ask`: a function from the ask of before, None where there is none, to the one now."""
+    """Add the price list. Passes `ask`: a function from the previous ask, None without one, to the new one."""
     names = ("gpu_price", "cpu_price", "memory_price", "disk_price", "storage_price", "model_prices", "unit_factors")
 
     @wraps(command)
@@ -352,12 +334,12 @@ def prices(command: Any) -> Any:
 
 
 STANDARD_ASK = Ask((), GTY, GTY // 100, GTY // 500, GTY // 10_000, 0, GTY // 10_000, PPM, PPM, PPM)
-"""What is asked where a provider says nothing."""
+"""Default prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices as given; None or empty: not given."""
+    """Prices of the command line; None or empty if not given."""
 
     gpu_price: int | None
     cpu_price: int | None
@@ -368,7 +350,7 @@ class PriceList:
     unit_factors: tuple[tuple[BillingUnit, int], ...]
 
     def over(self, before: Ask | None) -> Ask:
-        """The prices of before with those that were given in their place."""
+        """Return the previous prices, replaced by the given ones."""
         old = before or STANDARD_ASK
         models = {price.model: price for price in (*old.gpu, *self.model_prices)}
         if len({price.model for price in self.model_prices}) < len(self.model_prices) or len(models) > MAX_MODEL_PRICES:
@@ -392,7 +374,7 @@ class PriceList:
 
 
 def region_of(text: str) -> str:
-    """A region that the chain takes."""
+    """Check a region against the limits of the chain."""
     if len(text.encode()) > configs.MAX_REGION_BYTES:
         raise click.BadParameter(f"it is longer than {configs.MAX_REGION_BYTES} bytes", param_hint="--region")
     if (hidden := unseen(text)) is not None:
@@ -401,7 +383,7 @@ def region_of(text: str) -> str:
 
 
 def tier_of(text: str | None) -> Tier | None:
-    """The tier that was named."""
+    """Return the tier of this name."""
     return None if text is None else Tier(text.capitalize())
 
 
@@ -416,15 +398,15 @@ def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined
     @click.pass_context
     def gathered(ctx: click.Context, /, **values: Any) -> Any:
         names = ("state", "url", "genesis", *machine_names)
-        given = Given(**{name: values.pop(name) for name in names})
+        given = AgentArguments(**{name: values.pop(name) for name in names})
         given = dataclasses.replace(given, state=given.state.absolute(), tier=tier_of(values.pop("tier", None)))
-        network = ctx.obj if isinstance(ctx.obj, Network) else Network()
+        network = ctx.obj if isinstance(ctx.obj, DefaultNetwork) else DefaultNetwork()
         try:
             config = configs.load(given.state)
         except GantryError as error:
-            tell_error(error, as_json=bool(values.get("as_json")))
+            print_error(error, as_json=bool(values.get("as_json")))
             ctx.exit(1)
-        return command(settle(given, config, network), **values)
+        return command(resolve_settings(given, config, network), **values)
 
     for option in reversed(options):
         gathered = option(gathered)

@@ -1,4 +1,4 @@
-"""`gantry agent change-hardware`: register a host anew as its machine is now."""
+"""`gantry agent change-hardware`: update the registration of a host to its present hardware."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dataclasses import replace
 import click
 
 from node_agent.chain.registration import ANSWERS_CHALLENGES, hardware_spec
-from node_agent.install.service import Service, service_for
-from node_agent.runtime import config as configs
-from node_agent.runtime.startup import HARDWARE, Settings, key_of, probe_hardware
-from node_agent.runtime.status_file import read as read_beacon
+from node_agent.install.service import AgentService, service_for
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.settings import HARDWARE, AgentSettings, key_of, probe_hardware
+from node_agent.runtime.status_file import read_status
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.registration import change_hardware as changed_call
+from offchain.cli.kit.output import counted, detail_lines
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, details, finish
-from offchain.cli.provider.host_lifecycle import Office, office
+from offchain.cli.provider.host_lifecycle import ProviderSession, provider_session
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.manifest.values import format_amount
@@ -27,16 +28,16 @@ from offchain.schema.manifest.values import format_amount
 @click.command("change-hardware")
 @signing.options
 @agent_options.TIER
-@click.option("--check", "check_only", is_flag=True, help="Only show what is different; change nothing.")
+@click.option("--check", "check_only", is_flag=True, help="Only show the differences; change nothing.")
 @agent_options.JSON
 @agent_options.machine
-def change_hardware(settings: Settings, keys: signing.Keys, *, check_only: bool, as_json: bool) -> None:
-    """Register the machine as it is now: GPUs put in or taken out, cut otherwise, more memory, other reserves.
+def change_hardware(settings: AgentSettings, keys: signing.SigningOptions, *, check_only: bool, as_json: bool) -> None:
+    """Update the registration to the present hardware: GPUs added or removed, memory, reserves, isolation.
 
-    Looks at the machine again, shows what is different, and has the provider sign. How pods are isolated (--runtime)
-    is a part of what is registered. The host has to be without leases: drain it first. Its bond is made up to what the
-    new hardware needs; where the network verifies hosts, it takes no work until that was done again. The agent is
-    started anew. Options given here are kept, as with join.
+    Probes the machine, shows the differences and asks the provider to sign. The isolation of pods (--runtime) is part
+    of the registration. The host must have no leases: drain it first. Its bond is raised to what the new hardware
+    needs; on a network that verifies hosts, it takes no work until it is verified again. The agent restarts. Options
+    given here are stored, as with join.
 
     \b
     Examples:
@@ -44,47 +45,47 @@ def change_hardware(settings: Settings, keys: signing.Keys, *, check_only: bool,
       gantry agent drain --provider-key-file provider.json
       gantry agent change-hardware --provider-key-file provider.json
     """
-    tell = Teller(as_json)
+    output = StepOutput(as_json)
 
     async def run() -> None:
-        async with office(settings, keys, tell) as here:
-            await _change(here, settings, check_only=check_only)
+        async with provider_session(settings, keys, output) as session:
+            await _change(session, settings, check_only=check_only)
 
-    finish(run(), as_json=as_json)
+    run_command(run(), as_json=as_json)
 
 
-async def _change(here: Office, settings: Settings, *, check_only: bool) -> None:
-    record = await here.record()
+async def _change(session: ProviderSession, settings: AgentSettings, *, check_only: bool) -> None:
+    record = await session.record()
     kept = hw.load(settings.state / HARDWARE)
     if kept is None:
-        raise OurError(f"{settings.state / HARDWARE} is not there.", "Run gantry agent join with this folder.")
+        raise OurError(f"{settings.state / HARDWARE} does not exist.", "Run gantry agent join with this folder.")
     now = probe_hardware(settings)
     lines = [*differences(kept, now), *answers_changed(record)]
     on_chain = _is_on_chain(record, now)
     if not lines:
-        here.tell.text("Nothing is different from what the host was registered with.")
+        session.output.text("The hardware is the registered one.")
     for line in lines:
-        here.tell.text(line)
-    # Where the chain has it already, this was interrupted after it was signed, and only the rest is to be done.
+        session.output.text(line)
+    # If the chain has the change already, an earlier run was interrupted after the signature.
     left = bool(lines) and not (on_chain and not _is_on_chain(record, kept))
     if lines and not check_only:
         service = service_for(settings.state, agent_options.DEFAULT_STATE)
         _no_other_agent(settings, service)
         if left:
-            await _agreed(here, settings, record, now, service)
-        await asyncio.to_thread(_taken_up, settings, now, service)
-        record = await here.record()
-        here.tell.text(
-            *details(
+            await _submit_change(session, settings, record, now, service)
+        await asyncio.to_thread(_apply_hardware, settings, now, service)
+        record = await session.record()
+        session.output.text(
+            *detail_lines(
                 [
                     ("The host is", record.status.tag),
                     ("Its bond", f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"),
                 ]
             )
         )
-    here.tell.result(
+    session.output.result(
         {
-            "host": here.host,
+            "host": session.host,
             "changed": lines,
             "done": bool(lines) and not check_only,
             "generation": record.generation,
@@ -93,42 +94,44 @@ async def _change(here: Office, settings: Settings, *, check_only: bool) -> None
     )
 
 
-async def _agreed(here: Office, settings: Settings, record: HostRecord, now: hw.Hardware, service: Service) -> None:
-    """Have the chain take it. Who signs at once has the agent stopped: it would answer for hardware that is gone."""
+async def _submit_change(
+    session: ProviderSession, settings: AgentSettings, record: HostRecord, now: hw.Hardware, service: AgentService
+) -> None:
+    """Submit the change. If it is signed at once, the agent is stopped before: it would serve hardware that is gone."""
     if record.live_leases:
         raise OurError(
-            f"{record.live_leases} leases go on, and their devices cannot be changed.",
-            "Run gantry agent drain, and this again when they have ended.",
+            f"The host has {counted(record.live_leases, 'lease')}, whose devices cannot be changed.",
+            "Run gantry agent drain, and repeat this command when the leases have ended.",
         )
-    genesis = await here.chain.port.genesis_hash()
+    genesis = await session.chain.port.genesis_hash()
     call = changed_call(key_of(settings), genesis, record.provider, record.generation, hardware_spec(now))
 
     async def done() -> bool:
-        return (await here.record()).generation > record.generation
+        return (await session.record()).generation > record.generation
 
-    stopped = here.desk.authority.signer is not None and await asyncio.to_thread(service.running)
+    stopped = session.signing_session.authority.signer is not None and await asyncio.to_thread(service.running)
     if stopped:
         await asyncio.to_thread(service.stop)
     try:
-        await here.desk.agreed(call, "The host is registered with the hardware above.", done)
+        await session.signing_session.submit(call, "The host is registered with the hardware above.", done)
     except BaseException:
         if stopped:
             await asyncio.to_thread(service.start)
         raise
     if stopped:
-        # It is started below, with what is kept then.
-        await asyncio.to_thread(_keep, settings, now)
+        # The restart below uses the stored hardware.
+        await asyncio.to_thread(_store_hardware, settings, now)
         await asyncio.to_thread(service.start)
 
 
-def _taken_up(settings: Settings, now: hw.Hardware, service: Service) -> None:
+def _apply_hardware(settings: AgentSettings, now: hw.Hardware, service: AgentService) -> None:
     if hw.load(settings.state / HARDWARE) != now:
-        _keep(settings, now)
+        _store_hardware(settings, now)
         if service.running():
             service.restart()
 
 
-def _keep(settings: Settings, now: hw.Hardware) -> None:
+def _store_hardware(settings: AgentSettings, now: hw.Hardware) -> None:
     hw.save(settings.state / HARDWARE, now)
     config = configs.load(settings.state)
     if config is not None:
@@ -147,13 +150,13 @@ def _keep(settings: Settings, now: hw.Hardware) -> None:
         )
 
 
-def _no_other_agent(settings: Settings, service: Service) -> None:
-    """An agent that is no service would go on with the hardware of before."""
-    by_hand = None if service.running() else read_beacon(settings.state)
+def _no_other_agent(settings: AgentSettings, service: AgentService) -> None:
+    """Refuse if an agent runs that is not a service, and so would keep the previous hardware."""
+    by_hand = None if service.running() else read_status(settings.state)
     if by_hand is not None:
         raise OurError(
-            f"An agent runs with this folder (process {by_hand.pid}), and not as a service.",
-            "Stop it, then run this again; start it afterwards.",
+            f"An agent uses this folder (process {by_hand.pid}) without being a service.",
+            "Stop it, repeat this command, and start it afterwards.",
         )
 
 
@@ -169,13 +172,13 @@ def _is_on_chain(record: HostRecord, hardware: hw.Hardware) -> bool:
 
 
 def answers_changed(record: HostRecord) -> Iterator[str]:
-    """A line where the agent answers challenges and the chain says otherwise, or the other way round."""
+    """Yield a line if the chain and the agent differ about answering challenges."""
     if record.answers_challenges != ANSWERS_CHALLENGES:
         yield "answers challenges: yes -> no" if record.answers_challenges else "answers challenges: no -> yes"
 
 
 def differences(kept: hw.Hardware, now: hw.Hardware) -> Iterator[str]:
-    """What is different, a line each. Pure."""
+    """Yield a line for each difference. Pure."""
     for what, before, after in (
         ("cores", f"{kept.cpu_milli / 1000:g}", f"{now.cpu_milli / 1000:g}"),
         ("memory", f"{kept.memory_mib} MiB", f"{now.memory_mib} MiB"),
@@ -189,12 +192,12 @@ def differences(kept: hw.Hardware, now: hw.Hardware) -> Iterator[str]:
         can = now.capabilities.encode()[name]
         if can != could:
             yield f"{name}: {'yes' if could else 'no'} -> {'yes' if can else 'no'}"
-    had, there = Counter(map(_device, kept.devices)), Counter(map(_device, now.devices))
-    for device, count in sorted((had - there).items()):
+    earlier, present = Counter(map(_device, kept.devices)), Counter(map(_device, now.devices))
+    for device, count in sorted((earlier - present).items()):
         yield f"GPU gone: {count} x {device}"
-    for device, count in sorted((there - had).items()):
+    for device, count in sorted((present - earlier).items()):
         yield f"GPU new: {count} x {device}"
-    if had == there and kept.devices != now.devices:
+    if earlier == present and kept.devices != now.devices:
         yield "GPUs: in another order"
 
 

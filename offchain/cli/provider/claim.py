@@ -1,4 +1,4 @@
-"""`gantry agent claim`: have what the host has coming paid out."""
+"""`gantry agent claim`: settle what the host has earned."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit.output import counted
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
-from offchain.cli.provider.earnings import Due
-from offchain.cli.provider.host_view import read_host
+from offchain.cli.provider.host_view import LeaseEarnings, read_provider_host
 from offchain.errors import CallFailed
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import Escrow, calls
@@ -25,37 +25,39 @@ BATCH = 64
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def claim(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
-    """Have everything that is payable now paid to the provider.
+def claim(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+    """Settle everything that is payable to the provider now.
 
-    The network's settlers do this by themselves, sooner or later. Any account may sign, and pays the fee of the call;
-    the coins go to the provider in any case.
+    The network's settlers do this periodically. Any account may sign and pays the fee of the call; the coins go to the
+    provider in any case.
 
     \b
     Example:
       gantry agent claim --provider-key-file provider.json
     """
-    finish(_claim(settings, keys, Teller(as_json)), as_json=as_json)
+    run_command(_claim(settings, keys, StepOutput(as_json)), as_json=as_json)
 
 
-async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
+async def _claim(settings: AgentSettings, keys: signing.SigningOptions, output: StepOutput) -> None:
     key = key_of(settings)
     config = configs.load(settings.state)
-    async with reached(settings) as port:
-        view = await read_host(port, key.address, settings.state)
+    async with open_chain(settings) as port:
+        view = await read_provider_host(port, key.address, settings.state)
         wanted = [one for one in view.due if one.payable]
         if not wanted:
-            tell.text(_nothing(view.due))
-            tell.result({"host": key.address, "claimed": 0, "owed": view.owed})
+            output.text(_nothing(view.due))
+            output.result({"host": key.address, "claimed": 0, "owed": view.owed})
             return
         provider = view.record.provider if view.record is not None else None
         authority = keys.authority(provider or (None if config is None else config.provider))
         chain = GantryChain(port)
         refused: list[str] = []
         for call, part in payouts(wanted):
-            about = f"{len(part)} leases are to be paid out: {format_amount(sum(one.payable for one in part))}."
+            about = (
+                f"The call settles {counted(len(part), 'lease')}: {format_amount(sum(one.payable for one in part))}."
+            )
 
-            async def paid(part: Sequence[Due] = part) -> bool:
+            async def paid(part: Sequence[LeaseEarnings] = part) -> bool:
                 now = await chain.leases([one.lease for one in part])
                 before = {lease.id: lease.record.escrow.paid for lease in view.leases}
                 return all(
@@ -64,9 +66,9 @@ async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
 
             try:
                 if authority.signer is None:
-                    await signing.Desk(port, authority, tell, settings.url).agreed(call, about, paid)
+                    await signing.SigningSession(port, authority, output, settings.url).submit(call, about, paid)
                 else:
-                    # Anybody may make these calls: a proxy signs them in its own name.
+                    # Any account may submit these calls: a proxy signs them in its own name.
                     await signing.send(port, authority.signer, call)
             except CallFailed as error:
                 refused.append(str(error))
@@ -78,12 +80,12 @@ async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
         left = view.owed - sum(claimed.values())
         for lease, amount in claimed.items():
             if amount:
-                tell.text(f"Lease {lease}: {format_amount(amount)}")
+                output.text(f"Lease {lease}: {format_amount(amount)}")
         for reason in refused:
-            tell.text(f"Not paid: {reason}")
+            output.text(f"Not paid: {reason}")
         total = sum(claimed.values())
-        tell.text(f"{format_amount(total)} paid to {provider}; {format_amount(left)} to come.")
-        tell.result(
+        output.text(f"{format_amount(total)} paid to {provider}; {format_amount(left)} still owed.")
+        output.result(
             {
                 "host": key.address,
                 "claimed": total,
@@ -98,9 +100,9 @@ def _to_provider(escrow: Escrow) -> int:
     return escrow.paid - escrow.fee
 
 
-def payouts(wanted: Sequence[Due]) -> Iterator[tuple[Call, tuple[Due, ...]]]:
-    """The calls that pay these out, and which of them each pays. Pure."""
-    settled: dict[int, list[Due]] = {}
+def payouts(wanted: Sequence[LeaseEarnings]) -> Iterator[tuple[Call, tuple[LeaseEarnings, ...]]]:
+    """Yield the settling calls, each with the leases that it pays. Pure."""
+    settled: dict[int, list[LeaseEarnings]] = {}
     for one in wanted:
         if one.call == "Tasks.settle":
             settled.setdefault(one.task, []).append(one)
@@ -120,9 +122,9 @@ def payouts(wanted: Sequence[Due]) -> Iterator[tuple[Call, tuple[Due, ...]]]:
             yield Call("Utility", "force_batch", {"calls": inner}), tuple(leases)
 
 
-def _nothing(due: Sequence[Due]) -> str:
+def _nothing(due: Sequence[LeaseEarnings]) -> str:
     owed = sum(one.owed for one in due)
     if not owed:
         return "Nothing is owed to the provider now."
     reasons = sorted({one.why_not for one in due if one.why_not})
-    return f"{format_amount(owed)} is owed, and nothing of it is payable yet: {'; '.join(reasons)}."
+    return f"{format_amount(owed)} is owed, but not payable yet: {'; '.join(reasons)}."

@@ -1,4 +1,4 @@
-"""gantry host."""
+"""`gantry host`: registered hosts, with their prices and scores."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def host() -> None:
 @host.command("list")
 @options.url
 @options.as_json
-@click.option("--online", is_flag=True, help="Only hosts that take work now.")
+@click.option("--online", is_flag=True, help="Only hosts that take work.")
 def list_(url: str | None, as_json: bool, online: bool) -> None:
-    """Show every registered host in a line.
+    """List the registered hosts.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
 @options.url
 @options.as_json
 def show(address: str, url: str | None, as_json: bool) -> None:
-    """Show one host: what it has, what of it is free, what it asks.
+    """Show one host: its capacity, what is free, and its prices.
 
     \b
     Example:
@@ -134,10 +134,10 @@ def challenge(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """Ask a host to prove that a GPU of it is what the host says. The account pays the verifiers that judge it.
+    """Challenge a host to prove that a GPU is genuine. The account pays the verifiers.
 
-    For verifiers and for the host's provider; with --lease for the tenant of the GPU, who agrees that the host takes
-    the GPU away from the pod until it has answered.
+    For verifiers and the host's provider; with --lease for the tenant of the GPU, who agrees that the pod loses the GPU
+    until the host has answered.
 
     \b
     Examples:

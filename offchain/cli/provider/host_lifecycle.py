@@ -1,4 +1,4 @@
-"""`drain`, `undrain`, `set-ask`, `top-up`, `leave`, `withdraw`: a host's life after it has joined."""
+"""`gantry agent drain`, `undrain`, `set-ask`, `top-up`, `leave`, `withdraw`: changes of a joined host."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ import docker
 from node_agent.drivers.docker.clear import clear_engine, forget_secrets
 from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
-from node_agent.runtime import config as configs
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit.output import counted, detail_lines
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, details, finish
-from offchain.cli.provider.call_text import duration
+from offchain.cli.provider.signing import duration
 from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
 from offchain.schema.manifest.values import format_amount
 
 
 class LeaveStep(StrEnum):
-    """What a host that leaves does next."""
+    """The next step of a host that leaves."""
 
     DRAIN = "drain"
     WAIT = "wait"
@@ -37,7 +38,7 @@ class LeaveStep(StrEnum):
 
 
 def next_leave_step(record: HostRecord) -> LeaveStep:
-    """Pure. A host that is not online takes no leases, and need not be drained."""
+    """Return the next step. A host that is not online takes no leases and need not be drained. Pure."""
     if record.status.tag in ("Retiring", "Retired"):
         return LeaveStep.STOP
     if record.status.tag == "Online":
@@ -46,24 +47,24 @@ def next_leave_step(record: HostRecord) -> LeaveStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
-    """A joined host with its chain, and the provider's desk."""
+class ProviderSession:
+    """A joined host, its chain and the provider's signature."""
 
-    settings: Settings
+    settings: AgentSettings
     host: str
     chain: GantryChain
-    desk: signing.Desk
-    tell: Teller
+    signing_session: signing.SigningSession
+    output: StepOutput
 
     async def record(self) -> HostRecord:
-        """The host now. Raises where it is not registered."""
+        """Return the host's record. Raises OurError if it is not registered."""
         found = await self.chain.host(self.host)
         if found is None:
             raise OurError(f"Host {self.host} is not registered.", "Run gantry agent join first.")
         return found
 
     async def until(self, holds: Callable[[HostRecord], bool]) -> HostRecord:
-        """The host, once something holds for it in a block."""
+        """Wait for a block in which `holds` is true and return the host's record."""
         async with contextlib.aclosing(self.chain.port.best()) as heads:
             async for head in heads:
                 found = await self.chain.host(self.host, at=head.hash)
@@ -73,11 +74,13 @@ class Office:
 
 
 @contextlib.asynccontextmanager
-async def office(settings: Settings, keys: signing.Keys, tell: Teller) -> AsyncIterator[Office]:
-    """Everything that a command of the provider needs."""
+async def provider_session(
+    settings: AgentSettings, keys: signing.SigningOptions, output: StepOutput
+) -> AsyncIterator[ProviderSession]:
+    """Open what a command of the provider needs."""
     key = key_of(settings)
     config = configs.load(settings.state)
-    async with reached(settings) as port:
+    async with open_chain(settings) as port:
         chain = GantryChain(port)
         record = await chain.host(key.address)
         known = record.provider if record is not None else None if config is None else config.provider
@@ -87,36 +90,43 @@ async def office(settings: Settings, keys: signing.Keys, tell: Teller) -> AsyncI
                 f"Host {key.address} belongs to the provider {record.provider}, not to {authority.provider}.",
                 "Sign with that account.",
             )
-        yield Office(settings, key.address, chain, signing.Desk(port, authority, tell, settings.url), tell)
+        yield ProviderSession(
+            settings, key.address, chain, signing.SigningSession(port, authority, output, settings.url), output
+        )
 
 
-def _command(work: Callable[[Office], Awaitable[None]], settings: Settings, keys: signing.Keys, tell: Teller) -> None:
+def _command(
+    work: Callable[[ProviderSession], Awaitable[None]],
+    settings: AgentSettings,
+    keys: signing.SigningOptions,
+    output: StepOutput,
+) -> None:
     async def run() -> None:
-        async with office(settings, keys, tell) as here:
-            await work(here)
+        async with provider_session(settings, keys, output) as session:
+            await work(session)
 
-    finish(run(), as_json=tell.as_json)
+    run_command(run(), as_json=output.as_json)
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def drain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
-    """Finish what the host has, and take nothing new. Undone by undrain.
+def drain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+    """Finish the present leases and take no new ones. undrain reverses this.
 
     \b
     Example:
       gantry agent drain --provider-key-file provider.json
     """
-    _command(_drain, settings, keys, Teller(as_json))
+    _command(_drain, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
+def undrain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
     """Take new leases again after drain.
 
     \b
@@ -124,14 +134,14 @@ def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
       gantry agent undrain --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
-        if (await here.record()).status.tag == "Draining":
-            await here.desk.agreed(
-                calls.hosts_undrain(host=here.host), "The host will take leases again.", _is_not(here, "Draining")
+    async def work(session: ProviderSession) -> None:
+        if (await session.record()).status.tag == "Draining":
+            await session.signing_session.submit(
+                calls.hosts_undrain(host=session.host), "The host takes leases again.", _is_not(session, "Draining")
             )
-        _say_status(here.tell, await here.record())
+        _say_status(session.output, await session.record())
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command("set-ask")
@@ -139,41 +149,43 @@ def undrain(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
 @agent_options.prices
 @agent_options.JSON
 @agent_options.folder
-def set_ask(settings: Settings, keys: signing.Keys, ask: Callable[[Ask | None], Ask], *, as_json: bool) -> None:
-    """Change prices; those not given stay as they are. Leases that are open keep the price they have.
+def set_ask(
+    settings: AgentSettings, keys: signing.SigningOptions, ask: Callable[[Ask | None], Ask], *, as_json: bool
+) -> None:
+    """Change prices; others stay as they are. Open leases keep their price.
 
     \b
     Example:
       gantry agent set-ask --gpu-price 0.7 --unit-factor day=0.8 --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
-        record = await here.record()
+    async def work(session: ProviderSession) -> None:
+        record = await session.record()
         wanted = ask(record.ask)
         if wanted == record.ask:
-            here.tell.text("The host asks exactly that already.")
+            session.output.text("The host has these prices already.")
         else:
 
             async def asked() -> bool:
-                return (await here.record()).ask == wanted
+                return (await session.record()).ask == wanted
 
-            await here.desk.agreed(
-                calls.hosts_set_ask(host=here.host, ask=wanted), "The host will ask these prices.", asked
+            await session.signing_session.submit(
+                calls.hosts_set_ask(host=session.host, ask=wanted), "The host gets these prices.", asked
             )
             configs.with_ask(settings.state, wanted)
-        here.tell.text(*_ask_lines(wanted))
-        here.tell.result({"host": here.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
+        session.output.text(*_ask_lines(wanted))
+        session.output.result({"host": session.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command("top-up")
-@click.option("--amount", type=agent_options.Amount(), help="How much is added. Default: what the bond lacks.")
+@click.option("--amount", type=agent_options.PriceParam(), help="Amount to add. Default: what the bond lacks.")
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_json: bool) -> None:
-    """Add to the host's bond. A host that is suspended for slashes comes back with its next heartbeat.
+def top_up(settings: AgentSettings, keys: signing.SigningOptions, *, amount: int | None, as_json: bool) -> None:
+    """Add to the host's bond. A host suspended for slashes is online again after its next heartbeat.
 
     \b
     Examples:
@@ -181,23 +193,25 @@ def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_jso
       gantry agent top-up --amount 5 --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
-        record = await here.record()
+    async def work(session: ProviderSession) -> None:
+        record = await session.record()
         before = record.bond
         added = max(0, record.bond_required - before) if amount is None else amount
         if added:
 
             async def done() -> bool:
-                return (await here.record()).bond >= before + added
+                return (await session.record()).bond >= before + added
 
-            call = calls.hosts_top_up_bond(host=here.host, amount=added)
-            await here.desk.agreed(call, f"{format_amount(added)} will be added to the bond.", done)
-            record = await here.record()
+            call = calls.hosts_top_up_bond(host=session.host, amount=added)
+            await session.signing_session.submit(call, f"{format_amount(added)} is added to the bond.", done)
+            record = await session.record()
         bond = f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"
-        here.tell.text(f"The bond is {bond}{'' if added else ': it lacks nothing'}. The host is {record.status.tag}.")
-        here.tell.result(
+        session.output.text(
+            f"The bond is {bond}{'' if added else ', which is complete'}. The host is {record.status.tag}."
+        )
+        session.output.result(
             {
-                "host": here.host,
+                "host": session.host,
                 "added": added,
                 "bond": record.bond,
                 "bond_required": record.bond_required,
@@ -205,118 +219,124 @@ def top_up(settings: Settings, keys: signing.Keys, *, amount: int | None, as_jso
             }
         )
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def leave(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
-    """Leave the network: drain, wait until all leases have ended, retire, stop the agent. Run again it goes on.
+def leave(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+    """Leave the network: drain, wait for the end of all leases, retire, stop the agent. A repeated run continues.
 
-    The bond stays held for a while and is then had with gantry agent withdraw.
+    The bond stays held for a while; then gantry agent withdraw returns it.
 
     \b
     Example:
       gantry agent leave --provider-key-file provider.json
     """
-    _command(_leave, settings, keys, Teller(as_json))
+    _command(_leave, settings, keys, StepOutput(as_json))
 
 
 @click.command()
 @signing.options
 @agent_options.JSON
 @agent_options.folder
-def withdraw(settings: Settings, keys: signing.Keys, *, as_json: bool) -> None:
-    """Get the bond back after leave, once it is free. The provider's own key is needed; a proxy may not.
+def withdraw(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+    """Withdraw the bond after leave, once it is free. Needs the provider's own key, not a proxy's.
 
     \b
     Example:
       gantry agent withdraw --provider-key-file provider.json
     """
 
-    async def work(here: Office) -> None:
-        record = await here.record()
+    async def work(session: ProviderSession) -> None:
+        record = await session.record()
         bond = record.bond
         if isinstance(record.status, HostStatusRetiring):
-            left_ms = record.status.value - await here.chain.now_ms()
+            left_ms = record.status.value - await session.chain.now_ms()
             if left_ms > 0:
                 raise OurError(
-                    f"The bond of {format_amount(bond)} is held for {duration(left_ms)} more.", "Run this again then."
+                    f"The bond of {format_amount(bond)} is held for another {duration(left_ms)}.",
+                    "Repeat this command then.",
                 )
-            await here.desk.agreed(
-                calls.hosts_withdraw_bond(host=here.host), "The bond is free.", _is_not(here, "Retiring")
+            await session.signing_session.submit(
+                calls.hosts_withdraw_bond(host=session.host), "The bond can be withdrawn.", _is_not(session, "Retiring")
             )
-            here.tell.text(f"{format_amount(bond)} went back to {record.provider}.")
+            session.output.text(f"{format_amount(bond)} was returned to {record.provider}.")
         elif record.status.tag == "Retired":
             bond = 0
-            here.tell.text("The bond was paid back already.")
+            session.output.text("The bond was returned already.")
         else:
             raise OurError(f"The host is {record.status.tag}; its bond is held.", "Run gantry agent leave first.")
-        here.tell.result({"host": here.host, "status": (await here.record()).status.tag, "withdrawn": bond})
+        session.output.result({"host": session.host, "status": (await session.record()).status.tag, "withdrawn": bond})
 
-    _command(work, settings, keys, Teller(as_json))
+    _command(work, settings, keys, StepOutput(as_json))
 
 
-async def _drain(here: Office) -> None:
-    record = await here.record()
+async def _drain(session: ProviderSession) -> None:
+    record = await session.record()
     if record.status.tag == "Online":
-        await here.desk.agreed(
-            calls.hosts_drain(host=here.host), "The host will take nothing new.", _is_not(here, "Online")
+        await session.signing_session.submit(
+            calls.hosts_drain(host=session.host), "The host takes no new leases.", _is_not(session, "Online")
         )
-        record = await here.record()
+        record = await session.record()
     elif record.status.tag != "Draining":
         raise OurError(
-            f"The host is {record.status.tag}; only one that is online is drained.", "See gantry agent status."
+            f"The host is {record.status.tag}; only an online host can be drained.", "See gantry agent status."
         )
-    _say_status(here.tell, record)
+    _say_status(session.output, record)
 
 
-async def _leave(here: Office) -> None:
+async def _leave(session: ProviderSession) -> None:
     while True:
-        record = await here.record()
+        record = await session.record()
         match next_leave_step(record):
             case LeaveStep.DRAIN:
-                await here.desk.agreed(
-                    calls.hosts_drain(host=here.host), "The host leaves: it takes nothing new.", _is_not(here, "Online")
+                await session.signing_session.submit(
+                    calls.hosts_drain(host=session.host),
+                    "The host leaves and takes no new leases.",
+                    _is_not(session, "Online"),
                 )
-                here.tell.text("Draining: nothing new is taken.")
+                session.output.text("Draining: the host takes no new leases.")
             case LeaveStep.WAIT:
-                here.tell.text(
-                    f"{record.live_leases} leases go on; waiting for their end. You may stop here and run this again."
+                session.output.text(
+                    f"Waiting for the end of {counted(record.live_leases, 'lease')}. "
+                    "You may interrupt and repeat this command."
                 )
-                here.tell.step("waiting", live_leases=record.live_leases)
-                await here.until(partial(_has_other_leases, record.live_leases))
+                session.output.step("waiting", live_leases=record.live_leases)
+                await session.until(partial(_has_other_leases, record.live_leases))
             case LeaveStep.RETIRE:
-                await here.desk.agreed(
-                    calls.hosts_retire(host=here.host), "All leases have ended: the host retires.", _retired(here)
+                await session.signing_session.submit(
+                    calls.hosts_retire(host=session.host), "All leases have ended; the host retires.", _retired(session)
                 )
             case LeaveStep.STOP:
                 break
-    service = service_for(here.settings.state, agent_options.DEFAULT_STATE)
+    service = service_for(session.settings.state, agent_options.DEFAULT_STATE)
     await asyncio.to_thread(service.remove)
-    here.tell.text("The agent is stopped and does not start again.")
-    await _clear(here)
+    session.output.text("The agent is stopped and its service removed.")
+    await _clear(session)
     free_at = record.status.value if isinstance(record.status, HostStatusRetiring) else None
-    left_ms = None if free_at is None else max(0, free_at - await here.chain.now_ms())
+    left_ms = None if free_at is None else max(0, free_at - await session.chain.now_ms())
     if left_ms is not None:
         when = f"in {duration(left_ms)}" if left_ms else "now"
-        here.tell.text(f"The bond of {format_amount(record.bond)} is free {when}: gantry agent withdraw")
-    here.tell.result({"host": here.host, "status": record.status.tag, "bond": record.bond, "bond_free_at_ms": free_at})
+        session.output.text(f"The bond of {format_amount(record.bond)} is free {when}: gantry agent withdraw")
+    session.output.result(
+        {"host": session.host, "status": record.status.tag, "bond": record.bond, "bond_free_at_ms": free_at}
+    )
 
 
-async def _clear(here: Office) -> None:
-    """The agent may have been stopped before it had removed its last pods. Retained data stays: it is the tenants'."""
-    config = configs.load(here.settings.state)
-    url = here.settings.docker_host or (None if config is None else config.docker_host)
+async def _clear(session: ProviderSession) -> None:
+    """Remove pods that the stopped agent has left. Retained data stays: it is the tenants'."""
+    config = configs.load(session.settings.state)
+    url = session.settings.docker_host or (None if config is None else config.docker_host)
     try:
-        await asyncio.to_thread(clear_engine, url, here.host, data=False)
+        await asyncio.to_thread(clear_engine, url, session.host, data=False)
     except (docker.errors.DockerException, OSError) as error:
-        here.tell.text(f"What containers of this host are left could not be seen: {error}")
-    await asyncio.to_thread(forget_secrets, here.settings.state)
+        session.output.text(f"Remaining containers of this host could not be listed: {error}")
+    await asyncio.to_thread(forget_secrets, session.settings.state)
     if os.getuid() == 0:
-        # Somebody else's pods may be here still: then the rules that keep pods apart stay.
+        # If pods of other hosts remain, the firewall rules stay.
         await Firewall().remove_unused()
 
 
@@ -324,24 +344,24 @@ def _has_other_leases(before: int, found: HostRecord) -> bool:
     return found.live_leases != before
 
 
-def _is_not(here: Office, tag: str) -> Callable[[], Awaitable[bool]]:
+def _is_not(session: ProviderSession, tag: str) -> Callable[[], Awaitable[bool]]:
     async def holds() -> bool:
-        return (await here.record()).status.tag != tag
+        return (await session.record()).status.tag != tag
 
     return holds
 
 
-def _retired(here: Office) -> Callable[[], Awaitable[bool]]:
+def _retired(session: ProviderSession) -> Callable[[], Awaitable[bool]]:
     async def holds() -> bool:
-        return (await here.record()).status.tag in ("Retiring", "Retired")
+        return (await session.record()).status.tag in ("Retiring", "Retired")
 
     return holds
 
 
-def _say_status(tell: Teller, record: HostRecord) -> None:
-    leases = f", {record.live_leases} leases go on" if record.live_leases else ""
-    tell.text(f"The host is {record.status.tag}{leases}.")
-    tell.result({"status": record.status.tag, "live_leases": record.live_leases})
+def _say_status(output: StepOutput, record: HostRecord) -> None:
+    leases = f" and has {counted(record.live_leases, 'lease')}" if record.live_leases else ""
+    output.text(f"The host is {record.status.tag}{leases}.")
+    output.result({"status": record.status.tag, "live_leases": record.live_leases})
 
 
 def _models(ask: Ask) -> list[dict[str, object]]:
@@ -350,7 +370,7 @@ def _models(ask: Ask) -> list[dict[str, object]]:
 
 def _ask_lines(ask: Ask) -> list[str]:
     models = [(price.model.decode(errors="replace"), format_amount(price.per_hour)) for price in ask.gpu]
-    return details(
+    return detail_lines(
         [
             ("GPU an hour", format_amount(ask.gpu_per_hour)),
             *((f"{model} an hour", price) for model, price in models),

@@ -1,4 +1,4 @@
-"""`gantry agent join`: from a fresh machine to a paid host. Run again it goes on where it was."""
+"""`gantry agent join`: from a fresh machine to a paid host. A repeated run continues where the last one ended."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Any
 
 import click
 
 from node_agent.core.release_statement import parse_key, parse_keys
 from node_agent.install import release_trust
-from node_agent.install.service import Service, service_for
-from node_agent.runtime import config as configs
-from node_agent.runtime.startup import (
+from node_agent.install.service import AgentService, service_for
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.settings import (
     HARDWARE,
-    Settings,
+    AgentSettings,
     check_isolation,
     find_hardware,
     key_of,
+    open_chain,
     probe_hardware,
-    reached,
     registration,
 )
 from node_agent.runtime.state_dir import HOST_KEY, StateDir
-from node_agent.runtime.status_file import read as read_beacon
+from node_agent.runtime.status_file import read_status
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
-from offchain.cli.provider.join_plan import Situation, Step, is_online, steps, why_not_online
-from offchain.cli.provider.machine_checks import EngineFacts, Finding, Verdict, failed, judge
-from offchain.cli.provider.machine_survey import look
-from offchain.errors import OurError
+from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict, EngineFacts, check_machine, failed
+from offchain.cli.provider.machine_survey import survey_machine
+from offchain.errors import OurError, RefusedError
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord
 
 ONLINE_S = 180.0
 UP_S = 60.0
-"""So long an agent may take until it is ready."""
-_MARKS = {Verdict.PASS: "ok  ", Verdict.WARN: "warn", Verdict.FAIL: "FAIL"}
+"""Time for the agent to become ready."""
+_MARKS = {CheckVerdict.PASS: "ok  ", CheckVerdict.WARN: "warn", CheckVerdict.FAIL: "FAIL"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinOptions:
-    """The options of `gantry agent join` that are not settings of the agent."""
+    """Options of `gantry agent join` that are not settings of the agent."""
 
     region: str | None
     ask: Callable[[Ask | None], Ask]
@@ -58,7 +58,7 @@ class JoinOptions:
     release_keys: tuple[str, ...] = ()
 
 
-class ReleaseKey(click.ParamType[str]):
+class ReleaseKeyParam(click.ParamType[str]):
     """A public key that signs releases of the agent."""
 
     name = "HEX"
@@ -76,24 +76,24 @@ class ReleaseKey(click.ParamType[str]):
 @agent_options.TIER
 @agent_options.prices
 @signing.options
-@click.option("--check", "check_only", is_flag=True, help="Only look at the machine; change nothing.")
-@click.option("--no-start", is_flag=True, help="Register, and leave it to you to keep 'gantry agent run' running.")
-@click.option("--no-wait", is_flag=True, help="With --by-hand: print the call to sign, and end.")
+@click.option("--check", "check_only", is_flag=True, help="Only check the machine; change nothing.")
+@click.option("--no-start", is_flag=True, help="Register without a service: you keep 'gantry agent run' running.")
+@click.option("--no-wait", is_flag=True, help="With --by-hand: print the call to sign and exit.")
 @click.option(
     "--release-key",
     "release_keys",
-    type=ReleaseKey(),
+    type=ReleaseKeyParam(),
     multiple=True,
-    help="Run only releases of the agent that this public key signed (gantry agent update); replaces the keys that are "
-    "kept. May be given several times.",
+    help="Accept only releases of the agent signed with this public key (gantry agent update); replaces the stored "
+    "keys. May be given several times.",
 )
 @agent_options.JSON
 @agent_options.machine
 def join(
-    settings: Settings,
+    settings: AgentSettings,
     region: str | None,
     ask: Callable[[Ask | None], Ask],
-    keys: signing.Keys,
+    keys: signing.SigningOptions,
     release_keys: tuple[str, ...],
     *,
     check_only: bool,
@@ -104,7 +104,7 @@ def join(
     """Make this machine a paid host: check it, make its key, register it, keep its agent running.
 
     The provider's account posts the bond and is paid. It signs once: by a key given here, by a proxy's key, or in your
-    own wallet (--by-hand). Run it again at any time: it goes on where it was.
+    own wallet (--by-hand). A repeated run continues where the last one ended.
 
     \b
     Examples:
@@ -120,67 +120,67 @@ def join(
         wait=not no_wait,
         release_keys=_checked(release_keys),
     )
-    tell = Teller(as_json)
-    if not finish(_join(settings, keys, wanted, tell), as_json=as_json):
+    output = StepOutput(as_json)
+    if not run_command(_join(settings, keys, wanted, output), as_json=as_json):
         sys.exit(1)
 
 
-async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tell: Teller) -> bool:
+async def _join(settings: AgentSettings, keys: signing.SigningOptions, wanted: JoinOptions, output: StepOutput) -> bool:
     kept = configs.load(settings.state)
     known = None if kept is None else kept.provider
     if wanted.check_only:
-        return await _check_only(settings, keys.by_hand or keys.proxy_for or known, tell)
+        return await _check_only(settings, keys.by_hand or keys.proxy_for or known, output)
     authority = keys.authority(known)
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     key, hardware = set_up(settings, known=kept is not None)
-    facts = await look(settings, key, authority.provider)
-    if not _told(judge(facts), tell):
-        raise OurError("This machine cannot be a host yet.", "Mend what is marked FAIL, then run this again.")
+    facts = await survey_machine(settings, key, authority.provider)
+    if not _print_results(check_machine(facts), output):
+        raise OurError("This machine cannot be a host yet.", "Fix the checks marked FAIL, then repeat this command.")
     sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
-    async with reached(settings) as port:
+    async with open_chain(settings) as port:
         chain = GantryChain(port)
         record = await chain.host(key.address)
         if record is None:
-            hardware = _looked_again(settings, hardware, service, sandboxed=sandboxed)
+            hardware = _probe_unregistered(settings, hardware, service, sandboxed=sandboxed)
         config = _configuration(settings, kept, authority.provider, await port.genesis_hash(), wanted)
         if record is not None:
-            check_isolation(record.capabilities, sandboxed=sandboxed, tell=tell.text)
+            check_isolation(record.capabilities, sandboxed=sandboxed, warn=output.text)
             if wanted.ask(record.ask) != record.ask:
-                tell.text("The host is registered: its prices are changed with gantry agent set-ask.")
+                output.text("The host is registered; use gantry agent set-ask to change its prices.")
             config = replace(config, ask=record.ask, region=record.region.decode(errors="replace"))
-        desk = signing.Desk(port, authority, tell, config.url)
-        left = steps(Situation(key.address, authority.provider, record, service.running() and config == kept))
+        signing_session = signing.SigningSession(port, authority, output, config.url)
+        left = remaining_steps(JoinState(key.address, authority.provider, record, service.running() and config == kept))
         configs.save(settings.state, config)
-        _keep_release_keys(settings, wanted.release_keys, tell)
-        if Step.REGISTER in left:
+        _keep_release_keys(settings, wanted.release_keys, output)
+        if JoinStep.REGISTER in left:
             call = await registration(
                 settings, key, hardware, config.genesis, config.provider, config.region, config.ask
             )
             why = f"Host {key.address} is ready to be registered."
-            await desk.agreed(call, why, lambda: _is_registered(chain, key.address), wait=wanted.wait)
+            await signing_session.submit(call, why, lambda: _is_registered(chain, key.address), wait=wanted.wait)
             if await chain.host(key.address) is None and not wanted.wait:
-                tell.result({"host": key.address, "provider": config.provider, "status": "unregistered"})
+                output.result({"host": key.address, "provider": config.provider, "status": "unregistered"})
                 return True
-            tell.text(f"Registered: host {key.address}, provider {config.provider}.")
-            tell.step("registered", host=key.address, provider=config.provider)
+            output.text(f"Registered: host {key.address}, provider {config.provider}.")
+            output.step("registered", host=key.address, provider=config.provider)
         if wanted.start:
-            if Step.SERVICE in left:
-                await asyncio.to_thread(_serve, service, settings, tell)
-            record = await _online(port, key, settings, service, tell)
+            if JoinStep.SERVICE in left:
+                await asyncio.to_thread(_serve, service, settings, output)
+            record = await _online(port, key, settings, service, output)
         else:
-            tell.text("Start it with: gantry agent run")
+            output.text("Start it with: gantry agent run")
             record = await chain.host(key.address)
-        _tell_end(tell, config, key.address, record, service)
+        _tell_end(output, config, key.address, record, service)
     return True
 
 
-def _keep_release_keys(settings: Settings, keys: tuple[str, ...], tell: Teller) -> None:
+def _keep_release_keys(settings: AgentSettings, keys: tuple[str, ...], output: StepOutput) -> None:
     if not keys:
         return
     with release_trust.only_updater(settings.state):
-        release_trust.save(settings.state, release_trust.Trust(keys))
-    tell.text(f"Releases of the agent have to be signed by: {release_trust.shown(keys)}.")
-    tell.step("release_keys", keys=list(keys))
+        release_trust.save(settings.state, release_trust.ReleaseTrust(keys))
+    output.text(f"Releases of the agent must be signed with: {release_trust.keys_text(keys)}.")
+    output.step("release_keys", keys=list(keys))
 
 
 def _checked(keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -190,8 +190,8 @@ def _checked(keys: tuple[str, ...]) -> tuple[str, ...]:
         raise click.BadParameter(str(error), param_hint="--release-key") from None
 
 
-async def _check_only(settings: Settings, provider: str | None, tell: Teller) -> bool:
-    # A key of the moment: looking leaves nothing behind.
+async def _check_only(settings: AgentSettings, provider: str | None, output: StepOutput) -> bool:
+    # A temporary key, so that a check leaves nothing behind.
     key = key_of(settings) if (settings.state / HOST_KEY).exists() else Ed25519Signer(bytes(32))
     with contextlib.ExitStack() as stack:
         if not settings.state.is_dir():
@@ -199,15 +199,15 @@ async def _check_only(settings: Settings, provider: str | None, tell: Teller) ->
             from pathlib import Path  # noqa: PLC0415
 
             settings = replace(settings, state=Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        findings = judge(await look(settings, key, provider))
-    good = _told(findings, tell)
-    tell.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
-    tell.result({"ready": good, "checks": [_plain(finding) for finding in findings]})
+        findings = check_machine(await survey_machine(settings, key, provider))
+    good = _print_results(findings, output)
+    output.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
+    output.result({"ready": good, "checks": [_plain(finding) for finding in findings]})
     return good
 
 
-def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
-    """The host's key and what it offers; made on first use. Beside a running agent they are only read."""
+def set_up(settings: AgentSettings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
+    """Return the host's key and hardware; made on first use. Beside a running agent they are only read."""
     kept = hw.load(settings.state / HARDWARE)
     if known and kept is not None and (settings.state / HOST_KEY).exists():
         return key_of(settings), kept
@@ -215,53 +215,43 @@ def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardwa
         return state.host_key(), kept or find_hardware(settings, state)
 
 
-def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service, *, sandboxed: bool) -> hw.Hardware:
-    """A host that is not registered yet offers what is here now, by what is given now."""
+def _probe_unregistered(
+    settings: AgentSettings, hardware: hw.Hardware, service: AgentService, *, sandboxed: bool
+) -> hw.Hardware:
+    """Return the present hardware for a host that is not registered yet."""
     now = probe_hardware(settings, sandboxed=sandboxed)
     if now == hardware:
         return hardware
     if service.running():
-        service.stop()  # it holds the other hardware
+        service.stop()  # the running agent has the previous hardware
     hw.save(settings.state / HARDWARE, now)
     return now
 
 
 def _configuration(
-    settings: Settings, kept: configs.Config | None, provider: str, genesis: bytes, wanted: JoinOptions
-) -> configs.Config:
-    return configs.Config(
-        url=settings.url,
-        genesis=genesis,
+    settings: AgentSettings, kept: configs.JoinConfig | None, provider: str, genesis: bytes, wanted: JoinOptions
+) -> configs.JoinConfig:
+    shared = {field.name for field in fields(configs.JoinConfig)} & {field.name for field in fields(AgentSettings)}
+    stored = configs.JoinConfig(
         provider=provider,
         region=wanted.region or (kept.region if kept is not None else "local"),
         ask=wanted.ask(None if kept is None else kept.ask),
-        bind=settings.bind,
-        # A service does not have the variables of this shell.
-        docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"),
-        runtime=settings.runtime,
-        network=settings.network,
-        simulate=settings.simulate,
-        reserve=settings.reserve,
-        registry_mirror=settings.registry_mirror,
-        allow_registries=settings.allow_registries,
-        image_quota_gib=settings.image_quota_gib,
-        keep_gpus=settings.keep_gpus,
-        share_gpus=settings.share_gpus,
-        tier=settings.tier,
-        gateways=settings.gateways,
+        **{**{name: getattr(settings, name) for name in shared}, "genesis": genesis},
     )
+    # A service does not have the environment of this shell.
+    return replace(stored, docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"))
 
 
-def _told(findings: tuple[Finding, ...], tell: Teller) -> bool:
+def _print_results(findings: tuple[CheckResult, ...], output: StepOutput) -> bool:
     for finding in findings:
-        tell.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
+        output.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
         if finding.remedy:
-            tell.text(f"      {finding.remedy}")
-        tell.step("check", **_plain(finding))
+            output.text(f"      {finding.remedy}")
+        output.step("check", **_plain(finding))
     return not failed(findings)
 
 
-def _plain(finding: Finding) -> dict[str, str]:
+def _plain(finding: CheckResult) -> dict[str, str]:
     return {
         "check": finding.check,
         "verdict": finding.verdict.value,
@@ -274,26 +264,26 @@ async def _is_registered(chain: GantryChain, host: str) -> bool:
     return await chain.host(host) is not None
 
 
-def _serve(service: Service, settings: Settings, tell: Teller) -> None:
-    by_hand = None if service.running() else read_beacon(settings.state)
+def _serve(service: AgentService, settings: AgentSettings, output: StepOutput) -> None:
+    by_hand = None if service.running() else read_status(settings.state)
     if by_hand is not None:
         raise OurError(
-            f"An agent runs with this folder already (process {by_hand.pid}), and not as a service.",
-            "Stop it, then run this again; its containers run on.",
+            f"An agent uses this folder (process {by_hand.pid}) without being a service.",
+            "Stop it, then repeat this command; its containers keep running.",
         )
     service.install()
     if service.running():
         service.restart()
     else:
         service.start()
-    tell.text(f"The agent runs, kept running by {service.kind}.")
-    tell.step("service", kind=service.kind)
+    output.text(f"The agent is running; {service.kind} restarts it.")
+    output.step("service", kind=service.kind)
 
 
 async def _online(
-    port: ChainPort, key: Ed25519Signer, settings: Settings, service: Service, tell: Teller
+    port: ChainPort, key: Ed25519Signer, settings: AgentSettings, service: AgentService, output: StepOutput
 ) -> HostRecord | None:
-    """Wait until the host is online. Says what is in its way where that does not pass by itself."""
+    """Wait until the host is online; say why it is not if that does not pass by itself."""
     chain = GantryChain(port)
     record = await chain.host(key.address)
     clock = asyncio.get_running_loop()
@@ -304,28 +294,30 @@ async def _online(
                 record = await chain.host(key.address, at=head.hash)
                 if is_online(record) or why_not_online(record):
                     break
-                beacon = read_beacon(settings.state)
-                if clock.time() - began_s > UP_S and (beacon is None or not beacon.ready):
-                    raise await _late("its agent is not up", UP_S, service)
+                agent_status = read_status(settings.state)
+                if clock.time() - began_s > UP_S and (agent_status is None or not agent_status.ready):
+                    raise await _late("its agent is not ready", UP_S, service)
     except TimeoutError:
-        raise await _late("its agent is up, but was not heard", ONLINE_S, service) from None
+        raise await _late("its agent is ready, but no heartbeat is on the chain", ONLINE_S, service) from None
     if not is_online(record):
-        tell.text(f"Not online yet: {why_not_online(record)}.")
+        output.text(f"Not online yet: {why_not_online(record)}.")
     return record
 
 
-async def _late(why: str, after_s: float, service: Service) -> OurError:
+async def _late(why: str, after_s: float, service: AgentService) -> OurError:
     lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
     return OurError(
         f"The host is not online after {after_s:g} s: {why}. The end of its log:\n" + "\n".join(lines),
-        "See gantry agent logs, then run this again.",
+        "See gantry agent logs, then repeat this command.",
     )
 
 
-def _tell_end(tell: Teller, config: configs.Config, host: str, record: HostRecord | None, service: Service) -> None:
+def _tell_end(
+    output: StepOutput, config: configs.JoinConfig, host: str, record: HostRecord | None, service: AgentService
+) -> None:
     status = record.status.tag if record is not None else "unregistered"
-    tell.text(f"Host {host} is {status}. See it with: gantry agent status")
-    tell.result(
+    output.text(f"Host {host} is {status}. gantry agent status shows it.")
+    output.result(
         {
             "host": host,
             "provider": config.provider,
@@ -333,3 +325,56 @@ def _tell_end(tell: Teller, config: configs.Config, host: str, record: HostRecor
             "service": service.kind if service.running() else None,
         }
     )
+
+
+class JoinStep(StrEnum):
+    """The steps of `join`, in order."""
+
+    REGISTER = "register"
+    SERVICE = "service"
+    ONLINE = "online"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinState:
+    """State of the host. `record`: on the chain; `running`: the service runs with the present configuration."""
+
+    host: str
+    provider: str
+    record: HostRecord | None
+    running: bool
+
+
+def remaining_steps(now: JoinState) -> tuple[JoinStep, ...]:
+    """Return the remaining steps. Raises if the host cannot join any more, or belongs to another provider."""
+    record = now.record
+    if record is None:
+        return (JoinStep.REGISTER, JoinStep.SERVICE, JoinStep.ONLINE)
+    if record.provider != now.provider:
+        raise RefusedError(
+            f"Host {now.host} is registered already, under the provider {record.provider}.",
+            "Use that provider's key, or another --state folder for a new host key.",
+        )
+    if record.status.tag in ("Retiring", "Retired"):
+        raise OurError(
+            f"Host {now.host} has left the network ({record.status.tag}), and a host's key is used once.",
+            "Join with another --state folder.",
+        )
+    left = () if now.running else (JoinStep.SERVICE,)
+    return (*left, JoinStep.ONLINE)
+
+
+def is_online(record: HostRecord | None) -> bool:
+    """Whether the host takes work, or would if it were not drained."""
+    return record is not None and record.status.tag in ("Online", "Draining")
+
+
+def why_not_online(record: HostRecord | None) -> str:
+    """Return why a registered host does not come online by itself; empty if it only needs its heartbeat."""
+    match None if record is None else record.status.tag:
+        case "Unverified":
+            return "the operators of this network have to verify the host first"
+        case "Suspended":
+            return "the host is suspended; gantry agent status says why, and what ends it"
+        case _:
+            return ""

@@ -1,4 +1,4 @@
-"""Looks at the machine for `join`: everything that the checks judge."""
+"""Survey of the machine for `join`: collects the facts for the checks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from node_agent.drivers.docker.engine_features import (
     sandboxing_runtimes,
 )
 from node_agent.drivers.docker.start_gate import StartGates
-from node_agent.install.systemd import has_systemd
-from node_agent.runtime.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
+from node_agent.install.service import has_systemd
+from node_agent.runtime.settings import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered, tier_of
@@ -33,9 +33,8 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import TransportError
-from offchain.cli.provider.advisories import Component
-from offchain.cli.provider.components import engine_components, installed_toolkit, with_packages
-from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, Facts, FundsFacts
+from offchain.cli.provider.advisories import Component, engine_components, installed_toolkit, with_packages
+from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, FundsFacts, MachineFacts
 from offchain.errors import GantryError, OurError, WrongChain
 from offchain.schema.chain_types._generated_chain import HostsParams, Tier
 from offchain.schema.protocol.messages import WEBSOCKET
@@ -44,15 +43,15 @@ _ENGINE_TIMEOUT_S = 5
 _DIAL_S = 3.0
 
 
-async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> Facts:
-    """All facts about this machine. `provider`: whose coins to look at."""
+async def survey_machine(settings: AgentSettings, key: Ed25519Signer, provider: str | None) -> MachineFacts:
+    """Return all facts about this machine. `provider`: the account whose balance is read."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
     gates = StartGates(settings.state / "gates")
     await gates.connect(settings.docker_host, platform.machine())
     chain, funds = await _chain(settings, key.address, provider, devices)
     components = () if isinstance(engine, str) else engine.components
-    return Facts(
+    return MachineFacts(
         engine=engine,
         components=await asyncio.to_thread(_all_components, components),
         devices=devices,
@@ -73,7 +72,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
 
 
 def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFacts | str, Path | None]:
-    """What the engine says, or why it does not; and the folder where it keeps images, if it is on this machine."""
+    """Return the facts about the engine, or why there are none; and its image folder if it is on this machine."""
     where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
     shown = url or where.get("base_url", "unix:///var/run/docker.sock")
     try:
@@ -113,7 +112,7 @@ def _all_components(of_engine: tuple[Component, ...]) -> tuple[Component, ...]:
 
 
 def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
-    """Why pods cannot run under this runtime; empty where they can. A sandbox is tried out."""
+    """Return why pods cannot run under this runtime; empty if they can. A sandbox is tried out."""
     try:
         if name is not None:
             api.timeout = TRIAL_S
@@ -124,7 +123,7 @@ def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
 
 
 def disk_of(root_dir: Path | None, state: Path) -> Path:
-    """Where pods use disk: the engine's folder, else the agent's, else the nearest folder above it that is there."""
+    """Return where pods use disk: the engine's folder, else the agent's or its nearest existing parent."""
     folder = root_dir or state
     while not folder.is_dir():
         folder = folder.parent
@@ -132,14 +131,14 @@ def disk_of(root_dir: Path | None, state: Path) -> Path:
 
 
 def disk_trouble(root_dir: Path | None, host: str) -> str:
-    """Why leases cannot have file systems of their own here; empty where they can. One is made for a moment."""
+    """Return why leases cannot have their own file systems; empty if a trial succeeds."""
     if root_dir is None:
         return "the engine's folder is not on this machine, or closed to this user"
     return disks_of(root_dir, host).try_out()
 
 
 def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
-    """The bond of a provider without faults, in base units."""
+    """Return the bond of a provider without faults, in base units."""
     by_tier = {
         Tier.CONSUMER: params.bond_consumer,
         Tier.PROFESSIONAL: params.bond_professional,
@@ -148,7 +147,7 @@ def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
     return by_tier[tier] * max(1, devices)
 
 
-def _devices(settings: Settings) -> tuple[tuple[HostDevice, ...] | str, int]:
+def _devices(settings: AgentSettings) -> tuple[tuple[HostDevice, ...] | str, int]:
     try:
         found = find_devices(settings)
         return offered(found, settings.keep_gpus), len({one.gpu for one in found} & set(settings.keep_gpus))
@@ -156,18 +155,18 @@ def _devices(settings: Settings) -> tuple[tuple[HostDevice, ...] | str, int]:
         return str(error), 0
 
 
-async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] | str:
-    """Where tenants would dial this host, once a connection over UDP to one of these addresses was made."""
+async def _addresses(settings: AgentSettings, key: Ed25519Signer) -> tuple[str, ...] | str:
+    """Return the addresses for tenants after a connection over UDP to one of them, or why it failed."""
     try:
-        here = await listen_address(settings, key)
+        transport = await listen_address(settings, key)
     except OurError as error:
         return str(error)
-    udp = tuple(address for address in here.addresses if not address.startswith(WEBSOCKET))
+    udp = tuple(address for address in transport.addresses if not address.startswith(WEBSOCKET))
     try:
         caller = await IrohTransport.bind(secrets.token_bytes(32), "0.0.0.0:0", listen=False)
-        accepting = asyncio.create_task(here.accept())
+        accepting = asyncio.create_task(transport.accept())
         try:
-            await caller.dial(here.key, udp, _DIAL_S)
+            await caller.dial(transport.key, udp, _DIAL_S)
         except TransportError as error:
             return f"this machine cannot reach itself over UDP: {error}"
         finally:
@@ -176,11 +175,11 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
             await caller.close()
         return udp
     finally:
-        await here.close()
+        await transport.close()
 
 
 async def _chain(
-    settings: Settings, host: str, provider: str | None, devices: tuple[HostDevice, ...] | str
+    settings: AgentSettings, host: str, provider: str | None, devices: tuple[HostDevice, ...] | str
 ) -> tuple[ChainFacts | str, FundsFacts | None]:
     port = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:
@@ -188,7 +187,7 @@ async def _chain(
         head = await port.best_head()
         chain = GantryChain(port)
         facts = ChainFacts(settings.url, head.number, await chain.now_ms() - unix_ms())
-        # A host that is registered has its bond.
+        # A registered host has its bond.
         if provider is None or isinstance(devices, str) or await chain.host(host) is not None:
             return facts, None
         tier = settings.tier or tier_of(devices)

@@ -1,4 +1,4 @@
-"""`gantry agent register`: a host on the chain, and nothing else. `join` does all of it."""
+"""`gantry agent register`: only register a host. `join` does all of it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import click
 
-from node_agent.runtime.startup import Settings, connected, find_hardware, registration
+from node_agent.runtime.settings import AgentSettings, find_hardware, open_pinned_chain, registration
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.submit_once import first_of
 from offchain.adapters.chain.typed import GantryChain
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.agent_output import Teller, finish
 from offchain.errors import RefusedError
 from offchain.schema.chain_types._generated_chain import Ask
 
@@ -29,46 +29,46 @@ INCLUDED, FINALIZED = "included", "finalized"
     type=click.Choice([INCLUDED, FINALIZED]),
     default=FINALIZED,
     show_default=True,
-    help="Return when the newest block has the host, or when that block is final and cannot be reverted any more.",
+    help="Return once the newest block has the host, or once that block is final.",
 )
 @agent_options.JSON
 @agent_options.machine
 def register(
-    settings: Settings,
-    keys: signing.Keys,
+    settings: AgentSettings,
+    keys: signing.SigningOptions,
     region: str | None,
     ask: Callable[[Ask | None], Ask],
     *,
     wait_for: str,
     as_json: bool,
 ) -> None:
-    """Register this machine as a host, and do nothing else. The provider's account posts the bond and is paid."""
+    """Only register this machine as a host. The provider's account posts the bond and is paid."""
     where = agent_options.region_of(region or "local")
     prices = ask(None)
-    tell = Teller(as_json)
+    output = StepOutput(as_json)
 
     async def work() -> dict[str, object]:
         authority = keys.authority(None)
         with contextlib.closing(StateDir(settings.state)) as state:
             key = state.host_key()
             hardware = find_hardware(settings, state)
-            async with connected(settings, state) as port:
+            async with open_pinned_chain(settings, state) as port:
                 chain = GantryChain(port)
                 record = await chain.host(key.address)
                 if record is None:
                     genesis = await port.genesis_hash()
                     call = await registration(settings, key, hardware, genesis, authority.provider, where, prices)
 
-                    async def there() -> bool:
+                    async def is_registered() -> bool:
                         return await chain.host(key.address) is not None
 
-                    desk = signing.Desk(port, authority, tell, settings.url)
-                    agreed = desk.agreed(call, "The host is ready to be registered.", there)
+                    signing_session = signing.SigningSession(port, authority, output, settings.url)
+                    submit = signing_session.submit(call, "The host is ready to be registered.", is_registered)
                     if wait_for == FINALIZED:
-                        await agreed
+                        await submit
                     else:
-                        # A block that is reverted gives its calls back to the pool.
-                        await first_of(agreed, signing.until(port.best(), there))
+                        # Calls of a reverted block return to the pool.
+                        await first_of(submit, signing.wait_until(port.best(), is_registered))
                     record = await chain.host(key.address)
                 elif record.provider != authority.provider:
                     raise RefusedError(
@@ -83,6 +83,6 @@ def register(
                 "simulated": any(device.simulated for device in hardware.devices),
             }
 
-    result = finish(work(), as_json=as_json)
-    tell.text(f"Host {result['host']} is registered under {result['provider']} ({result['status']}).")
-    tell.result(result)
+    result = run_command(work(), as_json=as_json)
+    output.text(f"Host {result['host']} is registered under {result['provider']} ({result['status']}).")
+    output.result(result)

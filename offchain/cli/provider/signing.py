@@ -1,37 +1,34 @@
-"""How the provider agrees to a call: by its key, by a proxy's key, or by a signature made elsewhere."""
+"""Signatures of the provider: by its key, by a proxy's key, or in a wallet elsewhere."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_output import Teller
-from offchain.cli.provider.call_text import signing_request, wallet_link
+from offchain.cli.kit.step_output import StepOutput
 from offchain.errors import CallFailed, OurError, RefusedError
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
-from offchain.schema.manifest.values import check_address
+from offchain.schema.manifest.values import check_address, format_amount
 
 TIMEOUT_S = 120.0
 _PASSWORD = "GANTRY_PASSWORD"  # noqa: S105  (the name of a variable)
 
 
-class Address(click.ParamType[str]):
-    """An account's address."""
-
+class AddressParam(click.ParamType[str]):
     name = "ADDRESS"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The address as it was given."""
         try:
             return check_address(str(value))
         except ValueError as error:
@@ -39,8 +36,8 @@ class Address(click.ParamType[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """What was given to sign with. At most one of the first three."""
+class SigningOptions:
+    """Options that choose the signer. At most one of the first three is given."""
 
     uri: str | None
     variable: str | None
@@ -48,10 +45,10 @@ class Keys:
     proxy_for: str | None
     by_hand: str | None
 
-    def authority(self, known_provider: str | None) -> Authority:
-        """Who agrees, and how. `known_provider`: the one that the host has joined under, where it has.
+    def authority(self, known_provider: str | None) -> SigningAuthority:
+        """Return who signs. `known_provider`: the provider under whom the host has joined.
 
-        Raises OurError where it cannot be told who owns the host. Asks for a key file's password.
+        Raises OurError if the provider is unknown. Asks for the password of a key file.
         """
         given = [value for value in (self.uri, self.variable, self.key_file) if value is not None]
         if len(given) > 1 or (given and self.by_hand) or (self.proxy_for and (self.by_hand or not given)):
@@ -68,9 +65,9 @@ class Keys:
                     "--by-hand is needed.",
                     "With --by-hand ADDRESS you sign in your own wallet, and no key has to be on this machine.",
                 )
-            return Authority(provider)
+            return SigningAuthority(provider)
         signer = self._signer()
-        return Authority(self.proxy_for or signer.address, signer)
+        return SigningAuthority(self.proxy_for or signer.address, signer)
 
     def _signer(self) -> Signer:
         if self.uri is not None:
@@ -81,7 +78,7 @@ class Keys:
                 )
             return from_uri(self.uri)
         if self.variable is not None:
-            # Taken out: the agent that this command may start would have it in its own environment for ever.
+            # Removed, because the agent that this command may start would inherit it.
             secret = os.environ.pop(self.variable, None)
             if not secret:
                 raise OurError(
@@ -95,8 +92,8 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
-    """The provider, and who signs for it: its own key, its proxy's, or (None) somebody elsewhere."""
+class SigningAuthority:
+    """The provider and its signer: its own key, its proxy's, or None for a wallet elsewhere."""
 
     provider: str
     signer: Signer | None = None
@@ -108,21 +105,21 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Has calls of the provider take effect on one chain. `url` is shown to who signs elsewhere."""
+class SigningSession:
+    """Submits calls of the provider on one chain. `url` is shown for a signature elsewhere."""
 
     port: ChainPort
-    authority: Authority
-    tell: Teller
+    authority: SigningAuthority
+    output: StepOutput
     url: str
 
-    async def agreed(
+    async def submit(
         self, call: Call, why: str, done: Callable[[], Awaitable[bool]], *, wait: bool = True
     ) -> tuple[ChainEvent, ...]:
-        """Have the provider's call take effect; gives its events, none where it was signed elsewhere.
+        """Submit the provider's call and return its events, none if it was signed elsewhere.
 
-        `why`: a sentence that goes before the request to sign. `done`: whether the chain has what the call is for.
-        `wait` False: only print the request. Raises :class:`RefusedError` with the chain's reason.
+        `why`: a sentence before the request to sign. `done`: whether the chain shows the call's effect. `wait` False:
+        only print the request. Raises :class:`RefusedError` with the chain's reason.
         """
         authority = self.authority
         if authority.signer is None:
@@ -136,8 +133,8 @@ class Desk:
 
     async def _ask_elsewhere(self, call: Call, why: str, done: Callable[[], Awaitable[bool]], *, wait: bool) -> None:
         encoded = await self.port.encode_call(call)
-        self.tell.text(*signing_request(call, encoded, self.authority.provider, self.url, why))
-        self.tell.step(
+        self.output.text(*signing_request(call, encoded, self.authority.provider, self.url, why))
+        self.output.step(
             "sign",
             call=f"0x{encoded.hex()}",
             function=f"{call.pallet}.{call.function}",
@@ -146,12 +143,12 @@ class Desk:
         )
         if not wait:
             return
-        self.tell.text("Waiting for it to be on the chain. You may stop here (Ctrl-C) and run this again later.")
-        await until(self.port.finalized(), done)
+        self.output.text("Waiting for the call on the chain. You may interrupt (Ctrl-C) and repeat this command later.")
+        await wait_until(self.port.finalized(), done)
 
 
-async def until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaitable[bool]]) -> None:
-    """Ask `done` at each of these blocks until it is true."""
+async def wait_until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaitable[bool]]) -> None:
+    """Call `done` at each of these blocks until it is true."""
     async with aclosing(heads) as stream:
         async for _ in stream:
             if await done():
@@ -159,34 +156,37 @@ async def until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaita
 
 
 def proxied(provider: str, call: Call) -> Call:
-    """The call as a proxy makes it for the provider."""
+    """Return the call as a proxy makes it for the provider."""
     inner = {call.pallet: {call.function: dict(call.args)} if call.args else call.function}
     return Call("Proxy", "proxy", {"real": {"Id": provider}, "force_proxy_type": None, "call": inner})
 
 
 async def send(port: ChainPort, signer: Signer, call: Call) -> tuple[ChainEvent, ...]:
-    """Have a call included and final; gives its events. Raises :class:`RefusedError` with the chain's reason."""
+    """Submit a call, wait until it is final and return its events.
+
+    Raises :class:`RefusedError` with the chain's reason.
+    """
     try:
         included, block = await submit_once(port, signer, call, TIMEOUT_S)
     except TimeoutError:
         raise RefusedError(
-            f"{call.pallet}.{call.function} came into no block within {TIMEOUT_S:g} s.",
+            f"{call.pallet}.{call.function} was in no block within {TIMEOUT_S:g} s.",
             "Check that the chain makes blocks, then try again.",
         ) from None
     return events_of(block, included.index)
 
 
 def events_of(block: Block, index: int) -> tuple[ChainEvent, ...]:
-    """The events of one extrinsic."""
+    """Return the events of one extrinsic."""
     return tuple(event for event in block.events if event.extrinsic == index)
 
 
 def options(command: Any) -> Any:
-    """The options that say who signs. Gives `keys`."""
+    """Add the options that choose the signer. Passes `keys`."""
 
     @wraps(command)
     def gathered(*args: Any, **values: Any) -> Any:
-        keys = Keys(
+        keys = SigningOptions(
             values.pop("provider"),
             values.pop("provider_uri_env"),
             values.pop("provider_key_file"),
@@ -206,12 +206,16 @@ _OPTIONS = (
     click.option(
         "--provider-key-file",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="The signer's polkadot.js keystore; its password is asked for, or read from GANTRY_PASSWORD.",
+        help="The signer's polkadot.js keystore. The password is read from GANTRY_PASSWORD or asked for.",
     ),
     click.option(
-        "--proxy-for", type=Address(), help="The key above is a proxy's (type Provider); this account owns the host."
+        "--proxy-for",
+        type=AddressParam(),
+        help="The key above is a proxy's (type Provider); this account owns the host.",
     ),
-    click.option("--by-hand", type=Address(), help="This account owns the host, and you sign in a wallet of your own."),
+    click.option(
+        "--by-hand", type=AddressParam(), help="This account owns the host, and you sign in a wallet of your own."
+    ),
 )
 
 
@@ -223,3 +227,73 @@ async def _raise_refusal(port: ChainPort, events: tuple[ChainEvent, ...]) -> Non
         if isinstance(result, dict) and "Err" in result:
             failure = await port.failure_of(result["Err"])
             raise CallFailed(failure.pallet, failure.name, failure.doc)
+
+
+_AMOUNTS = frozenset({"amount", "per_hour", "bond"})
+_WALLET = "https://polkadot.js.org/apps/"
+
+
+def call_lines(call: Call) -> list[str]:
+    """Return the lines of a call with one argument each."""
+    return [f"{call.pallet}.{call.function}", *_lines(call.args, "  ")]
+
+
+def wallet_link(url: str, encoded: bytes) -> str:
+    """Return a link to a call in polkadot.js, ready to be signed. `url`: a node that the wallet can reach."""
+    return f"{_WALLET}?rpc={quote(url, safe='')}#/extrinsics/decode/0x{encoded.hex()}"
+
+
+def signing_request(call: Call, encoded: bytes, provider: str, url: str, why: str) -> list[str]:
+    """Return the request to sign for a key that is elsewhere."""
+    return [
+        f"{why} This call needs the signature of {provider}:",
+        "",
+        *(f"  {line}" for line in call_lines(call)),
+        "",
+        "Sign it in polkadot.js (Developer, Extrinsics, Decode) or any other wallet that takes call data:",
+        f"  0x{encoded.hex()}",
+        f"  {wallet_link(url, encoded)}",
+        "",
+    ]
+
+
+def duration(ms: int) -> str:
+    """Return a duration in its two largest units: 1d 3h, 5m 10s, 0s."""
+    seconds = max(0, ms) // 1000
+    parts = [(seconds // 86_400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
+    shown = [f"{count}{unit}" for count, unit in parts if count]
+    return " ".join(shown[:2]) or "0s"
+
+
+def _lines(value: Any, indent: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if _is_plain(item):
+                yield f"{indent}{name}: {_text(str(name), item)}"
+            else:
+                yield f"{indent}{name}:"
+                yield from _lines(item, indent + "  ")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            if _is_plain(item):
+                yield f"{indent}- {_text('', item)}"
+            else:
+                yield f"{indent}- {number}:"
+                yield from _lines(item, indent + "  ")
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, (Mapping, list, tuple)) or not value
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, (bytes, bytearray)):
+        text = bytes(value).decode("ascii", errors="replace")
+        return text if text and text.isprintable() and "\ufffd" not in text else f"0x{bytes(value).hex()}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and (name in _AMOUNTS or name.endswith("_per_hour")):
+        return format_amount(value)
+    if value is None or (isinstance(value, (Mapping, list, tuple)) and not value):
+        return "none"
+    return str(value)

@@ -1,25 +1,24 @@
-"""`gantry agent status` and `logs`: how this host is."""
+"""`gantry agent status`: the state of this host."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from node_agent.install.release_trust import load, shown, version_in_use
+from node_agent.install.release_trust import keys_text, load, version_in_use
 from node_agent.install.releases import Releases
-from node_agent.install.service import Service, service_for
-from node_agent.runtime.startup import Settings, key_of, reached
+from node_agent.install.service import AgentService, service_for
+from node_agent.runtime.settings import AgentSettings, key_of, open_chain
+from offchain.cli.kit.output import counted, detail_lines
+from offchain.cli.kit.step_output import StepOutput, run_command
 from offchain.cli.provider import agent_options
-from offchain.cli.provider.agent_output import Teller, details, finish
-from offchain.cli.provider.call_text import duration
-from offchain.cli.provider.host_view import HostView, read_host
+from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
+from offchain.cli.provider.signing import duration
 from offchain.errors import OurError
-from offchain.schema import terminal_escaping
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount
 
@@ -27,54 +26,32 @@ from offchain.schema.manifest.values import format_amount
 @click.command()
 @agent_options.JSON
 @agent_options.folder
-def status(settings: Settings, *, as_json: bool) -> None:
-    """Show this host: on the chain, its leases and GPUs, what it has earned and has coming, and its agent here.
+def status(settings: AgentSettings, *, as_json: bool) -> None:
+    """Show this host: its state on the chain, leases, GPUs, earnings, and its agent on this machine.
 
     \b
     Example:
       gantry agent status --json
     """
-    finish(_status(settings, Teller(as_json)), as_json=as_json)
+    run_command(_status(settings, StepOutput(as_json)), as_json=as_json)
 
 
-@click.command()
-@click.option("--lines", default=50, show_default=True, type=click.IntRange(0, 100_000), help="So many of the last.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with those that come.")
-@agent_options.folder
-def logs(settings: Settings, lines: int, *, follow: bool) -> None:
-    """Show the agent's own log (a task's log: gantry task logs).
-
-    \b
-    Example:
-      gantry agent logs --follow
-    """
-
-    async def work() -> None:
-        service = service_for(settings.state, agent_options.DEFAULT_STATE)
-        # Blocking is right here: nothing else goes on.
-        for line in service.log(lines, follow=follow):
-            click.echo(terminal_escaping.line(line))
-
-    with contextlib.suppress(BrokenPipeError):
-        finish(work())
-
-
-async def _status(settings: Settings, tell: Teller) -> None:
+async def _status(settings: AgentSettings, output: StepOutput) -> None:
     key = key_of(settings)
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     release = release_of(settings.state)
-    async with reached(settings) as port:
-        view = await read_host(port, key.address, settings.state)
+    async with open_chain(settings) as port:
+        view = await read_provider_host(port, key.address, settings.state)
     runs = await asyncio.to_thread(service.running)
-    if tell.as_json:
-        tell.result(plain(view, service.kind if runs else None, release))
+    if output.as_json:
+        output.result(plain(view, service.kind if runs else None, release))
     else:
-        tell.text(*text(view, service, release, runs=runs))
+        output.text(*text(view, service, release, runs=runs))
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseView:
-    """The release in use. `keys`: kept release keys; None where they cannot be read, and `trouble` says why."""
+    """The release in use. `keys`: release keys; None if they cannot be read, with the reason in `trouble`."""
 
     digest: str
     version: str | None
@@ -92,20 +69,20 @@ def release_of(state: Path) -> ReleaseView:
         return ReleaseView(current, None, None, str(error))
 
 
-def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) -> list[str]:
-    """The host for people."""
+def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *, runs: bool) -> list[str]:
+    """Return the host as lines for people."""
     record, running = view.record, view.running
     if record is None:
         return [
             f"Host {view.host} is not registered.",
-            "Go on with gantry agent join; it shows the call to sign again where that is what it waits for.",
+            "Run gantry agent join; it shows the call to sign if it waits for a signature.",
         ]
     silent = view.silent_ms
     agent = "not running"
     if running is not None:
         up = duration(running.said_ms - running.started_ms)
         agent = f"runs as process {running.pid} for {up}" if running.ready else "starting"
-    lines = details(
+    lines = detail_lines(
         [
             ("Host", view.host),
             ("Provider", record.provider),
@@ -117,14 +94,17 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
             ("Cores", f"{record.free.cpu_milli / 1000:g} of {record.total.cpu_milli / 1000:g} free"),
             ("Memory", f"{record.free.memory_mib} of {record.total.memory_mib} MiB free"),
             ("Disk", f"{record.free.disk_gib} of {record.total.disk_gib} GiB free"),
-            ("Owed", f"{format_amount(view.owed)}, of which gantry agent claim gets {format_amount(view.payable)} now"),
+            (
+                "Owed",
+                f"{format_amount(view.owed)}, of which gantry agent claim settles {format_amount(view.payable)} now",
+            ),
             ("Earned", None if view.earned is None else _earned_text(view)),
             ("Challenges", challenges_text(answers=record.answers_challenges, challenged=record.challenged)),
             ("Provider has", None if view.balance is None else f"{format_amount(view.balance.spendable)} to spend"),
             ("Agent", agent),
             ("Service", f"{service.kind}, {'running' if runs else 'stopped'}"),
             ("Release", f"{release.version or 'unknown'}{f' ({release.digest[:16]})' if release.digest else ''}"),
-            ("Release keys", release.trouble if release.keys is None else shown(release.keys)),
+            ("Release keys", release.trouble if release.keys is None else keys_text(release.keys)),
             ("Reached at", ", ".join(running.addresses) if running is not None else None),
             ("Network", _network_text(view)),
         ]
@@ -133,8 +113,8 @@ def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) 
     return [*lines, *way_back, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
-def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
-    """The host for programs. Amounts in base units."""
+def plain(view: ProviderHostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
+    """Return the host for --json. Amounts in base units."""
     record, running = view.record, view.running
     return {
         "host": view.host,
@@ -183,7 +163,7 @@ def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str
     }
 
 
-def _plain_devices(view: HostView) -> list[dict[str, Any]]:
+def _plain_devices(view: ProviderHostView) -> list[dict[str, Any]]:
     troubles = {} if view.running is None else view.running.devices
     return [
         {
@@ -200,17 +180,17 @@ def _plain_devices(view: HostView) -> list[dict[str, Any]]:
     ]
 
 
-def _status_text(view: HostView) -> str:
+def _status_text(view: ProviderHostView) -> str:
     record = view.record
     tag = "" if record is None else record.status.tag
     value: Any = getattr(None if record is None else record.status, "value", 0)
     match tag:
         case "Unverified":
-            return f"{tag}: waits for the network's operators"
+            return f"{tag}: the operators of the network have to verify it"
         case "Draining":
-            return f"{tag}: takes nothing new; gantry agent undrain ends that"
+            return f"{tag}: takes no new leases; gantry agent undrain reverses this"
         case "Offline":
-            return f"{tag}: was silent for too long; it is back with its next heartbeat"
+            return f"{tag}: no heartbeat for too long; online again after the next one"
         case "Retiring":
             left = int(value) - view.now
             return f"{tag}: the bond is free {f'in {duration(left)}' if left > 0 else 'now: gantry agent withdraw'}"
@@ -222,28 +202,27 @@ def _status_text(view: HostView) -> str:
             return tag
 
 
-def _earned_text(view: HostView) -> str:
+def _earned_text(view: ProviderHostView) -> str:
     total = view.earned
     if total is None:
         return ""
-    leases = "1 lease" if total.leases == 1 else f"{total.leases} leases"
-    return f"{format_amount(total.earned)} from {leases}, {total.open_leases} not closed"
+    return f"{format_amount(total.earned)} from {counted(total.leases, 'lease')}, {total.open_leases} not closed"
 
 
-def _network_text(view: HostView) -> str | None:
+def _network_text(view: ProviderHostView) -> str | None:
     network = {} if view.running is None else view.running.network
     return str(network["summary"]) if "summary" in network else None
 
 
-def _trouble_lines(view: HostView) -> list[str]:
-    return [f"Trouble with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
+def _trouble_lines(view: ProviderHostView) -> list[str]:
+    return [f"Problem with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
 
 
-def _gateway_lines(view: HostView) -> list[str]:
+def _gateway_lines(view: ProviderHostView) -> list[str]:
     return [f"Gateway {address}: {how}" for address, how in (view.running.gateways if view.running else {}).items()]
 
 
-def _device_lines(view: HostView) -> list[str]:
+def _device_lines(view: ProviderHostView) -> list[str]:
     lines = []
     for device in _plain_devices(view):
         marks = [f"{device['milli_free'] / 10:g} % free", *(["simulated"] if device["simulated"] else [])]
@@ -255,7 +234,7 @@ def _device_lines(view: HostView) -> list[str]:
     return lines
 
 
-def _lease_lines(view: HostView) -> list[str]:
+def _lease_lines(view: ProviderHostView) -> list[str]:
     due = {one.lease: one for one in view.due}
     lines = []
     for lease in view.leases:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fresh_machine import Machine
 
-from node_agent.core.release_statement import Statement, parse_version, sign
+from node_agent.core.release_statement import ReleaseStatement, parse_version, sign_statement
 from node_agent.install.make_release import load_key, make, new_key
 from offchain.adapters.keys.signer import Ed25519Signer
 
@@ -35,8 +35,8 @@ class Publisher:
     def statement(self, name: str, version: str, digest: str, key: Ed25519Signer) -> Path:
         """Write another statement for a bundle."""
         path = self.folder / name
-        made = Statement(parse_version(version), digest, "2026-01-31T12:00:00Z")
-        path.write_bytes(sign(made, [key]))
+        made = ReleaseStatement(parse_version(version), digest, "2026-01-31T12:00:00Z")
+        path.write_bytes(sign_statement(made, [key]))
         return path
 
 

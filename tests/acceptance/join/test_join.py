@@ -268,12 +268,14 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     broken = changed(
         bundle,
         tmp_path / "broken.tar.gz",
-        "app/offchain/cli/provider/run.py",
-        lambda data: data.replace(b"    finish(run_agent", b"    raise SystemExit('broken')\n    finish(run_agent"),
+        "app/offchain/cli/provider/agent_process.py",
+        lambda data: data.replace(
+            b"    run_command(run_agent", b"    raise SystemExit('broken')\n    run_command(run_agent"
+        ),
     )
     undone = fresh.agent("update", "--digest", broken, str(tmp_path / "broken.tar.gz"), "--json")
     assert undone.code == 1
-    assert "the one before it runs again" in undone.last["error"]["message"]
+    assert "the previous one runs again" in undone.last["error"]["message"]
     assert fresh.status()["release"] == good
     assert containers(fresh) == running
     end_only_job(fresh)

@@ -1,7 +1,7 @@
 """Heartbeats, sustained: how many the chain takes, and which part of that 100,000 hosts need in production.
 
 Each heartbeat is an extrinsic that its host signs. The period of the production preset is read from the runtime; an
-agent sends its heartbeat before the period is over (`node_agent/core/presence.py`).
+agent sends its heartbeat before the period is over (`node_agent/core/host_presence.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chainbench.load import AUTHORING
 from chainbench.node import SLOT_SECONDS, preset_of, running
 from chainbench.progress import say
 from chainbench.scene import PARAMS, Scene, endowed, host
-from node_agent.core.presence import BEAT_AT_PPM
+from node_agent.core.host_presence import BEAT_AT_PPM
 from offchain.devnet.release import Binaries
 from offchain.schema.chain_types._generated_chain import calls
 

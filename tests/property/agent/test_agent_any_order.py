@@ -19,7 +19,16 @@ from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase, Pod
-from node_agent.core.values import EndKind, Found, Handle, HostFailure, LeaseStatus, Outcome, Report, TaskKind
+from node_agent.core.values import (
+    EndKind,
+    FoundContainer,
+    Handle,
+    HostFailure,
+    LeaseReport,
+    LeaseStatus,
+    ReportStatus,
+    TaskKind,
+)
 from node_agent.runtime.codec import dumps, loads
 from tests.support.examples import examples
 
@@ -121,7 +130,7 @@ class Agents(RuleBasedStateMachine):
         match command:
             case cmd.FetchManifest():
                 self.feed(ev.ManifestFetched(number, READ[number]))
-            case cmd.PrefetchImages() | cmd.TellPod():
+            case cmd.PrefetchImages() | cmd.WriteNotice():
                 pass
             case cmd.PreparePod():
                 assert set(FILES.get(number, ())) <= self.files[number], "a pod is prepared before its files are there"
@@ -130,7 +139,7 @@ class Agents(RuleBasedStateMachine):
                     return
                 for name in command.spec.volumes:
                     self.data.setdefault((number, name), self.state.pods[number].lease.created_at_ms)
-                self.feed(ev.Prepared(number))
+                self.feed(ev.PodPrepared(number))
             case cmd.StartContainer():
                 self.start(command, fails=fails)
             case cmd.WatchContainer():
@@ -143,7 +152,7 @@ class Agents(RuleBasedStateMachine):
                 self.unwatch(number)
                 self.stop(number)
                 marks = [(name, one.ending.mark) for (lease, name), one in self.containers.items() if lease == number]
-                self.feed(ev.Paused(number, tuple(marks)))
+                self.feed(ev.PodPaused(number, tuple(marks)))
             case cmd.DestroyPod() | cmd.SweepOrphan():
                 self.destroy(number, keep_data=command.keep_data)
             case cmd.CollectResult():
@@ -176,8 +185,8 @@ class Agents(RuleBasedStateMachine):
             )
             if pod is not None and pod.phase in (Phase.STARTING, Phase.RUNNING):
                 said = self.reports[number, pod.lease.created_at_ms]
-                assert Report.RESULT not in said, "a container was started after its lease's result was reported"
-                assert Report.FAILED not in said, "a container was started after its lease was given back"
+                assert LeaseReport.RESULT not in said, "a container was started after its lease's result was reported"
+                assert LeaseReport.FAILED not in said, "a container was started after its lease was given back"
             found = self.containers[number, name] = Container(command.start)
             self.first_run.setdefault(number, self.now_ms)
         self.feed(ev.ContainerStarted(number, Handle("fake", 2, number, name, max(found.start, command.start), "ref")))
@@ -207,7 +216,7 @@ class Agents(RuleBasedStateMachine):
             assert not (mine and held.status is LeaseStatus.RETAINED), "retained data was removed with its pod"
             assert not (mine and held.status is LeaseStatus.SUSPENDED), "a stopped rental lost its data"
             self.purge(number)
-        self.feed(ev.Destroyed(number))
+        self.feed(ev.PodDestroyed(number))
 
     def purge(self, number):
         for key in [key for key in self.data if key[0] == number]:
@@ -218,27 +227,29 @@ class Agents(RuleBasedStateMachine):
         if pod is None:
             return
         kind = {
-            cmd.SubmitStarted: Report.STARTED,
-            cmd.SubmitResult: Report.RESULT,
-            cmd.SubmitFailed: Report.FAILED,
-            cmd.SubmitPurged: Report.PURGED,
-            cmd.SubmitDataLost: Report.DATA_LOST,
+            cmd.SubmitStarted: LeaseReport.STARTED,
+            cmd.SubmitResult: LeaseReport.RESULT,
+            cmd.SubmitFailed: LeaseReport.FAILED,
+            cmd.SubmitPurged: LeaseReport.PURGED,
+            cmd.SubmitDataLost: LeaseReport.DATA_LOST,
         }
         report = kind[type(command)]
-        if report is Report.PURGED:
+        if report is LeaseReport.PURGED:
             assert (number, "home") not in self.data, "a receipt for data that is still there"
             command = dataclasses.replace(command, attempt=0)
         said = self.reports[number, pod.lease.created_at_ms]
         assert said.setdefault(report, command) == command, "two different reports of one kind"
-        assert not {Report.RESULT, Report.FAILED} <= said.keys(), "both a result and a failure were reported"
-        assert not {Report.PURGED, Report.DATA_LOST} <= said.keys(), "data both deleted and lost"
-        assert report is not Report.RESULT or Report.STARTED in said or pod.lease.started, "a result before the start"
-        if report is Report.RESULT:
+        assert not {LeaseReport.RESULT, LeaseReport.FAILED} <= said.keys(), "both a result and a failure were reported"
+        assert not {LeaseReport.PURGED, LeaseReport.DATA_LOST} <= said.keys(), "data both deleted and lost"
+        assert report is not LeaseReport.RESULT or LeaseReport.STARTED in said or pod.lease.started, (
+            "a result before the start"
+        )
+        if report is LeaseReport.RESULT:
             most_ms = max(self.now_ms - self.first_run[number], pod.containers[0].used.wall_ms)
             assert pod.ending.usage.wall_ms <= most_ms, "more time is billed than there was"
-        if report is Report.FAILED and pod.began_at_ms is not None and number == JOB:
+        if report is LeaseReport.FAILED and pod.began_at_ms is not None and number == JOB:
             assert command.reason in HOSTS_FAULTS, "what a job's tenant did is billed nothing"
-        assert report is not Report.DATA_LOST or number in self.lost, "data that is there was called lost"
+        assert report is not LeaseReport.DATA_LOST or number in self.lost, "data that is there was called lost"
         self.waiting_reports.append((number, report))
 
     def notice_ends(self, number):
@@ -246,10 +257,10 @@ class Agents(RuleBasedStateMachine):
             container = self.containers.get(key)
             if container is None:
                 del self.watched[key]
-                self.feed(ev.Exited(number, key[1], handle_.start, None))
+                self.feed(ev.ContainerExited(number, key[1], handle_.start, None))
             elif not container.runs:
                 del self.watched[key]
-                self.feed(ev.Exited(number, key[1], handle_.start, container.ending))
+                self.feed(ev.ContainerExited(number, key[1], handle_.start, container.ending))
 
     # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -394,7 +405,7 @@ class Agents(RuleBasedStateMachine):
                 self.purge(RENTAL)
 
     @precondition(lambda self: self.waiting_reports)
-    @rule(outcome=st.sampled_from(list(Outcome)), data=st.data())
+    @rule(outcome=st.sampled_from(list(ReportStatus)), data=st.data())
     def a_report_has_its_outcome(self, outcome, data):
         index = data.draw(st.integers(0, len(self.waiting_reports) - 1))
         number, report = self.waiting_reports.pop(index)
@@ -416,7 +427,9 @@ class Agents(RuleBasedStateMachine):
             self.files.clear()
         self.state = AgentState(HOST, {number: loads(Pod, text) for number, text in self.disk.items()})
         found = tuple(
-            Found(Handle("fake", 2, number, name, one.start, "ref"), one.runs, "" if one.runs else one.ending.mark)
+            FoundContainer(
+                Handle("fake", 2, number, name, one.start, "ref"), one.runs, "" if one.runs else one.ending.mark
+            )
             for (number, name), one in self.containers.items()
         )
         leftovers = tuple({number for number, _ in [*self.containers, *self.data]})
@@ -499,7 +512,7 @@ class Agents(RuleBasedStateMachine):
     def answer_reports(self):
         waiting, self.waiting_reports = self.waiting_reports, []
         for number, report in waiting:
-            self.feed(ev.ReportOutcome(number, report, Outcome.INCLUDED))
+            self.feed(ev.ReportOutcome(number, report, ReportStatus.INCLUDED))
         return bool(waiting)
 
     def read_chain(self):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.handlers.programs import Replay
+from node_agent.handlers.programs import OutputReplay
 
 PIECES = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.binary(min_size=1, max_size=40)), max_size=60)
 
@@ -23,7 +23,7 @@ def flat(pieces):
 
 @given(PIECES, st.data())
 def test_every_byte_comes_once_in_order_and_on_its_channel(pieces, data):
-    replay = Replay(keep=1 << 20)
+    replay = OutputReplay(keep=1 << 20)
     for channel, content in pieces:
         replay.add(channel, content)
     place = data.draw(st.integers(0, replay.end))
@@ -32,7 +32,7 @@ def test_every_byte_comes_once_in_order_and_on_its_channel(pieces, data):
 
 @given(PIECES, st.integers(0, 200))
 def test_what_is_needed_is_kept_and_what_is_older_is_forgotten(pieces, keep):
-    replay, sent = Replay(keep=keep), 0
+    replay, sent = OutputReplay(keep=keep), 0
     for channel, content in pieces:
         replay.add(channel, content)
         sent += len(content)
@@ -49,7 +49,7 @@ def test_what_is_needed_is_kept_and_what_is_older_is_forgotten(pieces, keep):
 
 def test_a_piece_is_found_without_looking_at_those_before_it():
     """Pieces of alternating channels cannot be put together: half a million of them are read in one pass."""
-    replay = Replay(keep=1 << 30)
+    replay = OutputReplay(keep=1 << 30)
     count = 100_000
     for number in range(count):
         replay.add(number % 2, b"x")

@@ -17,7 +17,7 @@ from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState
-from node_agent.core.values import Outcome, Report
+from node_agent.core.values import LeaseReport, ReportStatus
 from tests.support.examples import examples
 
 WHOLE = MANIFEST.replace(
@@ -77,14 +77,14 @@ class World:
                 if number in self.state.pods:
                     self.there[number] = self.state.pods[number].lease
                     assert spec.main.gpu_milli == self.there[number].gpu_milli
-                self.feed(ev.Prepared(number))
+                self.feed(ev.PodPrepared(number))
             case cmd.StartContainer():
                 self.feed(ev.ContainerStarted(number, a_handle(number)))
             case cmd.DestroyPod():
                 self.there.pop(number, None)
-                self.feed(ev.Destroyed(number))
+                self.feed(ev.PodDestroyed(number))
             case cmd.SubmitFailed():
-                self.feed(ev.ReportOutcome(number, Report.FAILED, Outcome.INCLUDED))
+                self.feed(ev.ReportOutcome(number, LeaseReport.FAILED, ReportStatus.INCLUDED))
                 self.live.pop(number, None)
 
     def check(self):

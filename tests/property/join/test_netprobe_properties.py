@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.core.network_probe import (
+from node_agent.core.network_estimate import (
     CLASSES_MBPS,
     KEEP_MS,
     KEEP_PEERS,
@@ -15,16 +15,16 @@ from node_agent.core.network_probe import (
     MOST_LATENCY_MS,
     RECENT_MS,
     ROUND_MS,
-    Book,
-    Sample,
-    Told,
+    PeerHistory,
+    PeerSample,
+    PublishedNetwork,
     Transfer,
-    add,
+    add_sample,
     choose_peers,
     class_of,
     estimate,
     estimate_peer,
-    is_news,
+    should_publish,
     speed_mbps,
 )
 
@@ -36,7 +36,7 @@ NUMBERS = st.integers(0, 1000)
 
 def sample(mbps, wait_s, trips=(1.0,), at_ms=0):
     sizes = (64 << 10, 4 << 20)
-    return Sample(at_ms, tuple(trips), tuple(Transfer(size, wait_s + size * 8 / mbps / 1e6) for size in sizes))
+    return PeerSample(at_ms, tuple(trips), tuple(Transfer(size, wait_s + size * 8 / mbps / 1e6) for size in sizes))
 
 
 @given(SPEEDS, st.floats(0, 2))
@@ -47,9 +47,9 @@ def test_what_both_transfers_waited_for_does_not_count(mbps, wait_s):
 
 @given(SPEEDS, SPEEDS)
 def test_a_gateway_is_believed_by_itself_and_a_peer_is_not(gateway, peer):
-    alone = add(Book(), "5Peer", sample(peer, 0.01))
+    alone = add_sample(PeerHistory(), "5Peer", sample(peer, 0.01))
     assert estimate(alone).mbps_down is None
-    both = estimate(add(alone, GATEWAY, sample(gateway, 0.01)))
+    both = estimate(add_sample(alone, GATEWAY, sample(gateway, 0.01)))
     assert (both.peers, both.gateways) == (1, 1)
     assert both.mbps_down >= gateway * 0.98
     assert both.mbps_up is None
@@ -58,43 +58,45 @@ def test_a_gateway_is_believed_by_itself_and_a_peer_is_not(gateway, peer):
 @given(SPEEDS, SPEEDS)
 def test_each_direction_counts_by_itself(down, up):
     one = replace(sample(down, 0.01), transfers_up=sample(up, 0.01).transfers)
-    found = estimate(add(Book(), GATEWAY, one))
+    found = estimate(add_sample(PeerHistory(), GATEWAY, one))
     assert (found.class_mbps, found.class_up_mbps) == (class_of(found.mbps_down), class_of(found.mbps_up))
     assert found.mbps_up == pytest.approx(up, rel=0.02)
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(0, 200))
-def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up, latency):
+def test_values_are_published_if_the_call_is_free(down, up, new_down, new_up, latency):
     differs = abs(down - new_down) / max(down, 1) > 0.1 or abs(up - new_up) / max(up, 1) > 0.1
     from_nothing = (down == 0 and new_down > 0) or (up == 0 and new_up > 0)
-    assert is_news(Told(down, up, latency), Told(new_down, new_up, latency)) == (differs or from_nothing)
+    assert should_publish(PublishedNetwork(down, up, latency), PublishedNetwork(new_down, new_up, latency)) == (
+        differs or from_nothing
+    )
 
 
 @given(NUMBERS, NUMBERS)
-def test_a_latency_is_news_where_it_differs_by_a_tenth_and_by_some_milliseconds(before, now):
-    news = is_news(Told(5, 5, before), Told(5, 5, now))
+def test_a_latency_is_published_if_it_differs_by_a_tenth_and_some_milliseconds(before, now):
+    news = should_publish(PublishedNetwork(5, 5, before), PublishedNetwork(5, 5, now))
     assert news == (now > 0 if before == 0 else abs(before - now) > max(before / 10, LEAST_NEWS_MS))
 
 
 @given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.tuples(NUMBERS, NUMBERS, NUMBERS))
 def test_what_is_not_known_is_said_as_the_chain_has_it(known, found):
-    told = Told(*found).over(Told(*known))
+    told = PublishedNetwork(*found).over(PublishedNetwork(*known))
     assert all(one == (new or old) for one, new, old in zip(told, found, known, strict=True))
 
 
 @given(MS, MS)
 def test_a_change_of_latency_shows_after_two_visits(before, now):
-    book = Book()
+    book = PeerHistory()
     for number, ms in enumerate((before, before, before, now, now)):
-        book = add(book, GATEWAY, Sample(number * ROUND_MS, (ms,) * 5))
+        book = add_sample(book, GATEWAY, PeerSample(number * ROUND_MS, (ms,) * 5))
     assert estimate(book).near_ms == now
 
 
 def latencies(of, at_ms=0):
     """A book of one visit to each, by name: its round trip in ms."""
-    book = Book()
+    book = PeerHistory()
     for name, ms in of.items():
-        book = add(book, name, Sample(at_ms, (ms,)))
+        book = add_sample(book, name, PeerSample(at_ms, (ms,)))
     return book
 
 
@@ -108,7 +110,7 @@ def test_a_host_is_as_far_as_the_nearest_of_its_gateways(gateways, peers):
 @given(st.lists(MS, max_size=10), st.floats(0, 1e9))
 def test_one_peer_alone_makes_no_latency_neither_a_short_nor_a_long_one(honest, lie):
     book = latencies({f"peer{number}": ms for number, ms in enumerate(honest)})
-    found = estimate(add(book, "liar", Sample(0, (lie,)))).near_ms
+    found = estimate(add_sample(book, "liar", PeerSample(0, (lie,)))).near_ms
     if len(honest) < 2:
         assert found is None
     else:
@@ -116,39 +118,39 @@ def test_one_peer_alone_makes_no_latency_neither_a_short_nor_a_long_one(honest, 
 
 
 @given(st.floats(0, 1e9))
-def test_a_latency_is_said_in_whole_milliseconds_and_never_as_less_than_it_is(ms):
-    said = estimate(latencies({GATEWAY: ms})).told.latency_ms
+def test_a_published_latency_is_rounded_up_to_milliseconds(ms):
+    said = estimate(latencies({GATEWAY: ms})).published.latency_ms
     assert 1 <= said <= MOST_LATENCY_MS
     assert said == MOST_LATENCY_MS or ms <= said < max(ms, 0.5) + 1
 
 
 @given(st.lists(MS, min_size=1, max_size=20), MS)
 def test_a_latency_that_has_changed_is_all_that_counts_after_half_an_hour(before, now):
-    book = Book()
+    book = PeerHistory()
     for number, ms in enumerate(before):
-        book = add(book, GATEWAY, Sample(number, (ms,)))
-    book = add(book, GATEWAY, Sample(len(before) + RECENT_MS, (now,)))
+        book = add_sample(book, GATEWAY, PeerSample(number, (ms,)))
+    book = add_sample(book, GATEWAY, PeerSample(len(before) + RECENT_MS, (now,)))
     assert estimate(book).near_ms == now
     peers = latencies({f"peer{number}": 1.0 for number in range(5)})
-    assert estimate(add(peers, "peer0", Sample(RECENT_MS, (now,)))).near_ms is None
+    assert estimate(add_sample(peers, "peer0", PeerSample(RECENT_MS, (now,)))).near_ms is None
 
 
 @given(st.lists(SPEEDS, min_size=2, max_size=10), st.floats(1, 1e9))
 def test_one_peer_alone_lifts_no_class(speeds, lie):
-    book = Book()
+    book = PeerHistory()
     for number, mbps in enumerate(speeds):
-        book = add(book, f"peer{number}", sample(mbps, 0.01))
+        book = add_sample(book, f"peer{number}", sample(mbps, 0.01))
     honest = estimate(book)
-    lied = estimate(add(book, "liar", sample(lie, 0.0)))
+    lied = estimate(add_sample(book, "liar", sample(lie, 0.0)))
     assert lied.mbps_down <= max(speeds) * 1.01
     assert honest.class_mbps <= class_of(max(speeds) * 1.01)
 
 
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3 * KEEP_MS)), max_size=200))
 def test_the_book_is_bounded_and_holds_nothing_old(visits):
-    book = Book()
+    book = PeerHistory()
     for number, at_ms in sorted(visits, key=lambda visit: visit[1]):
-        book = add(book, f"peer{number}", sample(100, 0, at_ms=at_ms))
+        book = add_sample(book, f"peer{number}", sample(100, 0, at_ms=at_ms))
         assert len(book.samples) <= KEEP_PEERS
         for samples in book.samples.values():
             assert 0 < len(samples) <= KEEP_SAMPLES
@@ -156,7 +158,7 @@ def test_the_book_is_bounded_and_holds_nothing_old(visits):
 
 
 @given(st.sets(st.text(min_size=1, max_size=4), max_size=20), st.integers(0, 50))
-def test_others_are_visited_in_each_round_and_never_oneself(online, number):
+def test_each_round_measures_other_peers_and_never_this_host(online, number):
     chosen = choose_peers("me", {*online, "me"}, number)
     assert "me" not in chosen
     assert set(chosen) <= online
@@ -180,8 +182,8 @@ def test_a_class_is_never_above_the_speed(mbps):
 )
 def test_nonsense_says_nothing(transfers):
     assert speed_mbps(transfers) is None
-    assert estimate_peer([Sample(0, (), transfers)]) is None
-    assert estimate(Book()).told == (0, 0, 0)
+    assert estimate_peer([PeerSample(0, (), transfers)]) is None
+    assert estimate(PeerHistory()).published == (0, 0, 0)
 
 
 @given(st.lists(MS, min_size=1, max_size=9))

@@ -21,7 +21,7 @@ STEP = st.one_of(
 
 @settings(max_examples=examples(150))
 @given(st.lists(STEP, max_size=25))
-def test_only_what_was_ready_or_is_tried_is_started_and_no_trial_lasts(steps):
+def test_only_confirmed_or_tried_releases_start_and_every_trial_ends(steps):
     with tempfile.TemporaryDirectory() as folder:
         releases = Releases(Path(folder))
         now_ms, ready, tried = 0, {INSTALLED}, ""

@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.release_statement import ReleaseRefused, Statement, Version, check_signature, parse, sign
+from node_agent.core.release_statement import (
+    ReleaseRefused,
+    ReleaseStatement,
+    ReleaseVersion,
+    check_signature,
+    parse_statement,
+    sign_statement,
+)
 from offchain.adapters.keys.signer import Ed25519Signer
 from tests.support.examples import examples
 
@@ -14,20 +21,22 @@ KEYS = [Ed25519Signer(bytes([number]) * 32) for number in range(1, 5)]
 PUBLIC = [key.public_key.hex() for key in KEYS]
 NUMBER = st.integers(0, 999_999)
 STATEMENTS = st.builds(
-    Statement,
-    st.builds(Version, NUMBER, NUMBER, NUMBER),
+    ReleaseStatement,
+    st.builds(ReleaseVersion, NUMBER, NUMBER, NUMBER),
     st.binary(min_size=32, max_size=32).map(bytes.hex),
     st.datetimes(datetime(1000, 1, 1), datetime(9999, 1, 1)).map(  # noqa: DTZ001  (made UTC below)
         lambda moment: moment.replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ),
     st.lists(st.sampled_from(PUBLIC), max_size=4, unique=True).map(tuple),
 )
-FILE = sign(Statement(Version(1, 2, 3), "ab" * 32, "2026-01-31T12:00:00Z", (PUBLIC[1],)), KEYS[:1])
+FILE = sign_statement(
+    ReleaseStatement(ReleaseVersion(1, 2, 3), "ab" * 32, "2026-01-31T12:00:00Z", (PUBLIC[1],)), KEYS[:1]
+)
 
 
 def passes(data, kept):
     try:
-        check_signature(parse(data), kept)
+        check_signature(parse_statement(data), kept)
     except ReleaseRefused:
         return False
     return True
@@ -35,9 +44,9 @@ def passes(data, kept):
 
 @settings(max_examples=examples(200))
 @given(STATEMENTS, st.lists(st.sampled_from(range(4)), min_size=1, unique=True), st.sets(st.sampled_from(range(4))))
-def test_a_statement_passes_where_a_kept_key_signed_it_and_nowhere_else(statement, signers, kept):
-    made = sign(statement, [KEYS[number] for number in signers])
-    assert parse(made).statement == statement
+def test_a_statement_is_accepted_only_with_the_signature_of_a_stored_key(statement, signers, kept):
+    made = sign_statement(statement, [KEYS[number] for number in signers])
+    assert parse_statement(made).statement == statement
     assert passes(made, [PUBLIC[number] for number in kept]) == bool(kept & set(signers))
 
 

@@ -4,17 +4,17 @@ import dataclasses
 import hashlib
 
 from node_agent.core.machine import handle
+from node_agent.core.pod_steps import begin
 from node_agent.core.states import AgentState, Phase, Pod
-from node_agent.core.steps import begin
 from node_agent.core.values import (
     ContainerSpec,
     Ending,
     EndKind,
     Handle,
-    Host,
-    Lease,
+    HostLease,
     LeaseStatus,
     LocalDevice,
+    LocalHost,
     PodSpec,
     TaskKind,
     Usage,
@@ -35,12 +35,12 @@ x-gantry:
   duration: 10m
 """ % (b"1" * 64)
 
-HOST = Host("5Host", (LocalDevice(None, "Simulated A100 80GB", 81920), LocalDevice("GPU-1", "Real", 1024)))
+HOST = LocalHost("5Host", (LocalDevice(None, "Simulated A100 80GB", 81920), LocalDevice("GPU-1", "Real", 1024)))
 USAGE = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
 
 
-def a_lease(number=1, *, manifest=MANIFEST, **changes) -> Lease:
-    lease = Lease(
+def a_lease(number=1, *, manifest=MANIFEST, **changes) -> HostLease:
+    lease = HostLease(
         number=number,
         task=number + 100,
         pod=0,

@@ -8,7 +8,7 @@ from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
-from node_agent.runtime.service import Agent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
@@ -188,7 +188,7 @@ class World:
     def started(self, state, ticks=None, stop=None):
         """An agent with this folder, and the task that runs it until `stop`."""
         asyncio.get_running_loop().set_default_executor(Inline())
-        agent = Agent(
+        agent = NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
             self.network.endpoint(self.key.public_key),

@@ -8,11 +8,11 @@ from test_agent_kinds import CHECK, KILLED, Play, kinds
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.container_events import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TOO_MUCH_EXIT_CODE
 from node_agent.core.containers import MAX_KILL_RESTARTS, Stage
-from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TOO_MUCH_EXIT_CODE
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import RETRY_AFTER_MS
-from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind, Usage
+from node_agent.core.values import EndKind, FoundContainer, HostFailure, LeaseReport, ReportStatus, TaskKind, Usage
 from node_agent.runtime.codec import dumps, loads
 from offchain.schema.manifest.types import DeliveredFile, Dependency, RestartPolicy
 
@@ -26,7 +26,7 @@ def after_init(**changes):
 
 def ended(name="init", start=1, wall_ms=1_000, **changes):
     usage = Usage(wall_ms=wall_ms, cpu_ms=10, memory_peak_mib=1)
-    return ev.Exited(1, name, start, dataclasses.replace(an_ending(**changes), usage=usage))
+    return ev.ContainerExited(1, name, start, dataclasses.replace(an_ending(**changes), usage=usage))
 
 
 def ran(play, *events, ms):
@@ -42,7 +42,7 @@ def billed(play):
 # --- the beginning ----------------------------------------------------------------------------------------------------
 
 
-def test_the_chain_is_told_when_the_first_container_runs_and_once():
+def test_the_start_is_reported_once_when_the_first_container_runs():
     play = after_init()
     assert kinds(play.up("init")) == [cmd.StartContainer, cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
     assert (play.phase, play.pod.began_at_ms, play.pod.stop_at_ms) == (Phase.RUNNING, 5_000, 605_000)
@@ -65,7 +65,7 @@ def test_a_pod_that_an_older_agent_kept_as_starting_runs_from_its_first_containe
     kept = loads(Pod, dumps(older))
     play.state = dataclasses.replace(play.state, pods={1: kept})
     play.now_ms += 60_000
-    found = (Found(a_handle(service="init"), running=True),)
+    found = (FoundContainer(a_handle(service="init"), running=True),)
     commands = play(ev.Recovered(found, (kept.lease,), (1,)))
     assert {cmd.SubmitStarted, cmd.ScheduleStop, cmd.WatchContainer} == set(kinds(commands))
     assert (play.phase, play.pod.began_at_ms) == (Phase.RUNNING, 5_000)
@@ -84,7 +84,7 @@ def test_a_job_is_billed_from_its_first_container_to_the_end_of_its_main_one():
     assert billed(play) == 30_500 + 3
 
 
-def test_a_job_of_one_container_is_billed_what_the_engine_says_of_its_run():
+def test_a_job_of_one_container_is_billed_for_the_engines_run_time():
     play = Play()
     play.up()
     ran(play, ended("main", wall_ms=700, kind=EndKind.KILLED, exit_code=137), ms=9_000)
@@ -96,11 +96,11 @@ def test_a_job_of_one_container_is_billed_what_the_engine_says_of_its_run():
 def test_time_that_a_host_took_from_a_job_is_not_billed():
     play = after_init()
     play.up("init")
-    ran(play, ev.Exited(1, "init", 1, KILLED), ms=50_000)
+    ran(play, ev.ContainerExited(1, "init", 1, KILLED), ms=50_000)
     play.up("init", start=2)
     ran(play, ended(start=2, wall_ms=8_000), ms=8_000)
     play.up()
-    ran(play, ev.Exited(1, "main", 1, KILLED), ms=20_000)
+    ran(play, ev.ContainerExited(1, "main", 1, KILLED), ms=20_000)
     play.up(start=2)
     ran(play, ended("main", 2, wall_ms=4_000), ms=60_000)
     assert billed(play) == 8_000 + 4_000
@@ -109,7 +109,7 @@ def test_time_that_a_host_took_from_a_job_is_not_billed():
 def test_a_helper_that_its_host_killed_beside_the_main_container_takes_nothing_from_the_bill():
     play = Play(a_service(), a_service("side"))
     play.up("main", "side")
-    ran(play, ev.Exited(1, "side", 1, KILLED), ms=20_000)
+    ran(play, ev.ContainerExited(1, "side", 1, KILLED), ms=20_000)
     ran(play, ended("main", wall_ms=30_000), ms=10_000)
     assert billed(play) == 30_000
 
@@ -119,7 +119,7 @@ def test_what_a_reboot_took_from_a_job_is_not_billed():
     play = after_init(files=(token,))
     play(ev.FileDelivered(1, "token"))
     play.up("init")
-    found = (Found(a_handle(service="init"), running=False, mark="run-9"),)
+    found = (FoundContainer(a_handle(service="init"), running=False, mark="run-9"),)
     ran(play, ev.Recovered(found, (play.pod.lease,), (1,)), ms=90_000)
     ran(play, ev.FileDelivered(1, "token"), ms=3_600_000)
     play.up("init", start=2)
@@ -139,7 +139,7 @@ def test_a_dependency_that_failed_is_the_pods_result_with_its_exit_code():
     assert (type(collect), collect.handle) == (cmd.CollectResult, None)
     assert collect.note == "main waits until init is completed, but that ended with exit code 3."
     assert billed(play) == 30_000
-    play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED))
+    play(ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.INCLUDED))
     (report,) = play(ev.ResultStored(1, DIGEST))
     assert (report.exit_code, report.usage.wall_ms) == (3, 30_000)
 
@@ -155,7 +155,7 @@ def test_a_dependency_that_never_gets_well_is_the_pods_result():
     assert [one for one in again if isinstance(one, (cmd.StopPod, cmd.CollectResult))] == commands
 
 
-def test_a_helper_whose_attempts_are_used_up_is_the_pods_result_and_that_is_read_from_the_main_container():
+def test_a_helper_without_attempts_left_ends_the_pod_and_the_result_is_read_from_the_main_container():
     play = Play(a_service(), a_service("side", restart=RestartPolicy("on-failure", 0)))
     play.up("main", "side")
     stop, collect = ran(play, ended("side", wall_ms=9_000, exit_code=2), ms=9_000)
@@ -187,7 +187,7 @@ def test_a_main_container_that_cannot_run_in_its_image_is_a_result_once_somethin
 
 def test_an_image_of_which_nothing_runs_gives_the_lease_back_and_nothing_is_left_time():
     play = Play(a_service(), a_service("side"))
-    play(ev.Prepared(1))
+    play(ev.PodPrepared(1))
     refused, destroyed = play(ev.DriverFailed(1, "main", HostFailure.IMAGE_CANNOT_RUN, "no program", transient=False))
     assert (refused.reason, type(destroyed)) == (HostFailure.IMAGE_CANNOT_RUN, cmd.DestroyPod)
 
@@ -223,7 +223,7 @@ def test_a_host_that_ends_a_dependency_gives_the_lease_back(ending, reason):
     play = after_init()
     play.up("init")
     for start in range(1, MAX_KILL_RESTARTS + 2):
-        commands = play(ev.Exited(1, "init", start, ending))
+        commands = play(ev.ContainerExited(1, "init", start, ending))
         play.up("init", start=start + 1)
         if not isinstance(commands[0], cmd.StartContainer):
             break
@@ -234,7 +234,7 @@ def test_a_restarting_service_that_takes_too_much_ends_between_two_runs_too():
     always = RestartPolicy("always", None)
     play = Play(a_service(restart=always), lease=a_lease(kind=TaskKind.SERVICE))
     play.up()
-    play(ev.Exited(1, "main", 1, KILLED), ev.ContainerStarted(1, a_handle(start=2)))
+    play(ev.ContainerExited(1, "main", 1, KILLED), ev.ContainerStarted(1, a_handle(start=2)))
     play(ended("main", 2, exit_code=1, mark="b"))
     (collect,) = play(ev.LimitExceeded(1, "too much disk"))
     # What it left is still there.
@@ -244,6 +244,6 @@ def test_a_restarting_service_that_takes_too_much_ends_between_two_runs_too():
 def test_a_container_that_is_started_anew_is_not_read_from_before_it_runs():
     play = Play()
     play.up()
-    play(ev.Exited(1, "main", 1, KILLED))
+    play(ev.ContainerExited(1, "main", 1, KILLED))
     (main,) = play.pod.containers
     assert (main.stage, main.handle) == (Stage.STARTING, None)

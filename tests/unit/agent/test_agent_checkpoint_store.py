@@ -8,8 +8,8 @@ import tarfile
 
 import pytest
 
-from node_agent.checkpoints.store import CheckpointStore, TooLarge
-from node_agent.core.checkpoints import Known
+from node_agent.checkpoints.store import CheckpointStore, FolderTooLarge
+from node_agent.core.checkpoints import ReportedCheckpoint
 from node_agent.drivers.fake.driver import packed
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.tar_files import BadArchive
@@ -17,7 +17,7 @@ from offchain.adapters.transport.tar_files import BadArchive
 KEY = (7, 0)
 ARCHIVE = packed({"/ckpt/step": b"3", "/ckpt/deep/model": b"m" * 5000}, "/ckpt")
 DIGEST = hashlib.sha256(ARCHIVE).digest()
-KNOWN = Known(DIGEST, len(ARCHIVE), "5Other", 9)
+KNOWN = ReportedCheckpoint(DIGEST, len(ARCHIVE), "5Other", 9)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_a_stream_that_breaks_off_leaves_nothing(state):
 
 
 async def test_no_more_is_kept_than_the_lease_has_disk(state):
-    with pytest.raises(TooLarge):
+    with pytest.raises(FolderTooLarge):
         await save(state.checkpoints, most=len(ARCHIVE) - 1)
     assert files(state.checkpoints) == []
 

@@ -7,7 +7,7 @@ import pytest
 from agent_builders import MANIFEST
 from agent_world import World
 
-from node_agent.checkpoints.store import NoRoom, TooLarge
+from node_agent.checkpoints.store import FolderTooLarge, NoDiskSpace
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.driver import FakeProgram, packed
 from node_agent.drivers.port import EngineBusy, FolderRefused
@@ -57,7 +57,7 @@ def world(tmp_path):
     return Saving(tmp_path / "agent")
 
 
-async def test_a_folder_is_saved_and_the_chain_is_told_once_for_each_content(world):
+async def test_a_folder_is_saved_and_each_content_is_reported_once(world):
     async with world.agent() as agent:
         number = world.open_lease(SAVED)
         await world.until(lambda: world.told)
@@ -87,7 +87,7 @@ async def test_the_next_pod_of_the_task_starts_from_what_was_saved_also_after_a_
     async with world.agent() as agent:
         await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
         assert world.files(following) == {"/ckpt/step": b"73"}
-        assert b"it goes on from the checkpoint " + DIGEST.hex().encode() in await log_of(world, agent, following)
+        assert b"it continues from the checkpoint " + DIGEST.hex().encode() in await log_of(world, agent, following)
 
 
 async def test_a_folder_that_cannot_be_unpacked_costs_the_work_and_not_the_pod(world):
@@ -107,7 +107,7 @@ async def test_the_tenant_is_told_once_why_nothing_is_saved_and_when_it_is_again
     world.program = replace(world.program, files={"/else": b"x"})
     async with world.agent() as agent:
         number = world.open_lease(SAVED)
-        await world.until(lambda: number in agent._checkpoints._tries)
+        await world.until(lambda: number in agent._checkpoints._attempts)
         for _ in range(40):
             await world.chain.produce()
         world.files(number)["/ckpt/step"] = b"73"
@@ -123,13 +123,13 @@ async def test_the_tenant_is_told_once_why_nothing_is_saved_and_when_it_is_again
     ("error", "told"),
     [
         (
-            TooLarge(1 << 30),
+            FolderTooLarge(1 << 30),
             (
                 "it has more than the 1073741824 bytes of the task's disk; "
                 "keep less there, or ask for more in x-gantry.disk"
             ),
         ),
-        (NoRoom("there is room for 3 bytes"), "this host's own disk is too full for it"),
+        (NoDiskSpace("there is room for 3 bytes"), "this host's own disk is too full for it"),
         (
             BadArchive("the archive holds a device", "Try again."),
             "the archive holds a device; only files, folders and links that stay inside can be saved",
@@ -139,14 +139,14 @@ async def test_the_tenant_is_told_once_why_nothing_is_saved_and_when_it_is_again
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
 )
-async def test_each_reason_is_told_with_what_to_do(world, monkeypatch, error, told):
+async def test_each_save_error_is_noted_with_what_to_do(world, monkeypatch, error, told):
     async def fails(*_, **__):
         raise error
 
     async with world.agent() as agent:
         monkeypatch.setattr(agent._checkpoints._store, "save", fails)
         number = world.open_lease(SAVED)
-        await world.until(lambda: number in agent._checkpoints._tries)
+        await world.until(lambda: number in agent._checkpoints._attempts)
         assert notes_of(await log_of(world, agent, number)) == [f"/ckpt is not saved: {told}; it is tried again"]
 
 

@@ -8,9 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from node_agent.runtime import startup
+from node_agent.runtime import settings as agent_settings
 from node_agent.runtime.state_dir import StateDir
-from offchain.cli.provider.agent_group import main
+from offchain.cli.provider.agent import main
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def agent(tmp_path):
 @pytest.fixture
 def nowhere(monkeypatch):
     """An address at which nothing listens."""
-    monkeypatch.setattr(startup, "FIRST_CONTACT_S", 0.1)
+    monkeypatch.setattr(agent_settings, "FIRST_CONTACT_S", 0.1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"ws://127.0.0.1:{taken.getsockname()[1]}"
@@ -62,7 +62,7 @@ def test_a_wrong_command_line_is_one_error_with_what_to_do(arguments, says):
     assert told.stdout == ""
 
 
-def test_a_program_is_told_of_a_wrong_command_line_as_json():
+def test_a_wrong_command_line_is_reported_as_json():
     told = CliRunner().invoke(main, ["status", "--json", "--jsn"], prog_name="agent")
     assert told.exit_code == 2
     error = json.loads(told.stdout)["error"]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, Silence
+from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, ChainSilence
 
 HOUR_MS = 3_600_000
 START_MS = 1_790_000_000_000
@@ -31,7 +31,7 @@ class Machine:
 
 
 @pytest.mark.parametrize("off_ms", [0, HOUR_MS, -HOUR_MS])
-def test_the_chains_time_counts_whatever_the_clock_says(off_ms):
+def test_chain_time_counts_whatever_the_clock_says(off_ms):
     machine = Machine(off_ms)
     for _ in range(100):
         machine.block()
@@ -40,7 +40,7 @@ def test_the_chains_time_counts_whatever_the_clock_says(off_ms):
     assert bool(machine.clock.trouble) == bool(off_ms)
 
 
-def test_a_clock_that_agrees_is_taken_for_it_is_more_exact():
+def test_a_clock_that_agrees_with_the_chain_is_used():
     machine = Machine()
     machine.block(age_ms=9_000)
     assert machine.error_ms() == 0
@@ -71,7 +71,7 @@ def test_blocks_that_were_missed_do_not_turn_time_back():
         assert machine.clock.trouble == ""
 
 
-def test_a_chain_that_stood_still_and_goes_on_is_followed():
+def test_a_chain_that_stood_still_is_followed_when_it_continues():
     machine = Machine()
     machine.block(age_ms=HOUR_MS)  # the first that was seen: nobody can tell which of both is right
     assert machine.error_ms() == HOUR_MS
@@ -83,13 +83,13 @@ def test_a_chain_that_stood_still_and_goes_on_is_followed():
 
 async def test_who_waits_for_the_end_of_a_long_silence_goes_on_with_the_next_block():
     now = [0]
-    silence = Silence(lambda: now[0])
-    await silence.end()
+    silence = ChainSilence(lambda: now[0])
+    await silence.wait_until_over()
     now[0] = LONG_SILENCE_MS + 1
-    assert silence.long
-    waiting = asyncio.create_task(silence.end())
+    assert silence.is_long
+    waiting = asyncio.create_task(silence.wait_until_over())
     await asyncio.sleep(0)
     assert not waiting.done()
-    silence.heard()
+    silence.note_block()
     await waiting
-    assert not silence.long
+    assert not silence.is_long

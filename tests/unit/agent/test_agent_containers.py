@@ -9,20 +9,20 @@ from node_agent.core.containers import (
     LONGEST_PAUSE_MS,
     MAX_KILL_RESTARTS,
     STABLE_MS,
-    Again,
     Container,
-    Failed,
-    Final,
-    GiveUp,
+    HostFault,
+    RestartContainer,
     Stage,
-    at_rest,
-    fresh,
-    judge,
-    pause_ms,
+    StaysEnded,
+    TenantFault,
+    initial_containers,
+    judge_exit,
     pod_usage,
-    put,
+    replace_container,
+    restart_delay_ms,
     startable,
-    stuck,
+    stopped_containers,
+    unmet_dependency,
 )
 from node_agent.core.values import EndKind, HostFailure, TaskKind
 from offchain.schema.manifest.types import Dependency, HealthCheck, RestartPolicy
@@ -34,7 +34,7 @@ SOON = 10_000
 def after(ending, *, when="no", attempts=None, kind=TaskKind.SERVICE, now_ms=SOON, **container):
     service = a_service(restart=RestartPolicy(when, attempts))
     one = Container(name="main", stage=Stage.RUNNING, start=1, ran=True, began_at_ms=SOON, **container)
-    return judge(kind, service, one, ending, now_ms)
+    return judge_exit(kind, service, one, ending, now_ms)
 
 
 @pytest.mark.parametrize(
@@ -43,41 +43,41 @@ def after(ending, *, when="no", attempts=None, kind=TaskKind.SERVICE, now_ms=SOO
 )
 def test_a_service_follows_its_restart_policy(when, code, again):
     verdict = after(an_ending(exit_code=code), when=when)
-    assert isinstance(verdict, Again if again else Final)
+    assert isinstance(verdict, RestartContainer if again else StaysEnded)
 
 
 def test_pauses_double_to_a_minute_and_a_long_run_wipes_the_count():
-    pauses = [after(an_ending(exit_code=1), when="always", restarts=count).pause_ms for count in range(9)]
+    pauses = [after(an_ending(exit_code=1), when="always", restarts=count).delay_ms for count in range(9)]
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
-    assert pause_ms(10**6) == LONGEST_PAUSE_MS
+    assert restart_delay_ms(10**6) == LONGEST_PAUSE_MS
     later = after(an_ending(exit_code=1), when="always", restarts=8, now_ms=SOON + STABLE_MS)
-    assert (later.pause_ms, later.container.restarts) == (1_000, 1)
+    assert (later.delay_ms, later.container.restarts) == (1_000, 1)
 
 
 def test_a_policy_with_attempts_is_exhausted_and_the_pod_has_failed():
-    assert isinstance(after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=1), Again)
+    assert isinstance(after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=1), RestartContainer)
     verdict = after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=2)
-    assert (type(verdict), verdict.exit_code) == (Failed, 1)
+    assert (type(verdict), verdict.exit_code) == (TenantFault, 1)
     assert "exit code 1 3 times" in verdict.message
 
 
 def test_an_unhealthy_container_is_a_failure_whatever_its_exit_code():
     killed = an_ending(EndKind.KILLED, 0)
-    assert isinstance(after(killed, when="on-failure", unwell=True), Again)
+    assert isinstance(after(killed, when="on-failure", unwell=True), RestartContainer)
     verdict = after(killed, when="no", unwell=True)
-    assert (type(verdict), verdict.exit_code) == (Failed, 1)
+    assert (type(verdict), verdict.exit_code) == (TenantFault, 1)
 
 
 @pytest.mark.parametrize("kind", [TaskKind.SERVICE, TaskKind.RENTAL, TaskKind.JOB])
 @pytest.mark.parametrize("ending", [an_ending(EndKind.KILLED, 137), None])
-def test_a_fault_of_the_host_starts_any_container_again_at_once_but_not_for_ever(kind, ending):
+def test_after_a_fault_of_the_host_a_container_restarts_at_once_but_not_forever(kind, ending):
     first = after(ending, kind=kind)
-    assert (first.pause_ms, first.container.killed) == (0, 1)
+    assert (first.delay_ms, first.container.killed) == (0, 1)
     verdict = after(ending, kind=kind, killed=MAX_KILL_RESTARTS)
-    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.DRIVER_ERROR)
+    assert (type(verdict), verdict.reason) == (HostFault, HostFailure.DRIVER_ERROR)
 
 
-def test_a_job_starts_afresh_and_what_it_used_before_does_not_count():
+def test_a_job_restarts_in_a_new_container_without_its_earlier_usage():
     ending = an_ending(EndKind.KILLED, 137, mark="run-1")
     job, service = after(ending, kind=TaskKind.JOB), after(ending)
     assert (job.container.mark, job.container.used.wall_ms, job.lost) == ("", 0, True)
@@ -86,13 +86,13 @@ def test_a_job_starts_afresh_and_what_it_used_before_does_not_count():
 
 
 def test_a_helper_of_a_job_with_a_restart_policy_follows_it():
-    assert isinstance(after(an_ending(exit_code=1), when="on-failure", kind=TaskKind.JOB), Again)
+    assert isinstance(after(an_ending(exit_code=1), when="on-failure", kind=TaskKind.JOB), RestartContainer)
 
 
 def pod(**services):
     made = [a_service(name, **changes) for name, changes in services.items()]
     spec = a_spec(1, *made)
-    return spec, fresh(spec)
+    return spec, initial_containers(spec)
 
 
 def on(service, until):
@@ -101,14 +101,14 @@ def on(service, until):
 
 def with_one(containers, name, **changes):
     one = next(one for one in containers if one.name == name)
-    return put(containers, dataclasses.replace(one, **changes))
+    return replace_container(containers, dataclasses.replace(one, **changes))
 
 
 def names(found):
     return [one.name for one in found]
 
 
-def test_containers_start_when_what_they_wait_for_is_so_far():
+def test_containers_start_when_their_dependencies_are_met():
     spec, all_ = pod(main=on("db", "healthy"), db={"healthcheck": CHECK, **on("init", "completed")}, init={})
     assert names(startable(spec, all_)) == ["init"]
     all_ = with_one(all_, "init", stage=Stage.RUNNING, ran=True)
@@ -137,25 +137,25 @@ def test_started_is_enough_where_nothing_more_is_asked():
         ("healthy", {"stage": Stage.ENDED, "ending": an_ending()}, 1, "ended with exit code 0"),
     ],
 )
-def test_a_pod_whose_containers_wait_in_vain_has_failed(until, changes, code, says):
+def test_a_pod_whose_dependencies_can_never_be_met_has_failed(until, changes, code, says):
     spec, all_ = pod(main=on("db", until), db={"healthcheck": CHECK})
-    assert stuck(spec, all_) is None
-    hopeless = stuck(spec, with_one(all_, "db", **changes))
+    assert unmet_dependency(spec, all_) is None
+    hopeless = unmet_dependency(spec, with_one(all_, "db", **changes))
     assert (hopeless.container.name, hopeless.exit_code) == ("db", code)
     assert says in hopeless.message
     # One that is being stopped for its health will come back.
     if changes.get("healthy") is False:
-        assert stuck(spec, with_one(all_, "db", **changes, unwell=True)) is None
+        assert unmet_dependency(spec, with_one(all_, "db", **changes, unwell=True)) is None
 
 
 def test_containers_at_rest_know_the_run_they_follow():
     one = Container(name="main", stage=Stage.RUNNING, start=4, mark="old", restarts=3)
-    (rested,) = at_rest((one,), (("main", "new"),))
+    (rested,) = stopped_containers((one,), (("main", "new"),))
     assert rested == Container(name="main", start=4, mark="new")
-    assert at_rest((one,), ())[0].mark == "old"
+    assert stopped_containers((one,), ())[0].mark == "old"
 
 
-def test_a_pod_uses_what_its_containers_use_side_by_side():
+def test_the_usage_of_a_pod_is_that_of_its_containers_in_parallel():
     used = an_ending().usage
     both = (Container(name="a", used=used), Container(name="b", used=used))
     total = pod_usage(both, 7)

@@ -27,7 +27,7 @@ def mode(path):
     return path.stat().st_mode & 0o777
 
 
-def test_secrets_lie_in_memory_and_inputs_on_disk_closed_to_others(store, tmp_path):
+def test_secrets_are_in_memory_and_inputs_on_disk_both_private(store, tmp_path):
     store.put(SPEC, "token", b"secret")
     store.put(SPEC, "input", DATA)
     secret, kept = store.path(1, "token"), store.path(1, "input")
@@ -79,10 +79,10 @@ def test_the_keys_of_a_rental_are_a_file_like_others(store):
     assert store.path(1, ".authorized_keys").read_text() == "ssh-ed25519 AAAA me\n"
 
 
-def test_a_folder_of_somebody_else_is_not_used(tmp_path):
+def test_a_folder_of_another_user_is_refused(tmp_path):
     (tmp_path / "memory").mkdir()
     name = f"gantry-{os.getuid()}-" + hashlib.sha256(str((tmp_path / "agent").resolve()).encode()).hexdigest()[:16]
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "memory" / name).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PermissionError, match="somebody else"):
+    with pytest.raises(PermissionError, match="another user"):
         FileStore(tmp_path / "agent", tmp_path / "memory")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from node_agent.chain.registration import hardware_spec
-from node_agent.core.presence import Due, due
+from node_agent.core.host_presence import PresenceCall, due_calls
 from node_agent.drivers.docker.engine_features import offers_cdi_devices
-from node_agent.runtime.startup import Settings, check_isolation, probe_hardware
+from node_agent.runtime.settings import AgentSettings, check_isolation, probe_hardware
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, capabilities_of, probe, tier_of
 from offchain.errors import OurError
@@ -33,18 +33,18 @@ def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
     [
         (record(), 1_000_000, set()),
         (record(), 1_047_999, set()),
-        (record(), 1_048_000, {Due.HEARTBEAT}),
-        (record(last_heartbeat=0), 1, {Due.HEARTBEAT}),
-        (record(HostStatusVerified()), 1_000_000, {Due.HEARTBEAT}),
-        (record(endpoint=b"there"), 1_000_000, {Due.ENDPOINT}),
+        (record(), 1_048_000, {PresenceCall.HEARTBEAT}),
+        (record(last_heartbeat=0), 1, {PresenceCall.HEARTBEAT}),
+        (record(HostStatusVerified()), 1_000_000, {PresenceCall.HEARTBEAT}),
+        (record(endpoint=b"there"), 1_000_000, {PresenceCall.ENDPOINT}),
         (record(HostStatusRetired(), endpoint=b"there"), 9_000_000, set()),
         (record(HostStatusUnverified()), 9_000_000, set()),
         # The chain lets nobody challenge a host that is silent.
-        (replace(record(HostStatusUnverified()), answers_challenges=True), 9_000_000, {Due.HEARTBEAT}),
+        (replace(record(HostStatusUnverified()), answers_challenges=True), 9_000_000, {PresenceCall.HEARTBEAT}),
     ],
 )
 def test_what_is_due(host, now_ms, wanted):
-    assert due(host, 60_000, b"here", now_ms) == wanted
+    assert due_calls(host, 60_000, b"here", now_ms) == wanted
 
 
 @pytest.mark.parametrize("name", hw.profile_names())
@@ -190,13 +190,13 @@ def test_a_file_from_before_shares_allows_none(tmp_path):
 def test_a_sandbox_is_announced_where_a_trial_of_the_runtime_showed_it(tmp_path, monkeypatch, works):
     tried = []
     monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *given: tried.append(given) or works)
-    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
+    settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings).capabilities.sandboxed is works
     assert tried == [(None, "runsc")]
 
 
 def test_no_sandbox_is_announced_without_a_runtime_or_without_an_engine(tmp_path):
-    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090")
+    settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090")
     assert not probe_hardware(settings).capabilities.sandboxed
     away = replace(settings, runtime="runsc", docker_host=f"unix://{tmp_path}/none.sock")
     assert not probe_hardware(away).capabilities.sandboxed
@@ -216,11 +216,11 @@ def test_an_agent_does_not_isolate_pods_less_than_its_host_is_registered_with():
 
 def test_a_known_result_of_the_trial_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
-    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
+    settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings, sandboxed=True).capabilities.sandboxed
 
 
 def test_shares_are_announced_if_the_owner_allows_them(tmp_path):
-    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", share_gpus=True)
+    settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", share_gpus=True)
     assert probe_hardware(settings).capabilities.shares
     assert not probe_hardware(replace(settings, share_gpus=False)).capabilities.shares

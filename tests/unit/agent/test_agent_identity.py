@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from node_agent.chain.duplicates import DuplicateAgent, Duplicates, other_agent_block, wait_for_silence
+from node_agent.chain.duplicates import DuplicateAgent, DuplicateWatch, other_agent_block, wait_for_silence
+from node_agent.core.host_presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
 from node_agent.core.identity import FREE, PAID, IdentityWatch
-from node_agent.core.presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, Due, due
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.outbox import ERA_BLOCKS, Outbox
@@ -50,14 +50,14 @@ def test_without_an_extrinsic_of_this_run_nothing_is_proven(watch):
     """A node that lags shows blocks in which an earlier run of this agent was busy, for as long as it lags."""
     assert not any(watch.observe(block(number, OTHER)) for number in range(1, 300))
     assert watch.proof is None
-    assert watch.in_doubt
+    assert watch.is_suspected
 
 
 @pytest.mark.parametrize("extrinsic", [OWN, EARLIER])
-def test_own_extrinsics_are_nobody_elses(watch, extrinsic):
+def test_own_extrinsics_are_not_foreign(watch, extrinsic):
     watch.observe(block(1, OWN))
     assert not any(watch.observe(block(number, extrinsic)) for number in range(2, 200))
-    assert not watch.in_doubt
+    assert not watch.is_suspected
 
 
 def test_extrinsics_of_other_accounts_do_not_matter(watch):
@@ -75,30 +75,30 @@ def test_a_call_with_a_fee_counts_too(watch):
 def test_who_saw_the_other_before_its_own_first_heartbeat_came_later(watch):
     watch.observe(block(1, OTHER))
     assert watch.came_later
-    assert watch.in_doubt
+    assert watch.is_suspected
 
 
 def test_who_was_there_first_stays(watch):
     watch.observe(block(1, OWN))
-    watch.has_beaten()
+    watch.note_heartbeat()
     assert watch.observe(block(100, OTHER))
     assert not watch.came_later
-    assert not watch.in_doubt
+    assert not watch.is_suspected
 
 
-def test_a_suspicion_that_is_not_confirmed_passes(watch):
+def test_an_unconfirmed_suspicion_expires(watch):
     watch.observe(block(1, OTHER))
     watch.observe(block(20, OWN))
-    watch.has_beaten()
+    watch.note_heartbeat()
     for number in range(21, 91):
         watch.at(number, number * BLOCK_MS, PERIOD_MS)
-        assert watch.in_doubt
+        assert watch.is_suspected
     assert not watch.at(92, 92 * BLOCK_MS, PERIOD_MS)
-    assert not watch.in_doubt
+    assert not watch.is_suspected
     assert not watch.came_later
 
 
-def test_another_agent_that_is_gone_is_no_trouble_any_more(watch):
+def test_another_agent_that_has_ended_is_no_problem_any_more(watch):
     watch.observe(block(1, OWN))
     watch.observe(block(100, OTHER))
     assert not watch.at(190, 190 * BLOCK_MS, PERIOD_MS)
@@ -108,18 +108,18 @@ def test_another_agent_that_is_gone_is_no_trouble_any_more(watch):
 
 
 def test_leases_without_containers_are_in_doubt_until_this_agent_was_heard(watch):
-    watch.lack_containers()
-    assert watch.in_doubt
-    watch.has_beaten()
-    assert not watch.in_doubt
+    watch.note_missing_containers()
+    assert watch.is_suspected
+    watch.note_heartbeat()
+    assert not watch.is_suspected
 
 
 @pytest.mark.parametrize("beat_at_ppm", [EARLY_BEAT_AT_PPM, BEAT_AT_PPM, FIRST_BEAT_AT_PPM])
 def test_a_heartbeat_is_due_when_its_agent_wants_it(beat_at_ppm):
     host = host_record("5P", status=HostStatusOnline(), last_heartbeat=1_000_000, endpoint=b"here")
     at_ms = 1_000_000 + PERIOD_MS * beat_at_ppm // 1_000_000
-    assert due(host, PERIOD_MS, b"here", at_ms - 1, beat_at_ppm) == set()
-    assert due(host, PERIOD_MS, b"here", at_ms, beat_at_ppm) == {Due.HEARTBEAT}
+    assert due_calls(host, PERIOD_MS, b"here", at_ms - 1, beat_at_ppm) == set()
+    assert due_calls(host, PERIOD_MS, b"here", at_ms, beat_at_ppm) == {PresenceCall.HEARTBEAT}
 
 
 # --- two outboxes with one key on one chain ---------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Side:
         self.chain = chain
         self.store = store or Store(":memory:")
         self.outbox = Outbox(chain, self.store, KEY, now_ms=lambda: 0)
-        self.duplicates = Duplicates(HOST, GantryChain(chain), self.store, self.outbox)
+        self.duplicates = DuplicateWatch(HOST, GantryChain(chain), self.store, self.outbox)
         self.sending = asyncio.create_task(self.outbox.run())
         self.sent = 0
 
@@ -175,7 +175,7 @@ async def test_both_report_and_the_later_one_stops(chain, caplog):
     first = Side(chain)
     await first.beat()
     await produce(chain, 40, first)
-    first.duplicates.watch.has_beaten()
+    first.duplicates.watch.note_heartbeat()
     second = Side(chain)
     for _ in range(3):
         await first.beat()
@@ -194,7 +194,7 @@ async def test_both_report_and_the_later_one_stops(chain, caplog):
 
 
 @pytest.mark.parametrize("keeps_database", [True, False])
-async def test_an_agent_killed_with_calls_on_their_way_meets_nobody(chain, keeps_database):
+async def test_an_agent_killed_with_unfinished_calls_detects_no_other_agent(chain, keeps_database):
     before = Side(chain)
     for _ in range(3):
         await before.beat()
@@ -202,17 +202,17 @@ async def test_an_agent_killed_with_calls_on_their_way_meets_nobody(chain, keeps
     after = Side(chain, before.store if keeps_database else None)
     await produce(chain, 1, after)  # the calls of the run before
     assert len(chain.executed) == 3
-    assert after.duplicates.watch.in_doubt is not keeps_database
+    assert after.duplicates.watch.is_suspected is not keeps_database
     for _ in range(6):
         await after.beat()
         await produce(chain, 20, after)
-        after.duplicates.watch.has_beaten()
+        after.duplicates.watch.note_heartbeat()
     assert after.duplicates.trouble == ""
-    await asyncio.wait_for(after.duplicates.no_doubt(), 1)
+    await asyncio.wait_for(after.duplicates.until_no_suspicion(), 1)
     await after.kill()
 
 
-async def test_a_restored_backup_meets_nobody(chain, tmp_path):
+async def test_a_restored_backup_detects_no_other_agent(chain, tmp_path):
     before = Side(chain, Store(tmp_path / "agent.db"))
     await before.beat()
     await produce(chain, 1, before)
@@ -243,7 +243,7 @@ async def test_a_reorganisation_of_best_blocks_is_no_proof(chain):
         for final in range(number, (await chain.finalized_head()).number + 1):
             await side.take(await chain.block(final))
     assert side.duplicates.trouble == ""
-    assert not side.duplicates.watch.in_doubt
+    assert not side.duplicates.watch.is_suspected
     await side.kill()
 
 

@@ -14,8 +14,7 @@ from node_agent.drivers.docker import static_programs
 from node_agent.drivers.docker.pod_network import OrphanBridges
 from node_agent.drivers.docker.spec import bridge_name, bridge_prefix
 from node_agent.drivers.firewall_rules import POD, THROUGH, name_servers, rules
-from node_agent.handlers.log_filter import LineCutter
-from node_agent.logs.merge import LineSplitter, merged, named
+from node_agent.logs.lines import LineSplitter, merge_logs, with_service
 
 RESOLV = "search x\nnameserver 127.0.0.53\nnameserver 10.1.2.3\nnameserver fe80::1%eth0\nnameserver nonsense\n"
 
@@ -71,7 +70,7 @@ def test_the_pod_sandbox_sleeps_until_it_is_killed(tmp_path):
 def test_lines_of_several_containers_are_named_and_in_the_order_of_time():
     one = [b"2026-01-01T00:00:01.0Z a\n", b"[a note]\n", b"2026-01-01T00:00:04.0Z d\n"]
     two = [b"2026-01-01T00:00:02.0Z b\n", b"2026-01-01T00:00:03.0Z c\n"]
-    lines = merged([[named(line, "web") for line in one], [named(line, "db") for line in two]])
+    lines = merge_logs([[with_service(line, "web") for line in one], [with_service(line, "db") for line in two]])
     assert b"".join(lines).decode().splitlines() == [
         "2026-01-01T00:00:01.0Z web | a",
         "web | [a note]",
@@ -100,9 +99,9 @@ def test_lines_are_split_the_same_however_they_come(pieces):
 
 def test_a_line_that_never_ends_takes_linear_time():
     """Each byte is looked at once: 16 MiB in small pieces took minutes when each piece was added to what was held."""
-    for cut, rest in ((LineSplitter(1 << 30), "end"), (LineCutter(), "rest")):
+    for cut in (LineSplitter(1 << 30), LineSplitter(verbatim=True)):
         begun = time.process_time()
         for _ in range(1 << 13):
             cut.feed(b"x" * (1 << 11))
-        getattr(cut, rest)()
+        cut.end()
         assert time.process_time() - begun < 2

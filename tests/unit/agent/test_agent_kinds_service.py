@@ -93,7 +93,7 @@ async def test_a_service_waits_for_its_secret_and_runs_before_it_is_healthy(worl
     assert world.engine.starts == 1
 
 
-async def test_a_dependency_that_failed_is_the_result_of_a_pod_whose_main_container_never_was(world):
+async def test_a_failed_dependency_is_the_result_of_a_pod_whose_main_container_never_started(world):
     world.programs["db"] = FakeProgram(output=b"no room\n", exit_code=5)
     async with world.agent() as agent:
         number = world.open_lease(POD.replace(b"[db]", b"{db: {condition: service_completed_successfully}}"))
@@ -170,7 +170,7 @@ async def test_retained_data_that_is_gone_is_reported_as_lost(world):
         await world.chain.produce(30)
         assert "report" not in world.calls
         world.table("Timestamp", "Now")[()] = world.now_ms
-        await agent._heartbeat.look()
+        await agent._heartbeat.send_due()
         await world.until(lambda: "report" in world.calls)
 
 
@@ -187,7 +187,7 @@ async def test_another_rental_takes_the_data_over(world):
     assert world.engine.data == {(world.host, second): data}
 
 
-async def test_a_kind_that_the_task_is_not_of_is_given_back(world):
+async def test_a_manifest_of_another_kind_than_the_task_is_given_back(world):
     async with world.agent() as agent:
         world.open_lease(RENTAL, kind=TaskKind.SERVICE)
         await world.until(lambda: world.reports and not agent.state.pods)
@@ -204,7 +204,7 @@ async def test_events_wait_while_the_disk_takes_nothing(world, monkeypatch):
 
         monkeypatch.setattr(agent._dir, "save_pods", full)
         world.engine.finish(world.host, number)
-        await settle(lambda: agent._waiting)
+        await settle(lambda: agent._queued_events)
         assert agent.state.phase(number) is Phase.RUNNING
         monkeypatch.undo()
         await world.until(lambda: world.reports and not agent.state.pods)

@@ -19,7 +19,7 @@ from node_agent.images.fake import FakeImages
 from node_agent.images.logins import ImageAccess
 from node_agent.images.policy import STALLED_MS, delay_cause, progress_text
 from node_agent.images.store import MAX_PULLS, ImageInventory, ImageStore
-from node_agent.logs.start_notes import StartNotes
+from node_agent.logs.pod_notes import StartProgress
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
 from tests.support.chain_records import tasks_params
@@ -77,7 +77,7 @@ def test_a_pod_that_is_still_prepared_is_given_back_with_what_its_driver_says():
 def test_a_pod_that_was_prepared_just_in_time_starts():
     play = a_player(Phase.PREPARING)
     late(play)
-    play(ev.Prepared(1))
+    play(ev.PodPrepared(1))
     assert play(ev.DriverFailed(1, None, HostFailure.IMAGE_TOO_SLOW, "", transient=False)) == []
     assert play.state.phase(1) is Phase.STARTING
 
@@ -217,7 +217,7 @@ async def test_the_log_of_a_pod_says_how_far_its_image_is(tmp_path):
     async with world.agent() as agent:
         number = world.open_lease()
         await world.until(lambda: agent.state.phase(number) is Phase.PREPARING)
-        await StartNotes(agent._driver, lambda: agent.state.pods, agent._notes.say).look()
+        await StartProgress(agent._driver, lambda: agent.state.pods, agent._notes.say).look()
         assert "is being pulled: 1.0 MiB of 3.0 MiB" in await log_of(world, agent, number)
         world.engine.pulls = ()
         world.engine.pulled.set()

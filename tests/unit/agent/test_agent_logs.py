@@ -10,7 +10,7 @@ from node_agent.drivers.docker import logs
 from node_agent.drivers.docker.logs import ThreadedStreamReader
 from node_agent.logs import pod_notes
 from node_agent.logs import store as log_store
-from node_agent.logs.pod_notes import Woven
+from node_agent.logs.pod_notes import InterleavedNotes
 from node_agent.logs.store import LogKey, LogStore
 
 KEY = LogKey(7, 1_000)
@@ -32,7 +32,7 @@ def text(store, key=KEY, container=None):
     return None if lines is None else b"".join(lines)
 
 
-async def test_a_short_log_is_kept_as_it_is_and_once(store):
+async def test_a_short_log_is_stored_unchanged_and_once(store):
     await store.save(KEY, 0, 1, pieces(b"one\n", b"two\n"), "a note")
     await store.save(KEY, 0, 1, pieces(b"other\n"))
     assert text(store) == b"one\ntwo\n[a note]\n"
@@ -139,10 +139,10 @@ AT = b"2026-01-01T00:00:0%d.000Z "
 
 
 async def test_notes_stand_between_the_lines_by_time_and_the_last_at_the_end():
-    notes = Woven([AT % 1 + b"[a]\n", AT % 3 + b"[b]\n", AT % 9 + b"[c]\n"])
+    notes = InterleavedNotes([AT % 1 + b"[a]\n", AT % 3 + b"[b]\n", AT % 9 + b"[c]\n"])
     lines = [AT % 2 + b"one\n", b"more of it\n", AT % 4 + b"two\n"]
-    assert [line.split()[-1] for line in notes.into(lines)] == [b"[a]", b"one", b"it", b"[b]", b"two"]
-    assert list(notes.rest()) == [AT % 9 + b"[c]\n"]
+    assert [line.split()[-1] for line in notes.interleave(lines)] == [b"[a]", b"one", b"it", b"[b]", b"two"]
+    assert list(notes.remaining()) == [AT % 9 + b"[c]\n"]
     assert not notes
 
 
@@ -154,8 +154,8 @@ async def test_a_note_comes_also_where_the_program_writes_nothing(monkeypatch):
         yield [AT % 1 + b"one\n"]
         await ends.wait()
 
-    notes, seen = Woven([]), []
-    async for some in notes.through(quiet()):
+    notes, seen = InterleavedNotes([]), []
+    async for some in notes.interleave_stream(quiet()):
         seen += some
         if len(seen) == 1:
             notes.add(AT % 2 + b"[a]\n")

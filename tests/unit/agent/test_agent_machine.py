@@ -8,11 +8,11 @@ from agent_builders import MANIFEST, USAGE, Player, a_handle, a_lease, an_ending
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
+from node_agent.core.container_events import OUT_OF_TIME_EXIT_CODE
 from node_agent.core.containers import MAX_KILL_RESTARTS
-from node_agent.core.runs import OUT_OF_TIME_EXIT_CODE
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
-from node_agent.core.steps import RETRY_AFTER_MS
-from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind
+from node_agent.core.values import EndKind, FoundContainer, HostFailure, LeaseReport, ReportStatus, TaskKind
 
 DIGEST = b"d" * 32
 READ = read_manifest(MANIFEST)
@@ -31,11 +31,11 @@ class Play(Player):
 
 
 def running(play, lease=None):
-    play(ev.LeaseAssigned(lease or a_lease(), READ), ev.Prepared(1), ev.ContainerStarted(1, a_handle()))
+    play(ev.LeaseAssigned(lease or a_lease(), READ), ev.PodPrepared(1), ev.ContainerStarted(1, a_handle()))
 
 
 def exit_with(play, ending, start=1):
-    return play(ev.Exited(1, "main", start, ending))
+    return play(ev.ContainerExited(1, "main", start, ending))
 
 
 def test_a_job_from_assignment_to_the_end_of_its_lease():
@@ -45,16 +45,16 @@ def test_a_job_from_assignment_to_the_end_of_its_lease():
     play(ev.ManifestFetched(1, READ))
     (prepare,) = play.commands
     assert prepare.spec.main.service.command == ("sh", "-c", "echo hello")
-    assert play(ev.Prepared(1)) == [cmd.StartContainer(1, prepare.spec, "main", 1)]
+    assert play(ev.PodPrepared(1)) == [cmd.StartContainer(1, prepare.spec, "main", 1)]
     play(ev.ContainerStarted(1, a_handle()))
     assert play.commands == [cmd.WatchContainer(1, a_handle()), cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000)]
     exit_with(play, an_ending())
     assert play.commands == [cmd.CollectResult(1, a_handle(), prepare.spec.result)]
-    play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED), ev.ResultStored(1, DIGEST))
+    play(ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.INCLUDED), ev.ResultStored(1, DIGEST))
     assert play.commands == [cmd.SubmitResult(1, DIGEST, 0, USAGE)]
-    play(ev.ReportOutcome(1, Report.RESULT, Outcome.INCLUDED))
+    play(ev.ReportOutcome(1, LeaseReport.RESULT, ReportStatus.INCLUDED))
     assert (play.commands, play.pod().phase) == ([cmd.DestroyPod(1)], Phase.DONE)
-    play(ev.Destroyed(1), ev.LeaseEnded(1, "Completed"), ev.Destroyed(1))
+    play(ev.PodDestroyed(1), ev.LeaseEnded(1, "Completed"), ev.PodDestroyed(1))
     assert not play.state.pods
 
 
@@ -63,7 +63,9 @@ def test_the_result_waits_until_the_chain_has_the_start():
     running(play)
     exit_with(play, an_ending())
     assert play(ev.ResultStored(1, DIGEST)) == []
-    assert play(ev.ReportOutcome(1, Report.STARTED, Outcome.FAILED)) == [cmd.SubmitResult(1, DIGEST, 0, USAGE)]
+    assert play(ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.FAILED)) == [
+        cmd.SubmitResult(1, DIGEST, 0, USAGE)
+    ]
 
 
 def test_the_start_may_be_learned_from_the_chain_instead():
@@ -120,7 +122,7 @@ def test_the_end_of_an_earlier_start_is_ignored():
     assert play.pod().phase is Phase.RUNNING
 
 
-def test_a_job_at_the_end_of_its_time_is_stopped_and_what_it_left_is_its_result():
+def test_a_job_at_the_end_of_its_time_is_stopped_and_has_a_result():
     play = Play()
     running(play, a_lease(started=True, depletes_at_ms=9_000))
     play.now_ms = 8_999
@@ -133,7 +135,7 @@ def test_a_job_at_the_end_of_its_time_is_stopped_and_what_it_left_is_its_result(
     assert pod.phase is Phase.EXITED
     assert pod.ending is not None
     assert (pod.ending.kind, pod.ending.exit_code) == (EndKind.SELF, OUT_OF_TIME_EXIT_CODE)
-    play(ev.LeaseEnded(1, "DurationExceeded"), ev.Destroyed(1))
+    play(ev.LeaseEnded(1, "DurationExceeded"), ev.PodDestroyed(1))
     assert not play.state.pods
 
 
@@ -142,18 +144,21 @@ def test_a_cancelled_lease_stops_its_container():
     running(play)
     play(ev.LeaseEnded(1, "Cancelled"))
     assert play.commands == [cmd.StopPod(1, "Cancelled"), cmd.DestroyPod(1)]
-    play(ev.Exited(1, "main", 1, an_ending(EndKind.KILLED, 143)), ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED))
+    play(
+        ev.ContainerExited(1, "main", 1, an_ending(EndKind.KILLED, 143)),
+        ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.INCLUDED),
+    )
     assert play.commands == []
-    play(ev.Destroyed(1))
+    play(ev.PodDestroyed(1))
     assert not play.state.pods
 
 
 def test_a_lease_that_ends_while_its_container_is_started():
     play = Play()
-    play(ev.LeaseAssigned(a_lease(), READ), ev.Prepared(1), ev.LeaseEnded(1, "StartTimeout"))
+    play(ev.LeaseAssigned(a_lease(), READ), ev.PodPrepared(1), ev.LeaseEnded(1, "StartTimeout"))
     assert play.kinds() == [cmd.PreparePod, cmd.StartContainer, cmd.StopPod, cmd.DestroyPod]
     assert play(ev.ContainerStarted(1, a_handle())) == []
-    play(ev.Destroyed(1))
+    play(ev.PodDestroyed(1))
     assert not play.state.pods
 
 
@@ -179,7 +184,7 @@ def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, sa
     refusal = play.commands[1]
     assert (type(refusal), refusal.reason) == (cmd.SubmitFailed, reason)
     assert says in refusal.message
-    play(ev.ReportOutcome(1, Report.FAILED, Outcome.INCLUDED))
+    play(ev.ReportOutcome(1, LeaseReport.FAILED, ReportStatus.INCLUDED))
     assert play.pod().phase is Phase.REFUSED
 
 
@@ -229,15 +234,15 @@ def test_a_reused_lease_number_is_another_lease():
     running(play)
     play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
     assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
-    play(ev.Destroyed(1))
+    play(ev.PodDestroyed(1))
     (prepare,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
     assert isinstance(prepare, cmd.PreparePod)
 
 
 def test_an_orphan_is_swept():
     play = Play()
-    assert play(ev.ChainLeaseMissing(9)) == [cmd.SweepOrphan(9)]
-    assert play(ev.Destroyed(9)) == []
+    assert play(ev.OrphanFound(9)) == [cmd.SweepOrphan(9)]
+    assert play(ev.PodDestroyed(9)) == []
 
 
 def test_an_illegal_move_raises_and_changes_nothing():
@@ -261,7 +266,7 @@ def restarted(play, *leases, found=()):
 def test_a_running_pod_is_watched_again_and_its_start_reported_again():
     play = Play()
     running(play)
-    again = restarted(play, a_lease(), found=[Found(a_handle(), running=True)])
+    again = restarted(play, a_lease(), found=[FoundContainer(a_handle(), running=True)])
     assert again == [cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000), cmd.WatchContainer(1, a_handle())]
 
 
@@ -269,7 +274,7 @@ def test_a_pod_is_started_again_where_the_agent_died_while_starting_it():
     play = Play()
     (prepare,) = play(ev.LeaseAssigned(a_lease(), READ))
     assert restarted(play, a_lease()) == [prepare]
-    (start,) = play(ev.Prepared(1))
+    (start,) = play(ev.PodPrepared(1))
     assert restarted(play, a_lease()) == [start]
 
 
@@ -277,20 +282,20 @@ def test_a_late_result_is_reported_again():
     play = Play()
     running(play)
     exit_with(play, an_ending())
-    report = play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED), ev.ResultStored(1, DIGEST))
+    report = play(ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.INCLUDED), ev.ResultStored(1, DIGEST))
     assert restarted(play, a_lease(started=True)) == report
 
 
 def test_a_lease_that_ended_meanwhile_loses_its_container():
     play = Play()
     running(play)
-    restarted(play, found=[Found(a_handle(), running=True)])
+    restarted(play, found=[FoundContainer(a_handle(), running=True)])
     assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
 
 
 def test_a_new_lease_and_an_orphan_found_at_start():
     play = Play()
-    again = restarted(play, a_lease(2), found=[Found(a_handle(7), running=True)])
+    again = restarted(play, a_lease(2), found=[FoundContainer(a_handle(7), running=True)])
     assert again == [cmd.FetchManifest(2, 102), cmd.SweepOrphan(7)]
 
 
@@ -299,9 +304,9 @@ def test_a_pod_that_is_done_is_not_run_again():
     running(play)
     exit_with(play, an_ending())
     play(
-        ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED),
+        ev.ReportOutcome(1, LeaseReport.STARTED, ReportStatus.INCLUDED),
         ev.ResultStored(1, DIGEST),
-        ev.ReportOutcome(1, Report.RESULT, Outcome.INCLUDED),
+        ev.ReportOutcome(1, LeaseReport.RESULT, ReportStatus.INCLUDED),
     )
     assert restarted(play, a_lease(started=True)) == [cmd.DestroyPod(1)]
 
@@ -313,7 +318,7 @@ def test_every_phase_but_the_last_leads_on_and_an_ended_lease_always_leaves():
     assert set(TABLE) == set(Phase)
     for phase in set(Phase) - {Phase.ABSENT}:
         assert TABLE[phase][ev.LeaseEnded] == {Phase.ENDING}
-    assert TABLE[Phase.ENDING][ev.Destroyed] == {Phase.ABSENT}
+    assert TABLE[Phase.ENDING][ev.PodDestroyed] == {Phase.ABSENT}
 
 
 def test_the_diagram_has_every_phase_and_the_documentation_has_the_diagram():

@@ -9,12 +9,12 @@ from agent_world import HARDWARE, TENANT, World, agent_running
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
 from node_agent.drivers.port import EngineUnreachable
-from node_agent.handlers.receipt_requests import ReceiptAnswers
+from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.fake import CPU_US, FakeUsageSource
 from node_agent.metering.meter import FRESH_S, UsageMeter, steady_time
 from node_agent.metering.ports import SteadyTime
 from node_agent.metering.usage import GpuReading
-from node_agent.runtime.service import Agent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -66,7 +66,7 @@ class Metered(World):
             now_ms=lambda: self.now_ms,
             moment=lambda: SteadyTime("boot", self.steady_ms),
         )
-        agent = Agent(
+        agent = NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
             self.network.endpoint(self.key.public_key),
@@ -74,7 +74,7 @@ class Metered(World):
             self.key,
             HARDWARE,
             now_ms=lambda: self.now_ms,
-            handlers=ReceiptAnswers(self.meter).handlers(),
+            handlers=ReceiptRequests(self.meter).handlers(),
         )
         async with agent_running(agent, state):
             yield agent
@@ -255,7 +255,7 @@ async def test_a_host_that_does_not_reach_its_chain_says_so(world):
     async with world.metering() as agent:
         number = await world.running(agent)
         world.chain.unreachable = True
-        meter_answers = ReceiptAnswers(world.meter)
+        meter_answers = ReceiptRequests(world.meter)
         request = type("Asked", (), {"args": ReceiptArgs(), "lease": number})
         with pytest.raises(HostRefused) as no:
             await meter_answers.receipt(request, None)

@@ -9,7 +9,7 @@ import pytest
 import requests
 from agent_builders import HOST, MANIFEST, a_lease
 
-from node_agent.core.admission import Unfit, admit, read_manifest
+from node_agent.core.admission import LeaseRejected, admit, read_manifest
 from node_agent.core.values import HostFailure, PodSpec
 from node_agent.drivers.docker.engine_features import (
     Isolation,
@@ -171,5 +171,5 @@ def test_a_task_that_asks_for_a_sandbox_is_given_back_by_a_host_without_one():
     lease, manifest = a_lease(sandboxed=True), read_manifest(MANIFEST)
     assert isinstance(admit(replace(HOST, sandboxed=True), lease, manifest), PodSpec)
     refused = admit(HOST, lease, manifest)
-    assert isinstance(refused, Unfit)
+    assert isinstance(refused, LeaseRejected)
     assert (refused.reason, "placement.isolation" in refused.message) == (HostFailure.RESOURCES_UNAVAILABLE, True)

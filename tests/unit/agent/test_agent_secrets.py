@@ -8,7 +8,7 @@ from agent_world import World
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.drivers.fake.driver import FakeProgram
-from node_agent.runtime.service import Agent
+from node_agent.runtime.agent import NodeAgent
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import LeaseStateActive
 from offchain.schema.protocol.operations import ExecArgs
@@ -30,7 +30,7 @@ async def test_no_secret_of_a_tenant_comes_into_the_log(tmp_path, monkeypatch, c
     caplog.set_level(logging.DEBUG)
     world = World(tmp_path / "agent", lambda *_: FakeProgram(runs=True, output=PRINTED + b"\n"))
     pods = FakeAccess({})
-    monkeypatch.setattr("agent_world.Agent", lambda *arguments, **options: Agent(*arguments, **options, pods=pods))
+    monkeypatch.setattr("agent_world.NodeAgent", lambda *given, **options: NodeAgent(*given, **options, pods=pods))
     async with world.agent() as agent:
         number = world.open_lease()
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from agent_world import HARDWARE, TENANT, World
 
-from node_agent.chain import reports
+from node_agent.chain import call_sender
 from node_agent.chain.clock import LONG_SILENCE_MS
+from node_agent.chain.registration import check_devices
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
@@ -18,7 +19,6 @@ from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
 from node_agent.drivers.port import CollectedResult, ImageUnavailable
 from node_agent.logs.store import LogKey
 from node_agent.runtime import runner
-from node_agent.runtime.service import check_devices
 from node_agent.runtime.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
@@ -50,7 +50,7 @@ async def test_a_job_is_run_and_reported_once(world):
     assert not world.engine.containers
 
 
-async def test_the_host_says_that_and_where_it_is(world):
+async def test_the_host_sends_heartbeats_and_its_endpoint(world):
     def record():
         return world.table("Hosts", "Hosts")[(world.host,)]
 
@@ -59,7 +59,7 @@ async def test_the_host_says_that_and_where_it_is(world):
         assert record()["endpoint"] == agent._transport.addresses[0].encode()
 
 
-async def test_the_agent_goes_on_while_a_manifest_is_parsed(world, monkeypatch):
+async def test_the_agent_works_while_a_manifest_is_parsed(world, monkeypatch):
     loop, began, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def slow(data):
@@ -369,7 +369,7 @@ async def test_a_result_that_is_too_large_fails_a_job_that_else_ended_well(world
 
 
 async def test_a_report_that_cannot_be_stored_is_sent_when_there_is_space(world, monkeypatch):
-    monkeypatch.setattr(reports, "STUCK_PAUSE_S", 0)
+    monkeypatch.setattr(call_sender, "STUCK_PAUSE_S", 0)
     async with world.agent() as agent:
         outbox, full = agent._outbox, True
         submit = outbox.submit
@@ -401,8 +401,8 @@ async def test_events_of_a_full_disk_wait_in_order_and_each_but_once(world, monk
         number, other = world.open_lease(), world.open_lease()
         for _ in range(20):
             await world.chain.produce()
-            await settle(lambda: len(agent._waiting) >= 2)
-        assert len(agent._waiting) <= 4
+            await settle(lambda: len(agent._queued_events) >= 2)
+        assert len(agent._queued_events) <= 4
         assert "The disk is full" in agent.troubles["disk"]
         full = False
         await world.until(lambda: len(world.reports) == 2 and not agent.state.pods)
@@ -411,7 +411,7 @@ async def test_events_of_a_full_disk_wait_in_order_and_each_but_once(world, monk
 
 
 @pytest.mark.parametrize("ended_first", [True, False])
-async def test_nothing_is_said_of_a_lease_that_was_lost_while_the_chain_was_silent(world, ended_first):
+async def test_nothing_is_reported_about_a_lease_lost_during_a_silence(world, ended_first):
     world.program = RUNS
     passed_ms = 0
     async with world.agent(ticks=lambda: world.now_ms + passed_ms) as agent:

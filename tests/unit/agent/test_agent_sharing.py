@@ -5,9 +5,9 @@ from agent_builders import HOST, MANIFEST, Player, a_handle, a_lease
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
+from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import AgentState, Phase
-from node_agent.core.steps import RETRY_AFTER_MS
-from node_agent.core.values import Found, HostFailure, Outcome, Report
+from node_agent.core.values import FoundContainer, HostFailure, LeaseReport, ReportStatus
 from node_agent.drivers.docker.spec import environment
 
 WHOLE = MANIFEST.replace(
@@ -24,7 +24,7 @@ class Play(Player):
         return self(ev.LeaseAssigned(lease, read_manifest(manifest)))
 
     def run(self, number):
-        self(ev.Prepared(number), ev.ContainerStarted(number, a_handle(number)))
+        self(ev.PodPrepared(number), ev.ContainerStarted(number, a_handle(number)))
 
     def retry(self):
         pods = self.state.pods.values()
@@ -61,28 +61,30 @@ def test_a_share_waits_until_the_pod_of_another_account_is_gone():
     # Its lease is over, its containers are not yet.
     play(ev.LeaseEnded(1, "Completed"))
     assert play.retry() == [cmd.ScheduleRetry]
-    play(ev.Destroyed(1))
+    play(ev.PodDestroyed(1))
     assert play.retry() == [cmd.PreparePod]
 
 
-def test_a_pod_that_was_given_back_is_waited_for_until_its_containers_are_gone():
+def test_a_pod_waits_until_the_containers_of_a_refused_pod_are_removed():
     play = Play()
     play.assigned(1, "alice")
     play.run(1)
-    play(ev.DevicesFailed(frozenset({1}), "it was gone"), ev.ReportOutcome(1, Report.FAILED, Outcome.INCLUDED))
+    play(
+        ev.DevicesFailed(frozenset({1}), "it was gone"), ev.ReportOutcome(1, LeaseReport.FAILED, ReportStatus.INCLUDED)
+    )
     assert play.state.phase(1) is Phase.REFUSED
     assert [type(one) for one in play.assigned(2, "bob")] == [cmd.ScheduleRetry]
-    play(ev.LeaseEnded(1, "HostRefused"), ev.Destroyed(1))
+    play(ev.LeaseEnded(1, "HostRefused"), ev.PodDestroyed(1))
     assert play.retry() == [cmd.PreparePod]
 
 
-def test_it_waits_on_when_the_agent_is_started_again():
+def test_a_waiting_pod_waits_again_after_a_restart_of_the_agent():
     play = Play()
     play.assigned(1, "alice")
     play.run(1)
     (later,) = play.assigned(2, "bob")
     live = tuple(pod.lease for pod in play.state.pods.values())
-    assert later in play(ev.Recovered((Found(a_handle(1), running=True),), live))
+    assert later in play(ev.Recovered((FoundContainer(a_handle(1), running=True),), live))
     assert play.state.phase(2) is Phase.ASSIGNED
     assert play.retry() == [cmd.ScheduleRetry]
 

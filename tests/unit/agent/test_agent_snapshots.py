@@ -96,7 +96,7 @@ async def test_the_leases_disk_is_the_limit_and_the_message_says_what_to_do(worl
         assert await code_of(host, number, SnapshotAction.TAKE, "more") == "ok"
 
 
-async def test_nobody_else_gets_at_them(world):
+async def test_other_users_cannot_read_delivered_files(world):
     async with world.agent() as agent, world.asking(agent, STRANGER) as host:
         number = await running(world, agent)
         for act in SnapshotAction:

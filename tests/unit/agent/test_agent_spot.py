@@ -12,9 +12,9 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
-from node_agent.core.preemption_notice import notice
+from node_agent.core.pod_steps import termination_notice
 from node_agent.core.states import AgentState, Phase
-from node_agent.core.values import Found
+from node_agent.core.values import FoundContainer
 from node_agent.drivers.fake.driver import FakeProgram
 from offchain.schema.chain_types._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_parts
@@ -22,8 +22,8 @@ from tests.support.chain_records import tasks_params
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")
 MOVES = MANIFEST.replace(b"duration", b"survival: move\n  duration")
-WARN = cmd.WarnPod(1, "SIGUSR2")
-TELL = cmd.TellPod(1, 9_000)
+WARN = cmd.SignalPod(1, "SIGUSR2")
+TELL = cmd.WriteNotice(1, 9_000)
 
 
 def lease(manifest=SPOT, **changes):
@@ -40,7 +40,7 @@ def play(*events, state=None):
 def running(manifest=SPOT):
     began = (
         ev.LeaseAssigned(lease(manifest), read_manifest(manifest)),
-        ev.Prepared(1),
+        ev.PodPrepared(1),
         ev.ContainerStarted(1, a_handle()),
     )
     return play(*began)[0]
@@ -56,8 +56,8 @@ def test_the_containers_get_the_signal_once_for_each_notice():
     state, commands = play(told(), state=state)
     assert commands == []
     state, commands = play(told(ends_at_ms=None), state=state)
-    assert commands == [cmd.TellPod(1, None)]
-    assert play(told(ends_at_ms=99_000), state=state)[1] == [cmd.TellPod(1, 99_000), WARN]
+    assert commands == [cmd.WriteNotice(1, None)]
+    assert play(told(ends_at_ms=99_000), state=state)[1] == [cmd.WriteNotice(1, 99_000), WARN]
 
 
 def test_who_is_told_runs_on_until_its_lease_has_ended():
@@ -80,13 +80,13 @@ def test_who_is_to_be_moved_off_a_host_that_works_is_told_once_and_not_any_more_
     assert commands == [], "what was said stays"
     taken_back = ev.LeaseAssigned(lease(MOVES, moves_after_ms=4_000, notice_ends_ms=8_000))
     state, commands = handle(state, taken_back, 7_000)
-    assert commands == [cmd.TellPod(1, 8_000)], "its provider ends it sooner"
+    assert commands == [cmd.WriteNotice(1, 8_000)], "its provider ends it sooner"
     state, commands = handle(state, ev.LeaseAssigned(lease(MOVES)), 7_000)
-    assert commands == [cmd.TellPod(1, None)]
-    assert handle(state, drained, 20_000)[1] == [cmd.TellPod(1, 24_000)]
+    assert commands == [cmd.WriteNotice(1, None)]
+    assert handle(state, drained, 20_000)[1] == [cmd.WriteNotice(1, 24_000)]
 
 
-def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
+def test_a_notice_before_the_start_is_written_without_a_signal():
     state, _ = play(ev.LeaseAssigned(lease(), read_manifest(SPOT)))
     assert play(told(), state=state)[1] == [TELL]
     _, commands = play(ev.LeaseAssigned(lease(notice_ends_ms=9_000), read_manifest(SPOT)))
@@ -95,19 +95,19 @@ def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
 
 def test_after_a_restart_of_the_agent_the_signal_is_sent_in_any_case():
     state, _ = play(told(), state=running())
-    found = Found(a_handle(), running=True)
+    found = FoundContainer(a_handle(), running=True)
     _, commands = play(ev.Recovered((found,), (lease(notice_ends_ms=9_000),)), state=state)
     assert commands[-2:] == [TELL, WARN]
 
 
 def test_the_notice_says_the_moment_in_both_ways():
-    assert json.loads(notice(1_790_000_000_007)) == {
+    assert json.loads(termination_notice(1_790_000_000_007)) == {
         "ends_at": "2026-09-21T14:13:20.007Z",
         "ends_at_ms": 1_790_000_000_007,
     }
 
 
-async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_result(tmp_path):
+async def test_a_program_finds_the_notice_and_its_last_output_is_its_result(tmp_path):
     world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
     async with world.agent() as agent:
         number = world.open_lease(SPOT)
@@ -119,11 +119,11 @@ async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_re
         world.tasks.change(lease_parts(number)[0], state=TaskStateRunning(), preemption=Preemption(9, ends_at))
         await world.until(lambda: world.reports)
         ((_, result),) = world.reports
-        assert agent._dir.get_blob(result["digest"]) == notice(ends_at)
+        assert agent._dir.get_blob(result["digest"]) == termination_notice(ends_at)
 
 
 @pytest.mark.parametrize(("manifest", "survival"), [(MOVES, Survival.MOVE), (SPOT, Survival.RESTART)])
-async def test_a_pod_that_may_go_on_elsewhere_is_told_that_its_host_is_drained(tmp_path, manifest, survival):
+async def test_a_pod_that_may_move_gets_a_notice_when_its_host_is_drained(tmp_path, manifest, survival):
     world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
     world.table("Tasks", "Params")[()] = tasks_params()
     async with world.agent() as agent:
@@ -152,4 +152,4 @@ async def test_a_provider_that_takes_its_host_back_is_a_notice_too(tmp_path):
         ends_at = world.now_ms + 120_000
         world.tasks.change_lease(number, reclaim_at=ends_at)
         await world.until(lambda: world.engine.notices)
-        assert set(world.engine.notices.values()) == {notice(ends_at)}
+        assert set(world.engine.notices.values()) == {termination_notice(ends_at)}

@@ -12,11 +12,11 @@ from agent_world import HARDWARE, TENANT, World, agent_running
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
-from node_agent.handlers.receipt_requests import ReceiptAnswers
+from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.fake import FakeUsageSource
 from node_agent.metering.meter import UsageMeter
 from node_agent.metering.ports import SteadyTime
-from node_agent.runtime.service import Agent
+from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
@@ -107,7 +107,7 @@ class Host(World):
         parts = (GantryChain(self.chain), state.store, self.key, self.chain.genesis)
         clocks = {"now_ms": lambda: self.now_ms, "moment": lambda: SteadyTime("boot", 0)}
         meter = UsageMeter(*parts, FakeUsageSource(self.engine, self.host), NoGpus(), **clocks)
-        agent = Agent(
+        agent = NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
             self.network.endpoint(self.key.public_key),
@@ -116,7 +116,7 @@ class Host(World):
             HARDWARE,
             now_ms=lambda: self.now_ms,
             pods=self.pods,
-            handlers=ReceiptAnswers(meter).handlers(),
+            handlers=ReceiptRequests(meter).handlers(),
         )
         async with agent_running(agent, state):
             self.agent_now = agent

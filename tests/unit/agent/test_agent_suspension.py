@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from node_agent.chain.suspension import SuspensionLog
+from node_agent.chain.heartbeat import SuspensionLog
 from node_agent.runtime.state_dir import StateDir
-from node_agent.runtime.status_file import Running
+from node_agent.runtime.status_file import AgentStatus
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.provider import host_lifecycle
-from offchain.cli.provider.agent_group import main
-from offchain.cli.provider.host_view import HostView
+from offchain.cli.provider.agent import main
+from offchain.cli.provider.host_view import ProviderHostView
 from offchain.cli.provider.status import ReleaseView, plain, text
 from offchain.schema.chain_types import _generated_chain as gen
 from tests.support.chain_records import GTY, host_record, hosts_params
@@ -35,7 +35,7 @@ def record(status=SLASHED, **changes):
 
 @pytest.fixture
 def logged(caplog):
-    caplog.set_level(logging.INFO, logger="node_agent.chain.suspension")
+    caplog.set_level(logging.INFO, logger="node_agent.chain.heartbeat")
     return caplog
 
 
@@ -76,7 +76,7 @@ class _Service:
 
 
 def view(found, since_ms=None):
-    running = Running(
+    running = AgentStatus(
         pid=1,
         start_time=1,
         release="",
@@ -85,7 +85,7 @@ def view(found, since_ms=None):
         said_ms=60_000,
         suspension={} if since_ms is None else {"since_ms": since_ms},
     )
-    return HostView(
+    return ProviderHostView(
         host="5Host",
         now=7_200_000,
         record=found,
@@ -169,7 +169,7 @@ def top_up(tmp_path: Path, monkeypatch):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-        monkeypatch.setattr(host_lifecycle, "reached", reached)
+        monkeypatch.setattr(host_lifecycle, "open_chain", reached)
         arguments = ["top-up", "--state", str(folder), "--provider", "//Bob", "--json", *arguments]
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 0, done.output
@@ -189,6 +189,6 @@ def test_a_top_up_adds_what_is_asked_for(top_up):
     assert (added, found["bond"]) == ([GTY // 2], 4 * GTY + GTY // 2)
 
 
-def test_a_whole_bond_is_left(top_up):
+def test_a_complete_bond_is_not_changed(top_up):
     found, added = top_up(found=host_record(PROVIDER, bond=10 * GTY, bond_required=10 * GTY))
     assert (added, found["added"], found["status"]) == ([], 0, "Online")

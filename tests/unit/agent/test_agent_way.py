@@ -10,8 +10,15 @@ from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.drivers.fake.driver import FakeProgram
 from node_agent.handlers.host_requests import may_act
-from node_agent.handlers.log_filter import MAX_LINE, LineCutter, Tail, since, stamp, stamp_of_ms
-from node_agent.runtime.service import Agent
+from node_agent.logs.lines import (
+    MAX_LINE_BYTES,
+    LineSplitter,
+    LogTail,
+    comparable_stamp,
+    comparable_stamp_of_ms,
+    lines_since,
+)
+from node_agent.runtime.agent import NodeAgent
 from offchain.adapters.keys.sealed_box import seal_to_host
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.port import HostRefused
@@ -54,7 +61,7 @@ class Way(World):
         self.pods = FakeAccess({})
 
     def make_agent(self, *arguments, **options):
-        return Agent(*arguments, **options, pods=self.pods)
+        return NodeAgent(*arguments, **options, pods=self.pods)
 
     def proxy(self, kind="Tenant", delegate=FRIEND.address, delay=0):
         definition = {"delegate": delegate, "proxy_type": kind, "delay": delay}
@@ -64,7 +71,7 @@ class Way(World):
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     made = Way(tmp_path / "agent")
-    monkeypatch.setattr("agent_world.Agent", made.make_agent)
+    monkeypatch.setattr("agent_world.NodeAgent", made.make_agent)
     return made
 
 
@@ -155,7 +162,7 @@ async def test_the_way_in_ends_with_the_lease_and_what_was_stays_readable(world)
 
 
 @pytest.mark.parametrize(("state", "code"), [(LeaseStatePending(), "started"), (LeaseStateSuspended(), "suspended")])
-async def test_a_pod_that_does_not_run_is_not_entered_and_the_reason_is_told(world, state, code):
+async def test_access_to_a_pod_that_does_not_run_is_refused_with_the_reason(world, state, code):
     async with world.agent() as agent:
         number = await running(world, agent)
         world.tasks.change_lease(number, state=state)
@@ -184,7 +191,7 @@ async def test_only_hosts_may_probe(world):
         await client.close()
 
 
-async def test_a_node_that_is_away_is_told(world):
+async def test_an_unreachable_node_is_reported(world):
     async with world.agent() as agent:
         number = await running(world, agent)
         world.chain.unreachable = True
@@ -205,7 +212,7 @@ async def log_of(client, number, **options):
     return b"".join([piece async for piece in client.logs(number, **options)])
 
 
-async def test_the_end_of_a_log_and_what_comes_after(world):
+async def test_the_end_of_a_log_is_followed_by_new_lines(world):
     async with world.agent() as agent:
         number = await running(world, agent)
         client = world.client(agent)
@@ -225,16 +232,17 @@ async def test_the_end_of_a_log_and_what_comes_after(world):
 
 @given(st.lists(st.binary(max_size=40)))
 def test_lines_are_cut_the_same_however_they_come(pieces):
-    cutter, whole = LineCutter(), b"".join(pieces)
-    lines = [line for piece in pieces for line in cutter.feed(piece)] + cutter.rest()
+    cutter, whole = LineSplitter(verbatim=True), b"".join(pieces)
+    lines = [line for piece in pieces for line in cutter.feed(piece)] + cutter.end()
     assert b"".join(lines) == whole
     assert all(line.endswith(b"\n") for line in lines[:-1])
 
 
 def test_a_line_without_end_is_cut():
-    cutter = LineCutter()
-    assert cutter.feed(b"x" * MAX_LINE) == [b"x" * MAX_LINE]
-    assert cutter.rest() == []
+    cutter = LineSplitter(verbatim=True)
+    assert cutter.feed(b"x" * MAX_LINE_BYTES) == []
+    assert cutter.feed(b"y") == [b"x" * MAX_LINE_BYTES + b"y"]
+    assert cutter.end() == []
 
 
 def test_lines_since_a_time():
@@ -245,16 +253,16 @@ def test_lines_since_a_time():
         b"more of the new\n",
     ]
     at_ms = 1_767_225_601_000
-    assert list(since(lines, stamp_of_ms(at_ms))) == lines[2:]
-    assert list(since(lines, stamp_of_ms(at_ms - 1000))) == lines
-    assert list(since(lines, None)) == lines
-    assert list(since(lines, stamp_of_ms(1 << 63))) == []
-    assert stamp(b"no time here\n") is None
+    assert list(lines_since(lines, comparable_stamp_of_ms(at_ms))) == lines[2:]
+    assert list(lines_since(lines, comparable_stamp_of_ms(at_ms - 1000))) == lines
+    assert list(lines_since(lines, None)) == lines
+    assert list(lines_since(lines, comparable_stamp_of_ms(1 << 63))) == []
+    assert comparable_stamp(b"no time here\n") is None
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9)), st.integers(0, 5), st.integers(1, 30))
 def test_the_tail_is_the_end_and_bounded(lines, count, most):
-    tail = Tail(count, most)
+    tail = LogTail(count, most)
     tail.add(lines)
     kept = tail.lines()
     assert lines[len(lines) - len(kept) :] == kept

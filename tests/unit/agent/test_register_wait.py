@@ -2,7 +2,7 @@
 
 import asyncio
 
-from offchain.cli.provider.signing import until
+from offchain.cli.provider.signing import wait_until
 from tests.support.fake_chain import FakeChain
 
 
@@ -15,7 +15,7 @@ async def test_the_wait_ends_with_a_block_that_is_not_final():
         asked.set()
         return registered
 
-    waiting = asyncio.create_task(until(chain.best(), there))
+    waiting = asyncio.create_task(wait_until(chain.best(), there))
     async with asyncio.timeout(60):
         await asked.wait()
     await asyncio.sleep(0)

@@ -16,7 +16,7 @@ import cli_world
 import pytest
 
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.handlers.pod_requests import Access
+from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.keys import sealed_box, ss58
 from offchain.adapters.keys.signer import from_uri, verify
@@ -78,7 +78,7 @@ class RealHost:
     async def _main(self):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         transport = await self._listen()
-        access = Access(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
+        access = PodRequests(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
         server = HostServer(
             transport,
             genesis_hash=self._genesis,

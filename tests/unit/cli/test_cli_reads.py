@@ -10,7 +10,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_hos
 
 from offchain.cli.kit import network, session
 from offchain.cli.provider import agent
-from offchain.cli.provider.agent_options import Network
+from offchain.cli.provider.agent_options import DefaultNetwork
 from offchain.errors import WrongChain
 from offchain.ports import Call
 
@@ -188,7 +188,7 @@ def test_the_local_network_is_used_with_its_genesis(home: Path, monkeypatch: pyt
 def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANTRY_URL", "ws://node:9")
     monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
-    assert agent.present_network() == Network("ws://node:9", bytes([9] * 32))
+    assert agent.present_network() == DefaultNetwork("ws://node:9", bytes([9] * 32))
 
 
 def test_a_damaged_network_file_is_reported(home: Path, world: World) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_world import HOST, Pallets, World, the_host
 
-from node_agent.runtime.config import MAX_REGION_BYTES
+from node_agent.runtime.join_config import MAX_REGION_BYTES
 from offchain.cli.kit.output import table
 from offchain.schema.terminal_escaping import line
 from tests.support.chain_records import device

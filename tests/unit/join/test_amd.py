@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from node_agent.core.devices import Gone, Well
+from node_agent.core.devices import DeviceGone, DeviceHealthy
 from node_agent.drivers.docker.spec import DeviceFiles, amd_devices, amd_gpus
 from node_agent.telemetry.amd import AmdSysfs
 from node_agent.telemetry.hardware import HostDevice
@@ -29,25 +29,25 @@ def test_gpus_are_found_and_what_draws_the_screen_is_not(machine):
 
 def test_a_machine_without_the_driver(tmp_path):
     assert AmdSysfs(tmp_path).devices() == ()
-    assert AmdSysfs(tmp_path).observe(["AMD-a1b2"]) == [Gone(0, "the driver does not find it any more")]
+    assert AmdSysfs(tmp_path).observe(["AMD-a1b2"]) == [DeviceGone(0, "the driver does not find it any more")]
 
 
 def test_health(machine):
     driver = AmdSysfs(machine)
     uuids = ["GPU-1", "AMD-a1b2", "AMD-pci-0000-0200"]
-    assert driver.observe(uuids) == [Well(1, 0), Well(2, 0)]
+    assert driver.observe(uuids) == [DeviceHealthy(1, 0), DeviceHealthy(2, 0)]
     (machine / "sys/class/drm/renderD128/device/ras/umc_err_count").write_text("ue: 2\nce: 3\n")
-    assert driver.observe(uuids)[0] == Well(1, 2)
+    assert driver.observe(uuids)[0] == DeviceHealthy(1, 2)
     unplug(machine, 1)
-    assert driver.observe(uuids) == [Gone(1, "the driver does not find it any more"), Well(2, 0)]
+    assert driver.observe(uuids) == [DeviceGone(1, "the driver does not find it any more"), DeviceHealthy(2, 0)]
     add_gpu(machine, 1, unique_id="a1b2")
-    assert driver.observe(uuids)[0] == Well(1, 0)
+    assert driver.observe(uuids)[0] == DeviceHealthy(1, 0)
 
 
 def test_a_card_that_does_not_answer_is_gone(machine):
     (machine / "sys/class/drm/renderD128/device/mem_info_vram_used").unlink()
     (seen,) = AmdSysfs(machine).observe(["AMD-a1b2"])
-    assert isinstance(seen, Gone)
+    assert isinstance(seen, DeviceGone)
 
 
 def test_the_files_that_a_container_needs(machine):

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import replace
 
 from node_agent.chain.registration import hardware_spec
-from node_agent.runtime.service import check_answers
+from node_agent.runtime.agent import check_answers
 from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.chain.registration import change_hardware
 from offchain.adapters.keys import ss58

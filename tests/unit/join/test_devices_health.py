@@ -4,69 +4,80 @@ import pytest
 
 from node_agent.core.devices import (
     STEADY_MS,
+    DeviceGone,
+    DeviceHealthy,
     DeviceState,
-    Gone,
-    Well,
-    Xid,
+    DeviceXid,
+    apply_observations,
     health_to_report,
-    observe,
-    start,
+    initial_state,
 )
 
 
 def after(*rounds, count=2, faults=None, step_ms=1000):
-    state = start(count, faults or {})
+    state = initial_state(count, faults or {})
     for number, seen in enumerate(rounds):
-        state = observe(state, seen, number * step_ms)
+        state = apply_observations(state, seen, number * step_ms)
     return state
 
 
 def test_what_answers_is_in_order():
-    assert after([Well(0), Well(1, 0)], [Well(0), Well(1, 0)]).unhealthy == frozenset()
+    assert (
+        after([DeviceHealthy(0), DeviceHealthy(1, 0)], [DeviceHealthy(0), DeviceHealthy(1, 0)]).unhealthy == frozenset()
+    )
 
 
 @pytest.mark.parametrize("code", [48, 62, 64, 74, 79, 95, 119, 140, 999])
-def test_a_fault_of_the_gpu_stays_though_it_answers(code):
-    state = after([Xid(1, code)], [Well(1)], [Well(1)], step_ms=STEADY_MS)
+def test_a_hardware_fault_stays_although_the_gpu_answers(code):
+    state = after([DeviceXid(1, code)], [DeviceHealthy(1)], [DeviceHealthy(1)], step_ms=STEADY_MS)
     assert state.unhealthy == {1}
     assert f"XID {code}" in state.devices[1].why
 
 
 @pytest.mark.parametrize("code", [13, 31, 43, 45, 63, 68, 94, 109])
 def test_a_fault_of_the_tenants_program_is_none_of_the_gpu(code):
-    assert after([Xid(1, code)]).unhealthy == frozenset()
+    assert after([DeviceXid(1, code)]).unhealthy == frozenset()
 
 
 def test_memory_errors_that_grow_are_a_fault_and_old_ones_are_not():
-    assert after([Well(0, 5)], [Well(0, 5)]).unhealthy == frozenset()
-    assert after([Well(0, 5)], [Well(0, 6)]).unhealthy == {0}
-    assert after([Well(0, 5)], [Well(0, 0)], [Well(0, 0)]).unhealthy == frozenset()
+    assert after([DeviceHealthy(0, 5)], [DeviceHealthy(0, 5)]).unhealthy == frozenset()
+    assert after([DeviceHealthy(0, 5)], [DeviceHealthy(0, 6)]).unhealthy == {0}
+    assert after([DeviceHealthy(0, 5)], [DeviceHealthy(0, 0)], [DeviceHealthy(0, 0)]).unhealthy == frozenset()
 
 
-def test_one_missed_look_is_not_enough():
-    assert after([Gone(0, "x")], [Well(0)]).unhealthy == frozenset()
-    assert after([Gone(0, "x")], [Gone(0, "x")]).unhealthy == {0}
+def test_one_missed_poll_is_not_enough():
+    assert after([DeviceGone(0, "x")], [DeviceHealthy(0)]).unhealthy == frozenset()
+    assert after([DeviceGone(0, "x")], [DeviceGone(0, "x")]).unhealthy == {0}
 
 
 def test_what_comes_back_takes_work_after_a_steady_minute():
-    gone = [[Gone(0, "lost")], [Gone(0, "lost")]]
-    back = [[Well(0)], [Well(0)]]
+    gone = [[DeviceGone(0, "lost")], [DeviceGone(0, "lost")]]
+    back = [[DeviceHealthy(0)], [DeviceHealthy(0)]]
     assert after(*gone, *back).unhealthy == {0}
     assert after(*gone, *back, step_ms=STEADY_MS).unhealthy == frozenset()
-    assert after(*gone, [Well(0)], [Gone(0, "lost")], [Well(0)], step_ms=STEADY_MS).unhealthy == {0}
+    assert after(
+        *gone, [DeviceHealthy(0)], [DeviceGone(0, "lost")], [DeviceHealthy(0)], step_ms=STEADY_MS
+    ).unhealthy == {0}
 
 
 def test_a_device_that_was_away_has_been_reset():
-    state = after([Xid(0, 79)], [Gone(0, "x")], [Gone(0, "x")], [Well(0)], [Well(0)], step_ms=STEADY_MS)
+    state = after(
+        [DeviceXid(0, 79)],
+        [DeviceGone(0, "x")],
+        [DeviceGone(0, "x")],
+        [DeviceHealthy(0)],
+        [DeviceHealthy(0)],
+        step_ms=STEADY_MS,
+    )
     assert state.devices[0] == DeviceState()
 
 
 def test_faults_of_before_are_remembered():
-    assert after([Well(0)], faults={0: "XID 48"}).unhealthy == {0}
+    assert after([DeviceHealthy(0)], faults={0: "XID 48"}).unhealthy == {0}
 
 
 def test_other_peoples_devices_are_passed_over():
-    assert after([Xid(7, 79), Gone(9, "x")]).devices.keys() == {0, 1}
+    assert after([DeviceXid(7, 79), DeviceGone(9, "x")]).devices.keys() == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -79,5 +90,5 @@ def test_other_peoples_devices_are_passed_over():
         ([True, True, True], {2, 0}, 0, 60, b"\x00\x02"),
     ],
 )
-def test_the_chain_is_told_what_it_does_not_know_once_a_period(listed, unhealthy, changed_at, now, wanted):
+def test_unknown_device_health_is_reported_once_a_period(listed, unhealthy, changed_at, now, wanted):
     assert health_to_report(listed, frozenset(unhealthy), changed_at, 60, now) == wanted

@@ -11,12 +11,23 @@ from test_join_checks import GOOD, found
 
 from node_agent.install.bundle import _sources
 from node_agent.install.launch import ROOT
-from offchain.cli.provider import components as looking
-from offchain.cli.provider.advisories import Component, is_affected, known, parse_version, remedies, standing
-from offchain.cli.provider.components import TOOLKIT, engine_components, fixes_of, installed_toolkit, with_packages
-from offchain.cli.provider.machine_checks import Verdict, failed, judge
+from offchain.cli.provider import advisories as looking
+from offchain.cli.provider.advisories import (
+    TOOLKIT,
+    Component,
+    component_advisories,
+    engine_components,
+    fixes_of,
+    installed_toolkit,
+    is_affected,
+    known_advisories,
+    parse_version,
+    upgrade_hints,
+    with_packages,
+)
+from offchain.cli.provider.machine_checks import CheckVerdict, check_machine, failed
 
-BY_ID = {one.id: one for one in known()}
+BY_ID = {one.id: one for one in known_advisories()}
 
 
 def ids(advisories):
@@ -69,17 +80,17 @@ def test_a_version_is_compared_with_the_fix_of_its_branch(name, version, affecte
     assert is_affected(BY_ID[name], parse_version(version)) is affected
 
 
-@given(st.sampled_from(known()), st.tuples(*[st.integers(0, 40)] * 3))
+@given(st.sampled_from(known_advisories()), st.tuples(*[st.integers(0, 40)] * 3))
 def test_a_later_patch_of_a_branch_never_brings_a_vulnerability_back(advisory, numbers):
     version, later = (*numbers, 1, 0), (*numbers[:2], numbers[2] + 1, 1, 0)
     if advisory.since is None or version >= advisory.since:
         assert is_affected(advisory, version) or not is_affected(advisory, later)
 
 
-def test_the_data_is_whole():
-    assert len(BY_ID) == len(known())
-    for one in known():
-        assert one.component in remedies()
+def test_the_advisories_are_complete():
+    assert len(BY_ID) == len(known_advisories())
+    for one in known_advisories():
+        assert one.component in upgrade_hints()
         assert one.severity in ("low", "medium", "high", "critical")
         assert one.about
 
@@ -90,11 +101,13 @@ def test_the_data_is_part_of_a_release():
 
 def test_a_package_has_fixed_what_its_changelog_names():
     package = Component("runc", "1.1.5+ds1", "1.1.5+ds1-1+deb12u1", frozenset({"CVE-2024-21626"}))
-    state = standing(package, known())
+    state = component_advisories(package, known_advisories())
     assert not state.open
     assert ids(state.unclear) == {"CVE-2025-31133", "CVE-2025-52565", "CVE-2025-52881"}
-    assert "CVE-2024-21626" in ids(standing(replace(package, package_fixes=None), known()).unclear)
-    assert "CVE-2024-21626" in ids(standing(Component("runc", "1.1.5"), known()).open)
+    assert "CVE-2024-21626" in ids(
+        component_advisories(replace(package, package_fixes=None), known_advisories()).unclear
+    )
+    assert "CVE-2024-21626" in ids(component_advisories(Component("runc", "1.1.5"), known_advisories()).open)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +127,8 @@ def test_what_join_says_of_a_component(component, verdict, says):
     finding = found(facts, f"vulnerabilities of {component.name}")
     assert (finding.verdict, says in finding.found) == (verdict, True), finding
     assert bool(finding.remedy) == (verdict != "pass")
-    assert (finding in failed(judge(facts))) == (verdict == "fail")
-    assert finding.verdict is not Verdict.PASS or "CVE" not in finding.found
+    assert (finding in failed(check_machine(facts))) == (verdict == "fail")
+    assert finding.verdict is not CheckVerdict.PASS or "CVE" not in finding.found
 
 
 def test_what_the_engine_says_of_itself_is_read():

@@ -8,12 +8,12 @@ from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.probe import Reserve
 from offchain.cli.provider.machine_checks import (
     ChainFacts,
+    CheckVerdict,
     EngineFacts,
-    Facts,
     FundsFacts,
-    Verdict,
+    MachineFacts,
+    check_machine,
     failed,
-    judge,
     version_of,
 )
 
@@ -24,7 +24,7 @@ AMD = HostDevice("Amd", "AMD Instinct MI300X", 196_592, "AMD-7")
 ENGINE = EngineFacts(
     "28.1.0", 2, cdi=True, cdi_devices=frozenset({"nvidia.com/gpu=GPU-1"}), runtimes=frozenset({"runc"})
 )
-GOOD = Facts(
+GOOD = MachineFacts(
     engine=ENGINE,
     devices=(GPU,),
     driver="560.35",
@@ -41,17 +41,17 @@ GOOD = Facts(
 
 
 def found(facts, check):
-    (finding,) = [finding for finding in judge(facts) if finding.check == check]
+    (finding,) = [finding for finding in check_machine(facts) if finding.check == check]
     return finding
 
 
 def test_a_good_machine_has_nothing_to_mend():
-    assert {finding.verdict for finding in judge(GOOD)} == {Verdict.PASS}
-    assert not any(finding.remedy for finding in judge(GOOD))
+    assert {finding.verdict for finding in check_machine(GOOD)} == {CheckVerdict.PASS}
+    assert not any(finding.remedy for finding in check_machine(GOOD))
 
 
 def test_a_provider_reads_what_isolates_containers():
-    assert "share the machine's kernel" in found(GOOD, "isolation").found
+    assert "use the machine's kernel" in found(GOOD, "isolation").found
     offered = replace(GOOD, engine=replace(ENGINE, sandboxes=("runsc",)))
     assert "--runtime runsc" in found(offered, "isolation").found
     chosen = replace(GOOD, engine=replace(ENGINE, runtime="runsc", sandboxes=("runsc",)))
@@ -75,19 +75,19 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
         ({"engine": replace(ENGINE, runtime_trouble="no runtime")}, "isolation", "fail", "no runtime", "daemon.json"),
         ({"engine": replace(ENGINE, cgroup_version=1)}, "cgroups", "warn", "version 1", "unified_cgroup_hierarchy"),
         ({"devices": "The NVIDIA driver does not answer."}, "GPUs", "fail", "does not answer", "nvidia-smi"),
-        ({"devices": ()}, "GPUs", "warn", "cores, memory and disk only", "driver"),
+        ({"devices": ()}, "GPUs", "warn", "only cores, memory and disk", "driver"),
         ({"devices": (), "kept_gpus": 2}, "GPUs", "warn", "2 kept by you", "driver"),
         ({"devices": (SIMULATED,)}, "GPUs", "warn", "simulated", "--simulate"),
         ({"engine": BAD_ENGINE}, "GPU access", "fail", "GPU-1", "--device-name-strategy=uuid"),
-        ({"engine": OLD}, "GPU access", "fail", "in no way", "runtime configure"),
-        ({"engine": replace(ENGINE, cdi=False)}, "GPU access", "fail", "in no way", "cdi generate"),
+        ({"engine": OLD}, "GPU access", "fail", "cannot give GPUs", "runtime configure"),
+        ({"engine": replace(ENGINE, cdi=False)}, "GPU access", "fail", "cannot give GPUs", "cdi generate"),
         ({"disk_free_gib": 2}, "disk", "fail", "2 GiB free", "--reserve-disk-gib"),
         ({"disk_free_gib": 9}, "disk", "warn", "few images", "Free up"),
         (
             {"disk_trouble": "the agent is not root"},
             "disk limits",
             "warn",
-            "every 10 s only: the agent is not",
+            "only measured every 10 s: the agent is not",
             "as root",
         ),
         ({"gate_trouble": "no init is installed"}, "mount checks", "warn", "program starts: no init", "docker-init"),
@@ -111,16 +111,16 @@ def test_each_trouble_is_named_with_its_remedy(changes, check, verdict, says, re
     assert finding.verdict == verdict
     assert says in finding.found
     assert remedy in finding.remedy
-    assert (finding in failed(judge(replace(GOOD, **changes)))) == (verdict == "fail")
+    assert (finding in failed(check_machine(replace(GOOD, **changes)))) == (verdict == "fail")
 
 
 def test_the_engines_own_runtime_serves_where_cdi_does_not():
     engine = replace(BAD_ENGINE, runtimes=frozenset({"runc", "nvidia"}))
-    assert found(replace(GOOD, engine=engine), "GPU access").verdict is Verdict.PASS
+    assert found(replace(GOOD, engine=engine), "GPU access").verdict is CheckVerdict.PASS
 
 
 def test_amd_needs_no_toolkit():
-    assert not [f for f in judge(replace(GOOD, devices=(AMD,), engine=OLD)) if f.check == "GPU access"]
+    assert not [f for f in check_machine(replace(GOOD, devices=(AMD,), engine=OLD)) if f.check == "GPU access"]
 
 
 @pytest.mark.parametrize(

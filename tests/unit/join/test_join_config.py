@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from node_agent.images.registries import parse_allowed
-from node_agent.runtime import config as configs
-from node_agent.runtime.config import Config, load, save
+from node_agent.runtime import join_config as configs
+from node_agent.runtime.join_config import JoinConfig, load, save
 from node_agent.telemetry.probe import Reserve
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_options import STANDARD_ASK, Given, Network, settle
+from offchain.cli.provider.agent_options import STANDARD_ASK, AgentArguments, DefaultNetwork, resolve_settings
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import GpuPrice, Tier
 from offchain.schema.protocol.gateway import GatewayAddress
@@ -20,7 +20,7 @@ from offchain.schema.protocol.gateway import GatewayAddress
 GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "gw.example.org", 4435)
 REGISTRY = parse_allowed("http://registry.lan:5000")
 
-CONFIG = Config(
+CONFIG = JoinConfig(
     url="ws://node:9944",
     genesis=bytes(range(32)),
     provider=from_uri("//Bob").address,
@@ -38,7 +38,7 @@ CONFIG = Config(
 )
 
 
-def test_it_comes_back_as_it_was_and_nobody_else_may_read_it(tmp_path):
+def test_a_stored_configuration_is_unchanged_and_private(tmp_path):
     save(tmp_path, CONFIG)
     assert load(tmp_path) == CONFIG
     assert stat.S_IMODE((tmp_path / configs.NAME).stat().st_mode) == 0o600
@@ -97,17 +97,17 @@ def test_a_file_that_is_none_of_ours(tmp_path, text):
         load(tmp_path)
 
 
-def test_the_command_line_goes_before_the_file_and_the_file_before_the_network():
-    network = Network("ws://other:1", bytes(32))
+def test_the_command_line_precedes_the_configuration_and_that_the_network():
+    network = DefaultNetwork("ws://other:1", bytes(32))
     state = Path("/state")
-    assert settle(Given(state=state), CONFIG, network).url == "ws://node:9944"
-    assert settle(Given(state=state), CONFIG, network).gateways == (GATEWAY,)
-    assert settle(Given(state=state), CONFIG, network).allow_registries == (REGISTRY,)
+    assert resolve_settings(AgentArguments(state=state), CONFIG, network).url == "ws://node:9944"
+    assert resolve_settings(AgentArguments(state=state), CONFIG, network).gateways == (GATEWAY,)
+    assert resolve_settings(AgentArguments(state=state), CONFIG, network).allow_registries == (REGISTRY,)
     other = replace(GATEWAY, port=1)
-    assert settle(Given(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
-    assert settle(Given(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"
-    assert settle(Given(state=state), None, network).genesis == bytes(32)
-    assert settle(Given(state=state, url="ws://mine:2"), None, network).genesis is None
-    kept = settle(Given(state=state, reserve_disk_gib=0), CONFIG, network)
+    assert resolve_settings(AgentArguments(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
+    assert resolve_settings(AgentArguments(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"
+    assert resolve_settings(AgentArguments(state=state), None, network).genesis == bytes(32)
+    assert resolve_settings(AgentArguments(state=state, url="ws://mine:2"), None, network).genesis is None
+    kept = resolve_settings(AgentArguments(state=state, reserve_disk_gib=0), CONFIG, network)
     assert kept.reserve == Reserve(500, 1024, 0)
     assert (kept.keep_gpus, kept.tier, kept.network, kept.bind) == ((0, 3), Tier.DATACENTER, False, "0.0.0.0:4434")

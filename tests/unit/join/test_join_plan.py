@@ -4,9 +4,9 @@ import pytest
 
 from offchain.adapters.chain.typed import TaskAndSpec
 from offchain.cli.provider.claim import payouts
-from offchain.cli.provider.earnings import Terms, due
 from offchain.cli.provider.host_lifecycle import LeaveStep, next_leave_step
-from offchain.cli.provider.join_plan import Situation, Step, is_online, steps, why_not_online
+from offchain.cli.provider.host_view import PaymentTerms, lease_earnings
+from offchain.cli.provider.join import JoinState, JoinStep, is_online, remaining_steps, why_not_online
 from offchain.errors import GantryError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
@@ -14,19 +14,19 @@ from tests.support.chain_records import escrow, host_record, lease, task_record,
 
 GTY = 10**12
 HOUR = 3_600_000
-TERMS = Terms(now=HOUR, downtime=0, held_back_ms=HOUR // 4, dispute_window_ms=HOUR // 2)
+TERMS = PaymentTerms(now=HOUR, downtime=0, held_back_ms=HOUR // 4, dispute_window_ms=HOUR // 2)
 
 
 def situation(status=None, *, running=True, provider="5P"):
     record = None if status is None else host_record("5P", status=status)
-    return Situation("5Host", provider, record, running)
+    return JoinState("5Host", provider, record, running)
 
 
 def test_the_way_to_a_paid_host():
-    everything = (Step.REGISTER, Step.SERVICE, Step.ONLINE)
-    assert steps(situation(running=False)) == steps(situation()) == everything
-    assert steps(situation(gen.HostStatusUnverified(), running=False)) == (Step.SERVICE, Step.ONLINE)
-    assert steps(situation(gen.HostStatusOnline())) == (Step.ONLINE,)
+    everything = (JoinStep.REGISTER, JoinStep.SERVICE, JoinStep.ONLINE)
+    assert remaining_steps(situation(running=False)) == remaining_steps(situation()) == everything
+    assert remaining_steps(situation(gen.HostStatusUnverified(), running=False)) == (JoinStep.SERVICE, JoinStep.ONLINE)
+    assert remaining_steps(situation(gen.HostStatusOnline())) == (JoinStep.ONLINE,)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_way_to_a_paid_host():
 )
 def test_hosts_that_cannot_be_joined(now):
     with pytest.raises(GantryError, match="--state"):
-        steps(now)
+        remaining_steps(now)
 
 
 def test_when_a_host_is_online_and_what_is_in_its_way():
@@ -92,7 +92,7 @@ def test_what_a_host_has_coming():
     fresh = leased(7, gen.TaskStateRunning(), gen.TaskKind.RENTAL, since=HOUR - 1000)
     paid = leased(8, gen.TaskStateSettled(), accrued=GTY, paid=GTY, open=False)
     share = GTY * 95 // 100
-    found = {one.task: one for one in due([done, waits, over, fought, runs, service, fresh, paid], TERMS)}
+    found = {one.task: one for one in lease_earnings([done, waits, over, fought, runs, service, fresh, paid], TERMS)}
     assert {task: (one.owed, one.payable, one.call) for task, one in found.items()} == {
         1: (share, share, "Tasks.settle"),
         2: (share, 0, ""),
@@ -109,10 +109,10 @@ def test_what_a_host_has_coming():
 def test_claims_are_made_with_few_calls():
     verified = [leased(number, gen.TaskStateVerified(), accrued=GTY) for number in range(70)]
     rentals = [leased(100 + number, gen.TaskStateRunning(), gen.TaskKind.RENTAL, since=0) for number in range(3)]
-    made = list(payouts(due([*verified, *rentals], TERMS)))
+    made = list(payouts(lease_earnings([*verified, *rentals], TERMS)))
     assert [call.function for call, _ in made] == ["settle_batch", "settle_batch", "force_batch"]
     assert [len(part) for _, part in made] == [64, 6, 3]
-    (single,) = payouts(due(verified[:1], TERMS))
+    (single,) = payouts(lease_earnings(verified[:1], TERMS))
     assert single[0] == gen.calls.tasks_settle(task=0)
 
 
@@ -120,5 +120,5 @@ def test_unit_prices_are_owed_in_advance():
     hourly = leased(
         1, gen.TaskStateRunning(), gen.TaskKind.SERVICE, since=HOUR - 1, unit=gen.BillingUnit.HOUR, fee_ppm=0
     )
-    (one,) = due([hourly], TERMS)
+    (one,) = lease_earnings([hourly], TERMS)
     assert one.owed == GTY

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from node_agent.runtime.journal import Journal, Total
+from node_agent.runtime.journal import EarningsJournal, EarningsTotal
 from node_agent.runtime.state_dir import StateDir
-from node_agent.runtime.status_file import Beacon, read
+from node_agent.runtime.status_file import StatusFile, read_status
 from offchain.adapters.chain.chain_identity import expected_genesis
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.outbox import Outbox
@@ -26,7 +26,7 @@ async def world(tmp_path):
     chain = FakeChain()
     tasks = Tasks(chain)
     store = Store(tmp_path / "agent.db")
-    yield chain, tasks, Journal(store)
+    yield chain, tasks, EarningsJournal(store)
     store.close()
 
 
@@ -42,7 +42,7 @@ async def test_what_is_paid_is_added_up_and_kept(world):
     await chain.produce()
     typed = GantryChain(chain)
     await journal.refresh(typed, HOST)
-    assert journal.total() == Total(2, 9, 2)
+    assert journal.total() == EarningsTotal(2, 9, 2)
     assert [entry.lease for entry in journal.open_entries()] == [first, second]
     assert other not in {entry.lease for entry in journal.open_entries()}
     tasks.change_lease(
@@ -50,7 +50,7 @@ async def test_what_is_paid_is_added_up_and_kept(world):
     )
     await chain.produce()
     await journal.refresh(typed, HOST)
-    assert journal.total() == Total(2, 95, 1)
+    assert journal.total() == EarningsTotal(2, 95, 1)
 
 
 async def test_a_task_that_the_chain_has_forgotten_is_closed(world):
@@ -62,7 +62,7 @@ async def test_a_task_that_the_chain_has_forgotten_is_closed(world):
     chain.storage["Leases", "ByHost"].clear()
     await chain.produce()
     await journal.refresh(GantryChain(chain), HOST)
-    assert journal.total() == Total(1, 10, 0)
+    assert journal.total() == EarningsTotal(1, 10, 0)
     assert journal.open_entries() == []
 
 
@@ -70,24 +70,24 @@ def test_all_that_an_agent_keeps_fits_into_one_database(tmp_path):
     with contextlib.closing(StateDir(tmp_path)) as state:
         Outbox(FakeChain(), state.store, state.host_key(), now_ms=lambda: 0)
         expected_genesis(state.store, bytes(32))
-        assert Journal(state.store).total() == Total(0, 0, 0)
+        assert EarningsJournal(state.store).total() == EarningsTotal(0, 0, 0)
 
 
 async def test_a_beacon_is_of_a_process_that_lives(tmp_path):
     ready = asyncio.Event()
     facts = {"pods": {"7": "Running"}, "devices": {}, "network": {}}
-    beacon = Beacon(tmp_path, "abc", ("1.2.3.4:5",), lambda: facts, now_ms=lambda: 5)
+    beacon = StatusFile(tmp_path, "abc", ("1.2.3.4:5",), lambda: facts, now_ms=lambda: 5)
     running = asyncio.create_task(beacon.run(ready))
     await asyncio.sleep(0)
-    assert not read(tmp_path).ready
+    assert not read_status(tmp_path).ready
     ready.set()
     for _ in range(3):
         await asyncio.sleep(0)
-    found = read(tmp_path)
+    found = read_status(tmp_path)
     assert (found.ready, found.release, found.pods, found.addresses) == (True, "abc", {"7": "Running"}, ("1.2.3.4:5",))
     running.cancel()
     path = tmp_path / "running.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"start_time": 1}))
-    assert read(tmp_path) is None
+    assert read_status(tmp_path) is None
     path.write_text("{")
-    assert read(tmp_path) is None
+    assert read_status(tmp_path) is None

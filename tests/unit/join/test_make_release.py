@@ -5,7 +5,7 @@ import stat
 import pytest
 from click.testing import CliRunner
 
-from node_agent.core.release_statement import check_signature, parse
+from node_agent.core.release_statement import check_signature, parse_statement
 from node_agent.install import make_release
 from node_agent.install.bundle import sha256_of
 
@@ -32,7 +32,7 @@ def test_a_release_is_signed_with_a_key_from_a_file(run, tmp_path):
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
     made = run("--key", "key", "--version", "1.2.3", "--next-key", "ab" * 32, "agent.tar.gz")
     assert made.exit_code == 0, made.output
-    signed = parse((tmp_path / "agent.tar.gz.statement").read_bytes())
+    signed = parse_statement((tmp_path / "agent.tar.gz.statement").read_bytes())
     assert check_signature(signed, [public]) == public
     assert str(signed.statement.version) == "1.2.3"
     assert signed.statement.next_keys == ("ab" * 32,)

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from node_agent.core.devices import Gone, Well, Xid
+from node_agent.core.devices import DeviceGone, DeviceHealthy, DeviceXid
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import Nvml, driver_version
 from node_agent.telemetry.probe import found_devices, offered
@@ -80,11 +80,11 @@ def test_a_machine_without_the_driver(nvidia, monkeypatch):
 def test_health_of_gpus_and_slices(nvml):
     machine, driver = nvml([Gpu("GPU-0", uncorrected=-1), Gpu("GPU-1", uncorrected=2, slices=SLICES)])
     uuids = (None, "GPU-0", "MIG-bbbb", "AMD-7", "GPU-9")
-    assert driver.observe(uuids)[:2] == [Well(1, None), Well(2, 2)]
+    assert driver.observe(uuids)[:2] == [DeviceHealthy(1, None), DeviceHealthy(2, 2)]
     machine.gpus[1].uncorrected = 3
     machine.write()
-    assert driver.observe(uuids)[1] == Well(2, 3)
-    assert driver.observe(uuids)[2] == Gone(4, "the driver does not find it any more")
+    assert driver.observe(uuids)[1] == DeviceHealthy(2, 3)
+    assert driver.observe(uuids)[2] == DeviceGone(4, "the driver does not find it any more")
 
 
 def test_fallen_off_the_bus_unplugged_and_put_back(nvml):
@@ -95,23 +95,23 @@ def test_fallen_off_the_bus_unplugged_and_put_back(nvml):
     machine.write()
     first, second = driver.observe(uuids), driver.observe(uuids)
     for seen in (first, second):
-        assert [one for one in seen if isinstance(one, Gone)] == seen[5:7]
+        assert [one for one in seen if isinstance(one, DeviceGone)] == seen[5:7]
     assert "fallen off the bus" in second[5].why
     assert "does not find it" in second[6].why
     machine.gpus[5].state = machine.gpus[6].state = "ok"
     machine.write()
     driver.observe(uuids)
-    assert driver.observe(uuids) == [Well(index, 0) for index in range(8)]
+    assert driver.observe(uuids) == [DeviceHealthy(index, 0) for index in range(8)]
 
 
 def test_the_driver_is_unloaded_and_loaded_again(nvml):
     machine, driver = nvml(eight())
     uuids = [gpu.uuid for gpu in machine.gpus]
     machine.gone()
-    assert all(isinstance(one, Gone) for one in driver.observe(uuids))
-    assert all(one == Gone(index, "the NVIDIA driver is gone") for index, one in enumerate(driver.observe(uuids)))
+    assert all(isinstance(one, DeviceGone) for one in driver.observe(uuids))
+    assert all(one == DeviceGone(index, "the NVIDIA driver is gone") for index, one in enumerate(driver.observe(uuids)))
     machine.write()
-    assert driver.observe(uuids) == [Well(index, 0) for index in range(8)]
+    assert driver.observe(uuids) == [DeviceHealthy(index, 0) for index in range(8)]
 
 
 def heard(driver, uuids):
@@ -128,8 +128,8 @@ def test_faults_are_heard_from_the_driver(nvml):
     assert driver.wait(uuids, 0.01) == []
     machine.xid(uuids[2], 79)
     machine.xid(uuids[4], 13)
-    assert heard(driver, uuids) == [Xid(2, 79)]
-    assert heard(driver, uuids) == [Xid(4, 13)]
+    assert heard(driver, uuids) == [DeviceXid(2, 79)]
+    assert heard(driver, uuids) == [DeviceXid(4, 13)]
     assert driver.wait(uuids, 0.01) == []
 
 
@@ -138,9 +138,9 @@ def test_a_fault_of_a_slice_is_the_slices_and_one_of_the_gpu_is_of_all_its_slice
     uuids = ["GPU-0", "MIG-aaaa", "MIG-bbbb"]
     driver.wait(uuids, 0.01)
     machine.xid("GPU-1", 94, instance=2)
-    assert heard(driver, uuids) == [Xid(2, 94)]
+    assert heard(driver, uuids) == [DeviceXid(2, 94)]
     machine.xid("GPU-1", 79)
-    assert heard(driver, uuids) == [Xid(1, 79), Xid(2, 79)]
+    assert heard(driver, uuids) == [DeviceXid(1, 79), DeviceXid(2, 79)]
 
 
 def test_closing_twice_is_no_harm(nvml):

@@ -129,7 +129,7 @@ async def test_what_the_chain_has_already_is_not_said(host):
     assert host.sent == []
 
 
-async def test_a_latency_is_said_where_no_speed_is_known_and_what_the_chain_has_of_speed_stays(host):
+async def test_a_latency_is_published_without_a_bandwidth_and_the_chains_bandwidth_stays(host):
     host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=250, network_mbps_up=100))
     made = prober(Ways({"1": None, "2": None, "3": None, "9": 0}), GATEWAY)
     await made.round(host)
@@ -137,7 +137,7 @@ async def test_a_latency_is_said_where_no_speed_is_known_and_what_the_chain_has_
     assert (made.facts()["told_latency_ms"], made.facts()["class_mbps"]) == (1, 0)
 
 
-async def test_a_speed_is_said_where_no_latency_is_known_and_what_the_chain_has_of_latency_stays(host):
+async def test_a_bandwidth_is_published_without_a_latency_and_the_chains_latency_stays(host):
     host.put(ME, host_record("5P", last_heartbeat=1, latency_ms=30))
     made = prober(Ways({"1": 2000, "2": 2000, "3": None}))
     await made.round(host)
@@ -146,7 +146,7 @@ async def test_a_speed_is_said_where_no_latency_is_known_and_what_the_chain_has_
     assert made.facts()["told_latency_ms"] == 0
 
 
-async def test_it_waits_until_the_chain_takes_it_free_of_charge(host):
+async def test_device_health_is_reported_when_the_call_is_free(host):
     host.port.storage["Hosts", "NetworkMeasuredAt"][(ME,)] = 1_000
     host.port.storage["Timestamp", "Now"][()] = 1_000 + PERIOD_MS - 1
     made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)

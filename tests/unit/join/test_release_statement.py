@@ -9,22 +9,22 @@ from node_agent.core.release_statement import (
     MAX_KEYS,
     MAX_STATEMENT_BYTES,
     ReleaseRefused,
-    Statement,
-    Version,
+    ReleaseStatement,
+    ReleaseVersion,
     check_signature,
     check_version,
-    parse,
     parse_key,
+    parse_statement,
     parse_version,
-    payload,
-    sign,
+    sign_statement,
+    signed_payload,
 )
 from offchain.adapters.keys.signer import Ed25519Signer
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)
 PUBLIC, OTHER_PUBLIC = KEY.public_key.hex(), OTHER.public_key.hex()
-STATEMENT = Statement(Version(1, 2, 3), "ab" * 32, "2026-01-31T12:00:00Z", (OTHER_PUBLIC,))
-FILE = sign(STATEMENT, [KEY])
+STATEMENT = ReleaseStatement(ReleaseVersion(1, 2, 3), "ab" * 32, "2026-01-31T12:00:00Z", (OTHER_PUBLIC,))
+FILE = sign_statement(STATEMENT, [KEY])
 
 
 def changed(**facts):
@@ -38,34 +38,39 @@ def canonical(document):
 
 
 def test_what_was_signed_is_read_again():
-    signed = parse(FILE)
+    signed = parse_statement(FILE)
     assert signed.statement == STATEMENT
     assert check_signature(signed, [OTHER_PUBLIC, PUBLIC]) == PUBLIC
-    assert parse(sign(Statement(Version(0, 0, 1), "00" * 32, STATEMENT.created), [KEY])).statement.next_keys == ()
+    assert (
+        parse_statement(
+            sign_statement(ReleaseStatement(ReleaseVersion(0, 0, 1), "00" * 32, STATEMENT.created), [KEY])
+        ).statement.next_keys
+        == ()
+    )
 
 
 def test_one_of_several_signatures_is_enough():
-    assert check_signature(parse(sign(STATEMENT, [KEY, OTHER])), [OTHER_PUBLIC]) == OTHER_PUBLIC
+    assert check_signature(parse_statement(sign_statement(STATEMENT, [KEY, OTHER])), [OTHER_PUBLIC]) == OTHER_PUBLIC
 
 
 def test_another_key_is_refused():
     with pytest.raises(ReleaseRefused, match=rf"signed by {PUBLIC}; this agent keeps {OTHER_PUBLIC}"):
-        check_signature(parse(FILE), [OTHER_PUBLIC])
+        check_signature(parse_statement(FILE), [OTHER_PUBLIC])
 
 
 def test_a_signature_without_the_domain_is_refused():
     document = json.loads(FILE)
-    bare = payload(STATEMENT).removeprefix(DOMAIN)
+    bare = signed_payload(STATEMENT).removeprefix(DOMAIN)
     document["signatures"][0]["signature"] = KEY.sign(bare).hex()
     with pytest.raises(ReleaseRefused, match="not signed by release key"):
-        check_signature(parse(canonical(document)), [PUBLIC])
+        check_signature(parse_statement(canonical(document)), [PUBLIC])
 
 
 def test_a_wrong_signature_beside_a_right_one_is_refused():
-    document = json.loads(sign(STATEMENT, [KEY, OTHER]))
+    document = json.loads(sign_statement(STATEMENT, [KEY, OTHER]))
     document["signatures"][0]["signature"] = "00" * 64
     with pytest.raises(ReleaseRefused, match=PUBLIC):
-        check_signature(parse(canonical(document)), [PUBLIC, OTHER_PUBLIC])
+        check_signature(parse_statement(canonical(document)), [PUBLIC, OTHER_PUBLIC])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_a_wrong_signature_beside_a_right_one_is_refused():
 )
 def test_an_altered_statement_is_refused(facts):
     with pytest.raises(ReleaseRefused, match="it was altered"):
-        check_signature(parse(changed(**facts)), [PUBLIC])
+        check_signature(parse_statement(changed(**facts)), [PUBLIC])
 
 
 @pytest.mark.parametrize(
@@ -120,18 +125,18 @@ def test_an_altered_statement_is_refused(facts):
 )
 def test_other_files_are_refused(data, why):
     with pytest.raises(ReleaseRefused, match=why):
-        parse(data)
+        parse_statement(data)
 
 
 def test_what_could_not_be_read_is_not_signed():
     with pytest.raises(ValueError, match="two signatures"):
-        sign(STATEMENT, [KEY, KEY])
+        sign_statement(STATEMENT, [KEY, KEY])
     with pytest.raises(ValueError, match="not a SHA-256"):
-        sign(Statement(Version(1, 2, 3), "ab", STATEMENT.created), [KEY])
+        sign_statement(ReleaseStatement(ReleaseVersion(1, 2, 3), "ab", STATEMENT.created), [KEY])
 
 
 @pytest.mark.parametrize("in_use", ["1.2.4", "1.3.0", "2.0.0", "1.10.0"])
-def test_an_older_version_is_refused_unless_it_is_wanted(in_use):
+def test_an_older_version_is_refused_unless_a_downgrade_is_allowed(in_use):
     with pytest.raises(ReleaseRefused, match=rf"version 1.2.3; version {in_use} is in use, and the release is older"):
         check_version(STATEMENT, parse_version(in_use), allow_downgrade=False)
     check_version(STATEMENT, parse_version(in_use), allow_downgrade=True)
@@ -139,8 +144,8 @@ def test_an_older_version_is_refused_unless_it_is_wanted(in_use):
 
 def test_the_same_version_is_refused_and_a_newer_one_is_not():
     with pytest.raises(ReleaseRefused, match="the same version with another SHA-256"):
-        check_version(STATEMENT, Version(1, 2, 3), allow_downgrade=False)
-    check_version(STATEMENT, Version(1, 2, 2), allow_downgrade=False)
+        check_version(STATEMENT, ReleaseVersion(1, 2, 3), allow_downgrade=False)
+    check_version(STATEMENT, ReleaseVersion(1, 2, 2), allow_downgrade=False)
 
 
 @pytest.mark.parametrize(("text", "good"), [(PUBLIC, True), (f" 0x{PUBLIC.upper()}\n", True), ("ab", False)])

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from node_agent.core.release_statement import ReleaseRefused, Statement, Version, sign
+from node_agent.core.release_statement import ReleaseRefused, ReleaseStatement, ReleaseVersion, sign_statement
 from node_agent.install import release_trust as trusting
 from node_agent.install import update as updating
 from node_agent.install.bundle import LOCK, build
 from node_agent.install.launch import ROOT
-from node_agent.install.release_trust import NAME, Trust
+from node_agent.install.release_trust import NAME, ReleaseTrust
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.runtime.processes import start_time
 from node_agent.runtime.status_file import NAME as BEACON
@@ -83,12 +83,12 @@ class World:
         digest = build(path, self.shop / "sources", version=version, release_keys=adopt)
         if keys:
             major, minor, patch = map(int, (says or version).split("."))
-            statement = Statement(Version(major, minor, patch), digest, CREATED, tuple(next_keys))
-            path.with_name(f"{path.name}.statement").write_bytes(sign(statement, keys))
+            statement = ReleaseStatement(ReleaseVersion(major, minor, patch), digest, CREATED, tuple(next_keys))
+            path.with_name(f"{path.name}.statement").write_bytes(sign_statement(statement, keys))
         return path, digest
 
     def keep(self, *keys):
-        trusting.save(self.state, Trust(tuple(key.public_key.hex() for key in keys)))
+        trusting.save(self.state, ReleaseTrust(tuple(key.public_key.hex() for key in keys)))
 
     def kept(self):
         return trusting.load(self.releases, self.state).keys
@@ -123,7 +123,12 @@ def test_a_signed_release_needs_no_digest(world):
     world.keep(KEY)
     path, digest = world.publish("0.2.0", KEY)
     done = world.update(path)
-    assert (done.digest, done.version, done.signed_by, done.keys) == (digest, Version(0, 2, 0), PUBLIC, (PUBLIC,))
+    assert (done.digest, done.version, done.signed_by, done.keys) == (
+        digest,
+        ReleaseVersion(0, 2, 0),
+        PUBLIC,
+        (PUBLIC,),
+    )
     assert world.releases.current() == digest
     before = world.files()
     world.update(path)  # is in use already
@@ -155,7 +160,7 @@ def test_the_bundle_has_to_be_the_one_that_was_signed(world):
     path.write_bytes(path.read_bytes() + b"\0")
     world.refuses(path, f"not {digest}", error=OurError)
     path, _ = world.publish("0.2.0", KEY, says="0.9.0")
-    world.refuses(path, r"version 0\.2\.0, and its statement says 0\.9\.0")
+    world.refuses(path, r"version 0\.2\.0, its statement 0\.9\.0")
 
 
 def test_older_and_equal_versions_are_refused_unless_they_are_wanted(world):
@@ -177,7 +182,7 @@ def test_a_release_replaces_the_keys_once_it_is_in_use(world):
     world.keep(KEY)
     path, digest = world.publish("0.2.0", KEY, next_keys=(OTHER_PUBLIC,))
     world.service.broken.add(digest)
-    with pytest.raises(OurError, match="the one before it runs again"):
+    with pytest.raises(OurError, match="the previous one runs again"):
         world.update(path)
     assert world.kept() == (PUBLIC,)
     world.service.broken.clear()
@@ -197,7 +202,7 @@ def test_keys_change_although_the_updater_is_killed(world):
         world.update(path)
     assert world.kept() == (PUBLIC,)
     world.service.killed = False
-    with pytest.raises(OurError, match=f"{digest} is being tried"):
+    with pytest.raises(OurError, match=f"{digest} is on trial"):
         world.update(path)
     world.releases.confirm(digest)
     assert world.kept() == (OTHER_PUBLIC,)

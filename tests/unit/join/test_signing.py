@@ -8,9 +8,17 @@ import pytest
 
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_output import Teller
-from offchain.cli.provider.call_text import call_lines, duration, signing_request, wallet_link
-from offchain.cli.provider.signing import Authority, Desk, Keys, proxied
+from offchain.cli.kit.step_output import StepOutput
+from offchain.cli.provider.signing import (
+    SigningAuthority,
+    SigningOptions,
+    SigningSession,
+    call_lines,
+    duration,
+    proxied,
+    signing_request,
+    wallet_link,
+)
 from offchain.errors import CallFailed, OurError
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import calls
@@ -19,12 +27,12 @@ from tests.support.fake_chain import FakeChain
 BOB, EVE = from_uri("//Bob"), from_uri("//Eve")
 HOST = from_uri("//Host", "ed25519").address
 DRAIN = calls.hosts_drain(host=HOST)
-NOTHING = Keys(None, None, None, None, None)
+NOTHING = SigningOptions(None, None, None, None, None)
 
 
 def keys(**given):
     names = ("uri", "variable", "key_file", "proxy_for", "by_hand")
-    return Keys(**{name: given.get(name) for name in names})
+    return SigningOptions(**{name: given.get(name) for name in names})
 
 
 def test_the_providers_key_signs():
@@ -37,12 +45,12 @@ def test_a_proxys_key_signs_for_the_provider():
     assert (authority.provider, authority.by_proxy) == (BOB.address, True)
 
 
-def test_nobody_signs_here():
-    assert keys(by_hand=BOB.address).authority(None) == Authority(BOB.address)
-    assert NOTHING.authority(BOB.address) == Authority(BOB.address)
+def test_a_call_without_a_key_here_is_shown_to_be_signed():
+    assert keys(by_hand=BOB.address).authority(None) == SigningAuthority(BOB.address)
+    assert NOTHING.authority(BOB.address) == SigningAuthority(BOB.address)
 
 
-def test_a_secret_is_not_left_to_what_is_started_later(monkeypatch, tmp_path):
+def test_a_secret_is_not_inherited_by_later_processes(monkeypatch, tmp_path):
     """The agent would have it in its environment for as long as it runs."""
     monkeypatch.setenv("PROVIDER", "//Bob")
     assert keys(variable="PROVIDER").authority(None).provider == BOB.address
@@ -89,20 +97,22 @@ async def yes():
 
 
 async def test_a_call_is_signed_by_the_key(chain):
-    await Desk(chain, Authority(BOB.address, BOB), Teller(as_json=False), "ws://n").agreed(DRAIN, "Why.", yes)
+    await SigningSession(chain, SigningAuthority(BOB.address, BOB), StepOutput(as_json=False), "ws://n").submit(
+        DRAIN, "Why.", yes
+    )
     assert [(call, who) for call, who, _ in chain.executed] == [(DRAIN, BOB.address)]
 
 
 async def test_a_call_is_wrapped_for_a_proxy_and_its_refusal_is_told(chain):
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Ok": ()}})]
-    desk = Desk(chain, Authority(BOB.address, EVE), Teller(as_json=False), "ws://n")
-    await desk.agreed(DRAIN, "Why.", yes)
+    desk = SigningSession(chain, SigningAuthority(BOB.address, EVE), StepOutput(as_json=False), "ws://n")
+    await desk.submit(DRAIN, "Why.", yes)
     ((call, who, _),) = chain.executed
     assert (call, who) == (proxied(BOB.address, DRAIN), EVE.address)
     assert call.args["call"] == {"Hosts": {"drain": {"host": HOST}}}
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Err": {"System": "CallFiltered"}}})]
     with pytest.raises(CallFailed, match=r"System\.CallFiltered"):
-        await desk.agreed(DRAIN, "Why.", yes)
+        await desk.submit(DRAIN, "Why.", yes)
 
 
 async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, capsys):
@@ -112,7 +122,9 @@ async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, ca
         looks.append(None)
         return len(looks) == 3
 
-    await Desk(chain, Authority(BOB.address), Teller(as_json=True), "ws://n").agreed(DRAIN, "Why.", third_time)
+    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=True), "ws://n").submit(
+        DRAIN, "Why.", third_time
+    )
     said = json.loads(capsys.readouterr().out.splitlines()[0])
     assert said["call"] == "0x" + (await chain.encode_call(DRAIN)).hex()
     assert (said["function"], said["provider"]) == ("Hosts.drain", BOB.address)
@@ -124,7 +136,9 @@ async def test_without_waiting_it_is_only_shown(chain, capsys):
     async def never():
         raise AssertionError
 
-    await Desk(chain, Authority(BOB.address), Teller(as_json=False), "ws://n").agreed(DRAIN, "Why.", never, wait=False)
+    await SigningSession(chain, SigningAuthority(BOB.address), StepOutput(as_json=False), "ws://n").submit(
+        DRAIN, "Why.", never, wait=False
+    )
     assert "polkadot.js" in capsys.readouterr().out
 
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from node_agent.install.releases import Releases
-from node_agent.runtime.startup import _confirm, _serve, unix_ms
+from node_agent.runtime.settings import unix_ms
+from node_agent.runtime.startup import _confirm, _serve
 from offchain.errors import OurError
 
 NEW = "a" * 64
@@ -23,7 +24,7 @@ async def fails():
     raise OurError("Broken.", "Mend it.")
 
 
-async def test_an_agent_that_fails_is_told_as_it_is():
+async def test_the_failure_of_an_agent_is_raised_unchanged():
     with pytest.raises(OurError, match="Broken"):
         await _serve(fails(), nothing(), forever())
     with pytest.raises(OurError, match="Broken"):

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.install.logfile import LogFile, tail
 from node_agent.install.service import SupervisedService
-from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, pause_s
-from node_agent.runtime.processes import end, start_time
+from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, LogFile, restart_delay_s, tail_log
+from node_agent.runtime.processes import end_process, start_time
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PATIENCE_S = 30.0
 MINDER = """
 import sys
 from pathlib import Path
-from node_agent.install.logfile import LogFile
+from node_agent.install.supervise import LogFile
 from node_agent.install.supervise import Supervisor
 Supervisor([sys.executable, "-c", sys.argv[2]], LogFile(Path(sys.argv[1]))).run()
 """
@@ -71,7 +70,7 @@ def test_what_is_killed_is_started_again_and_sigterm_ends_both(supervise):
     assert start_time(second) is None
 
 
-def test_sighup_starts_it_anew_at_once(supervise):
+def test_sighup_restarts_the_agent_at_once(supervise):
     process, log = supervise(AGENT)
     (first,) = until(lambda: ups(log))
     process.send_signal(signal.SIGHUP)
@@ -96,7 +95,7 @@ def test_what_ends_at_once_is_started_later_and_later(supervise):
 
 
 def test_pauses_grow_to_a_limit():
-    pauses = [pause_s(deaths) for deaths in range(1, 40)]
+    pauses = [restart_delay_s(deaths) for deaths in range(1, 40)]
     assert pauses[0] == FIRST_PAUSE_S
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST_PAUSE_S
@@ -107,12 +106,12 @@ def test_a_process_that_ignores_sigterm_is_ended(tmp_path):
     with out.open("wb") as said, subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=said) as process:
         until(lambda: ups(out))
         began = start_time(process.pid)
-        assert end(process.pid, began, term_s=0.1)
+        assert end_process(process.pid, began, term_s=0.1)
         assert process.wait() == -signal.SIGKILL
 
 
 def test_a_pid_that_was_given_to_another_is_left_alone():
-    assert end(os.getpid(), 1, term_s=0.1)
+    assert end_process(os.getpid(), 1, term_s=0.1)
 
 
 def test_a_log_is_bounded_and_read_across_its_files(tmp_path):
@@ -123,8 +122,8 @@ def test_a_log_is_bounded_and_read_across_its_files(tmp_path):
     files = sorted(path.name for path in (tmp_path / "logs").iterdir())
     assert files == ["agent.log", "agent.log.1", "agent.log.2"]
     assert all(path.stat().st_size <= 100 for path in (tmp_path / "logs").iterdir())
-    assert tail(tmp_path / "logs/agent.log", 15) == [f"line {number}" for number in range(85, 100)]
-    assert tail(tmp_path / "logs/none.log", 3) == []
+    assert tail_log(tmp_path / "logs/agent.log", 15) == [f"line {number}" for number in range(85, 100)]
+    assert tail_log(tmp_path / "logs/none.log", 3) == []
 
 
 def test_the_service_starts_stops_and_shows_its_log(tmp_path):

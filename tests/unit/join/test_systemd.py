@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.install import systemd
-from node_agent.install.systemd import SystemdService, unit_name, unit_text
+from node_agent.install import service as systemd
+from node_agent.install.service import SystemdService, unit_name, unit_text
 from offchain.errors import OurError
 
 DEFAULT = Path("/var/lib/gantry")

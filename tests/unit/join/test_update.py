@@ -14,8 +14,7 @@ import aiohttp.web
 import pytest
 
 from node_agent.install import update as updating
-from node_agent.install.bundle import build, sha256_of, unpack
-from node_agent.install.fetch import fetch, fetch_statement
+from node_agent.install.bundle import build, fetch, fetch_statement, sha256_of, unpack
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.runtime.processes import start_time
@@ -82,9 +81,9 @@ def test_a_release_whose_packages_cannot_be_installed_leaves_no_environment(tmp_
     (root / "node_agent/__main__.py").touch()
     (root / "requirements.lock").write_text("an: unreadable line\n")
     digest = build(tmp_path / "agent.tar.gz", root)
-    with pytest.raises(OurError, match=r"what it needs cannot be installed: (?s:.*)unreadable line"):
+    with pytest.raises(OurError, match=r"its requirements cannot be installed: (?s:.*)unreadable line"):
         asyncio.run(updating.stage(Releases(tmp_path), digest, str(tmp_path / "agent.tar.gz"), said.append))
-    assert said[-1] == "installing what it needs"
+    assert said[-1] == "installing its requirements"
     assert not (tmp_path / "releases").exists()
 
 
@@ -161,12 +160,12 @@ async def test_a_release_is_fetched_and_never_more_of_it_than_allowed(tmp_path, 
         with pytest.raises(TheirError, match="404"):
             await fetch(f"http://127.0.0.1:{port}/none", tmp_path / "it")
         assert await fetch_statement(f"http://127.0.0.1:{port}/it") == b"x" * 5000
-        monkeypatch.setattr("node_agent.install.fetch.MAX_STATEMENT_BYTES", 1000)
+        monkeypatch.setattr("node_agent.install.bundle.MAX_STATEMENT_BYTES", 1000)
         with pytest.raises(TheirError, match="serves more than 1000"):
             await fetch_statement(f"http://127.0.0.1:{port}/it")
         (tmp_path / "long").write_bytes(b"x" * 5000)
         assert len(await fetch_statement(str(tmp_path / "long"))) == 1001
-        monkeypatch.setattr("node_agent.install.fetch.MAX_BUNDLE_BYTES", 1000)
+        monkeypatch.setattr("node_agent.install.bundle.MAX_BUNDLE_BYTES", 1000)
         with pytest.raises(TheirError, match="serves more than 1000"):
             await fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
     finally:
@@ -217,12 +216,12 @@ def test_a_release_that_becomes_ready_is_in_use(tmp_path, said):
     assert (releases.current(), releases.trial(), service.started) == (NEW, None, [NEW])
     asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=30))
     assert service.started == [NEW]
-    assert said[-1] == "this release is in use already"
+    assert said[-1] == "the release is in use already"
 
 
-def test_one_that_does_not_is_undone(tmp_path, said):
+def test_a_release_that_does_not_become_ready_is_undone(tmp_path, said):
     releases, service = Releases(tmp_path), StandIn(tmp_path, broken=(NEW,))
-    with pytest.raises(OurError, match=r"(?s)the one before it runs again.*the last words"):
+    with pytest.raises(OurError, match=r"(?s)the previous one runs again.*the last words"):
         asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=2))
     assert (releases.current(), releases.trial(), service.started) == (INSTALLED, None, [NEW, INSTALLED])
 

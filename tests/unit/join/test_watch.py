@@ -88,7 +88,7 @@ async def test_a_fault_moves_the_pods_and_reaches_the_chain(watched):
     assert watch.problems().keys() == {5}
 
 
-async def test_an_unplugged_gpu_is_told_and_what_is_there_is_not(watched):
+async def test_an_unplugged_gpu_is_reported_and_present_ones_are_not(watched):
     machine, carrier, _ = watched
     machine.gpus[1].state = "gone"
     machine.write()
@@ -112,7 +112,7 @@ async def test_more_than_one_change_a_period_waits(watched):
     assert carrier.sent[-1] == b"\x01\x02"
 
 
-async def test_a_retired_or_unknown_host_is_told_nothing(watched):
+async def test_nothing_is_sent_for_a_retired_or_unknown_host(watched):
     machine, carrier, watch = watched
     carrier.put(host_record("5P", status=HostStatusRetired(), devices=tuple(device() for _ in range(8))))
     machine.gpus[1].state = "lost"

@@ -1,12 +1,12 @@
-"""How good a host's way to its peers and gateways is: what is measured of whom and when, and what follows. Pure.
+"""Estimate of the host's network quality: which peers are measured, and what follows from the samples. Pure.
 
-Numbers of one peer say as much about the peer. The host's own are those that several peers bear out: the second best of
-them, so that one peer that lies, or has the same switch, does not make a class. A gateway, which the provider has
-chosen, is believed by itself.
+A sample of one peer says as much about the peer as about this host. The host's bandwidth is the second best of all
+peers, so that one peer that lies, or is on the same switch, does not determine the class. A gateway was chosen by the
+provider and counts by itself.
 
-Its latency is the round trip to the nearest of its gateways, for that is what the tenants of its pods feel; without
-gateways it is that of the middle of at least three peers, which one of them alone makes neither short nor long. What
-was measured in the last half hour counts, so that it shows soon where it has grown.
+The latency is the round trip to the nearest gateway, because tenants reach pods through it; without gateways it is the
+median of at least three peers, so that one peer cannot shift it. Only samples of the last half hour count, so that a
+change shows soon.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ PEERS_A_ROUND = 3
 ROUND_MS = 600_000
 KEEP_MS = 24 * 3_600_000
 KEEP_SAMPLES = 24
-"""Of each peer: a day's worth is kept, and of that the newest."""
+"""For each peer: the newest samples of one day."""
 KEEP_PEERS = 64
 LEAST_PEERS = 2
 LEAST_PEERS_LATENCY: Final = 3
 RECENT_MS: Final = 3 * ROUND_MS
-"""What is older than this, by the newest visit, is not said as latency any more."""
+"""Samples that are older than this, relative to the newest one, do not count for the latency."""
 MOST_LATENCY_MS: Final = 2**16 - 1
-"""The chain counts it in 16 bits."""
+"""The chain stores it in 16 bits."""
 LEAST_NEWS_MS: Final = 2
-"""A latency that differs by no more is not said again."""
+"""Smaller changes of the latency are not published."""
 CLASSES_MBPS = (10_000, 5_000, 2_500, 1_000, 500, 250, 100, 50, 10, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """So many bytes came in so many seconds."""
+    """A transfer of `size` bytes in `seconds`."""
 
     size: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One visit to a peer or gateway. `round_trips_ms`: each of several.
+class PeerSample:
+    """One measurement of a peer or gateway, with several round trips.
 
-    `transfers`: a small and a large one from there, or none; `transfers_up`: the same to there.
+    `transfers`: a small and a large download, or none; `transfers_up`: uploads likewise.
     """
 
     at_ms: int
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class PeerEstimate:
-    """What is known of the way to one peer."""
+    """Estimate for the connection to one peer."""
 
     latency_ms: float
     jitter_ms: float
@@ -70,59 +70,59 @@ class PeerEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """What is known of the host's network. `mbps_*` None: too few peers to tell; `class_*` 0: no class."""
+class NetworkEstimate:
+    """Estimate for the host's network. `mbps_*` is None with too few peers; `class_*` is 0 without a class."""
 
     peers: int
     gateways: int
     latency_ms: float | None
-    """The middle of all."""
+    """Median of all peers."""
     near_ms: float | None
-    """The host's own, as it is said; None: too little is known."""
+    """The latency to publish; None if too little is known."""
     mbps_down: float | None
     mbps_up: float | None
 
     @property
     def class_mbps(self) -> int:
-        """The class of what comes to the host."""
+        """Class of the download bandwidth."""
         return 0 if self.mbps_down is None else class_of(self.mbps_down)
 
     @property
     def class_up_mbps(self) -> int:
-        """The class of what it sends."""
+        """Class of the upload bandwidth."""
         return 0 if self.mbps_up is None else class_of(self.mbps_up)
 
     @property
-    def told(self) -> Told:
-        """What the chain is to know of it."""
+    def published(self) -> PublishedNetwork:
+        """The values to publish on the chain."""
         latency_ms = 0 if self.near_ms is None else min(MOST_LATENCY_MS, max(1, math.ceil(self.near_ms)))
-        return Told(self.class_mbps, self.class_up_mbps, latency_ms)
+        return PublishedNetwork(self.class_mbps, self.class_up_mbps, latency_ms)
 
 
-class Told(NamedTuple):
-    """What a host says of its network on the chain, each 0 where it is not known.
+class PublishedNetwork(NamedTuple):
+    """Network values of a host on the chain; each is 0 if unknown.
 
-    The class of either direction in Mbit/s, and its latency in whole milliseconds, rounded up.
+    The class of either direction in Mbit/s, and the latency in whole milliseconds, rounded up.
     """
 
     down_mbps: int
     up_mbps: int
     latency_ms: int
 
-    def over(self, known: Told) -> Told:
-        """With what the chain has already in place of what is not known."""
-        return Told(*(found or before for found, before in zip(self, known, strict=True)))
+    def over(self, known: PublishedNetwork) -> PublishedNetwork:
+        """Return these values, with those of `known` instead of unknown ones."""
+        return PublishedNetwork(*(found or before for found, before in zip(self, known, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class PeerHistory:
     """The samples of every peer by its account, and of every gateway by its address, oldest first."""
 
-    samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    samples: Mapping[str, tuple[PeerSample, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def choose_peers(me: str, online: Iterable[str], round_number: int, count: int = PEERS_A_ROUND) -> tuple[str, ...]:
-    """Whom to visit in this round: others at each round, and others for each host, so that all are visited alike."""
+    """Return the peers to measure now. They differ by round and host, so that all are measured equally often."""
 
     def place(peer: str) -> bytes:
         return hashlib.blake2b(f"{me}/{round_number}/{peer}".encode(), digest_size=8).digest()
@@ -130,8 +130,8 @@ def choose_peers(me: str, online: Iterable[str], round_number: int, count: int =
     return tuple(sorted((peer for peer in online if peer != me), key=place)[:count])
 
 
-def add(book: Book, peer: str, sample: Sample) -> Book:
-    """The book with one more visit, and without what is too old; the peers seen last are kept."""
+def add_sample(book: PeerHistory, peer: str, sample: PeerSample) -> PeerHistory:
+    """Add a sample and drop outdated ones; the most recently measured peers are kept."""
     samples = {name: _fresh(kept, sample.at_ms) for name, kept in book.samples.items()}
     samples[peer] = (*samples.get(peer, ()), sample)[-KEEP_SAMPLES:]
     newest = sorted(
@@ -140,8 +140,8 @@ def add(book: Book, peer: str, sample: Sample) -> Book:
     return replace(book, samples=MappingProxyType(dict(newest[:KEEP_PEERS])))
 
 
-def estimate_peer(samples: Sequence[Sample]) -> PeerEstimate | None:
-    """What these visits say of the way to a peer; None where none got through."""
+def estimate_peer(samples: Sequence[PeerSample]) -> PeerEstimate | None:
+    """Return the estimate from the samples of one peer; None without a successful one."""
     trips = [trip for sample in samples for trip in sample.round_trips_ms]
     if not trips:
         return None
@@ -149,15 +149,15 @@ def estimate_peer(samples: Sequence[Sample]) -> PeerEstimate | None:
     return PeerEstimate(
         latency_ms=latency,
         jitter_ms=median(abs(trip - latency) for trip in trips),
-        mbps_down=_middle(speed_mbps(sample.transfers) for sample in samples),
-        mbps_up=_middle(speed_mbps(sample.transfers_up) for sample in samples),
+        mbps_down=_median(speed_mbps(sample.transfers) for sample in samples),
+        mbps_up=_median(speed_mbps(sample.transfers_up) for sample in samples),
     )
 
 
 def speed_mbps(transfers: Sequence[Transfer]) -> float | None:
-    """Megabits a second by what a larger transfer took longer than a smaller one: what both waited for drops out.
+    """Return the bandwidth in Mbit/s from the difference of a large and a small transfer, which cancels the latency.
 
-    None where there are not two sizes, or the larger took no longer.
+    None if there are not two sizes, or the larger transfer was not slower.
     """
     if len(transfers) < 2:
         return None
@@ -168,24 +168,24 @@ def speed_mbps(transfers: Sequence[Transfer]) -> float | None:
     return (large.size - small.size) * 8 / longer_s / 1e6
 
 
-def estimate(book: Book) -> Estimate:
-    """What all visits together say of the host."""
+def estimate(book: PeerHistory) -> NetworkEstimate:
+    """Return the estimate from all samples."""
     found = {name: one for name, samples in book.samples.items() if (one := estimate_peer(samples)) is not None}
     gateways = sum(map(is_gateway, found))
-    return Estimate(
+    return NetworkEstimate(
         peers=len(found) - gateways,
         gateways=gateways,
         latency_ms=median(one.latency_ms for one in found.values()) if found else None,
         near_ms=_near_ms(book),
-        mbps_down=_borne_out({name: one.mbps_down for name, one in found.items()}),
-        mbps_up=_borne_out({name: one.mbps_up for name, one in found.items()}),
+        mbps_down=_confirmed_mbps({name: one.mbps_down for name, one in found.items()}),
+        mbps_up=_confirmed_mbps({name: one.mbps_up for name, one in found.items()}),
     )
 
 
-def is_news(known: Told, found: Told) -> bool:
-    """Whether the chain is to know, and takes it free of charge: one differs by more than a tenth from what it has.
+def should_publish(known: PublishedNetwork, found: PublishedNetwork) -> bool:
+    """Whether the values are worth a call that is free of charge: one differs by more than a tenth from the known one.
 
-    A latency that is known differs by more than :data:`LEAST_NEWS_MS` as well.
+    A known latency has to differ by more than :data:`LEAST_NEWS_MS` as well.
     """
     differs = [abs(before - now) * 10 > before for before, now in zip(known, found, strict=True)]
     little = known.latency_ms > 0 and abs(known.latency_ms - found.latency_ms) <= LEAST_NEWS_MS
@@ -193,21 +193,21 @@ def is_news(known: Told, found: Told) -> bool:
 
 
 def class_of(mbps: float) -> int:
-    """The class that a speed belongs to: the highest that it reaches; 0 below all."""
+    """Return the highest class that a bandwidth reaches; 0 below all."""
     return next((step for step in CLASSES_MBPS if mbps >= step), 0)
 
 
-def _fresh(samples: tuple[Sample, ...], now_ms: int) -> tuple[Sample, ...]:
+def _fresh(samples: tuple[PeerSample, ...], now_ms: int) -> tuple[PeerSample, ...]:
     return tuple(sample for sample in samples if now_ms - sample.at_ms < KEEP_MS)
 
 
-def _middle(speeds: Iterable[float | None]) -> float | None:
+def _median(speeds: Iterable[float | None]) -> float | None:
     known = [speed for speed in speeds if speed is not None]
     return median(known) if known else None
 
 
-def _near_ms(book: Book) -> float | None:
-    """The round trip to the nearest gateway, or to the middle of the peers; by what is recent."""
+def _near_ms(book: PeerHistory) -> float | None:
+    """Return the recent round trip to the nearest gateway, or the median of the peers."""
     newest_ms = max((samples[-1].at_ms for samples in book.samples.values()), default=0)
     gateways: list[float] = []
     peers: list[float] = []
@@ -220,8 +220,8 @@ def _near_ms(book: Book) -> float | None:
     return median_high(peers) if len(peers) >= LEAST_PEERS_LATENCY else None
 
 
-def _borne_out(speeds: Mapping[str, float | None]) -> float | None:
-    """The second best of all, or the best of a gateway; None where neither is known."""
+def _confirmed_mbps(speeds: Mapping[str, float | None]) -> float | None:
+    """Return the second best value of all peers, or the best of a gateway; None without either."""
     known = sorted((speed for speed in speeds.values() if speed is not None), reverse=True)
     believed = [speed for name, speed in speeds.items() if speed is not None and is_gateway(name)]
     return max([*known[LEAST_PEERS - 1 : LEAST_PEERS], *believed], default=None)

@@ -1,4 +1,4 @@
-"""What `gantry agent join` decided for this machine: a file in the agent's folder that later commands read."""
+"""Configuration that `gantry agent join` stores in the agent's folder for later commands."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """One joined machine. Holds no secret: the host's key has a file of its own, the provider's is not kept."""
+class JoinConfig:
+    """Configuration of a joined machine, without secrets: the host key has its own file, the provider's is nowhere."""
 
     url: str
     genesis: bytes
-    """The only chain to work for."""
+    """Genesis hash of the only chain to work for."""
     provider: str
     """SS58 address of the account that posts the bond and is paid."""
     region: str
     ask: Ask
-    """The prices that the host was, or will be, registered with. Later ones are on the chain only."""
+    """The prices at registration. Later ones are only on the chain."""
     bind: str | None = None
     docker_host: str | None = None
     runtime: str | None = None
     """The engine's runtime for tenants' containers; None: runc."""
     network: bool = True
-    """False: tenants' containers get no network at all."""
+    """False: tenants' containers get no network."""
     simulate: str | None = None
     reserve: Reserve = field(default_factory=Reserve)
     registry_mirror: str | None = None
     allow_registries: tuple[Endpoint, ...] = ()
-    """Registries that images may be pulled from although their addresses are not public."""
+    """Registries from which images may be pulled although their addresses are not public."""
     image_quota_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
-    """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
+    """GPUs that the owner keeps, by their index in the driver's order (as in nvidia-smi)."""
     share_gpus: bool = False
-    """Tenants may have shares of GPUs."""
+    """Whether tenants may have shares of GPUs."""
     tier: Tier | None = None
-    """The class of the machine where its owner knows better than the probe."""
+    """Tier of the machine if the owner overrides the detected one."""
     gateways: tuple[GatewayAddress, ...] = ()
-    """Where tenants who cannot dial this machine find it."""
+    """Gateways for tenants who cannot dial this machine."""
 
 
-def save(folder: Path, config: Config) -> None:
-    """Keep it, readable by its owner only. On disk when this returns."""
+def save(folder: Path, config: JoinConfig) -> None:
+    """Store the configuration, readable by its owner only. It is on disk when this returns."""
     document = {
         "version": VERSION,
         "url": config.url,
@@ -83,7 +83,7 @@ def save(folder: Path, config: Config) -> None:
         "ask": _ask_plain(config.ask),
         "gateways": [gateway.text for gateway in config.gateways],
     }
-    # Earlier releases, which an update may go back to, refuse fields they do not know.
+    # Earlier releases, to which an update may go back, refuse unknown fields.
     if config.runtime is not None:
         document["runtime"] = config.runtime
     if config.allow_registries:
@@ -91,8 +91,8 @@ def save(folder: Path, config: Config) -> None:
     write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
 
 
-def load(folder: Path) -> Config | None:
-    """What `join` kept in this folder; None where it was not run there. OurError names a field that is wrong."""
+def load(folder: Path) -> JoinConfig | None:
+    """Return the configuration; None without one. Raises OurError that names an invalid field."""
     path = folder / NAME
     try:
         with path.open(encoding="utf-8") as file:
@@ -108,14 +108,14 @@ def load(folder: Path) -> Config | None:
 
 
 def with_ask(folder: Path, ask: Ask) -> None:
-    """Keep other prices, where the folder has a configuration."""
+    """Store other prices if there is a configuration."""
     config = load(folder)
     if config is not None:
         save(folder, replace(config, ask=ask))
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a small file at once, readable by its owner only. On disk when this returns."""
+    """Replace a small file atomically, readable by its owner only. It is on disk when this returns."""
     part = path.with_name(f".{path.name}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -126,7 +126,7 @@ def write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _parsed(text: str) -> Config:
+def _parsed(text: str) -> JoinConfig:
     if len(text) > MAX_BYTES:
         raise ValueError(f"it is longer than {MAX_BYTES} bytes")
     document = json.loads(text)
@@ -146,12 +146,12 @@ def _parsed(text: str) -> Config:
         raise ValueError(f"region is longer than {MAX_REGION_BYTES} bytes")
     if (hidden := unseen(region)) is not None:
         raise ValueError(f"region holds {hidden}, which cannot be seen")
-    # Earlier releases handed out whole GPUs alone.
+    # Earlier releases offered only whole GPUs.
     network, share_gpus = document["network"], document.get("share_gpus", False)
     for name, value in (("network", network), ("share_gpus", share_gpus)):
         if not isinstance(value, bool):
             raise ValueError(f"{name} has to be true or false")  # noqa: TRY004
-    return Config(
+    return JoinConfig(
         url=_text(document, "url"),
         genesis=genesis,
         provider=check_address(_text(document, "provider")),
@@ -169,7 +169,7 @@ def _parsed(text: str) -> Config:
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         share_gpus=share_gpus,
         tier=None if document["tier"] is None else Tier(document["tier"]),
-        # Earlier releases knew no gateways.
+        # Earlier releases had no gateways.
         gateways=tuple(parse_gateway(str(text)) for text in document.get("gateways", ())),
     )
 

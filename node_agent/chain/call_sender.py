@@ -1,11 +1,11 @@
-"""The outbox in the words of those that send through it."""
+"""Submission of the host's calls through the outbox."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 
-from node_agent.core.values import Outcome
+from node_agent.core.values import ReportStatus
 from offchain.adapters.outbox.outbox import CallGivenUp, CallRejected, Outbox
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types.values import Call
@@ -15,32 +15,32 @@ log = logging.getLogger(__name__)
 STUCK_PAUSE_S = 2.0
 
 
-class Sender:
-    """Sends the host's calls. Keys of pods' reports are remembered; all others are free again after an outcome."""
+class CallSender:
+    """Submits calls. Keys of reports are remembered; all others are free again after their outcome."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
-    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
-        """Have this call done once, however often it is asked for; what became of it, and why.
+    async def send(self, key: str, call: Call) -> tuple[ReportStatus, str]:
+        """Submit a call once for each key and return its outcome with the reason.
 
-        LookupError where it was taken back.
+        LookupError if it was taken back.
         """
         await self._stored(key, call)
         outcome = await self._outbox.wait(key)
         if isinstance(outcome, CallRejected):
-            return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
+            return ReportStatus.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
         if isinstance(outcome, CallGivenUp):
-            return Outcome.DEAD, outcome.reason
-        return Outcome.INCLUDED, ""
+            return ReportStatus.DEAD, outcome.reason
+        return ReportStatus.INCLUDED, ""
 
     def take_back(self, key: str) -> None:
-        """Let this call be, where nobody has seen it yet."""
+        """Take a call back if it has no outcome yet."""
         if self._outbox.outcome(key) is None:
             self._outbox.forget(key)
 
     async def send_again(self, key: str, call: Call) -> bool:
-        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        """Submit a call of the host, one at a time for each key; return whether it took effect."""
         await self._stored(key, call, supersede=self._outbox.outcome(key) is not None)
         outcome = await self._outbox.wait(key)
         taken = not isinstance(outcome, (CallRejected, CallGivenUp))
@@ -50,15 +50,15 @@ class Sender:
         return taken
 
     async def _stored(self, key: str, call: Call, *, supersede: bool = False) -> None:
-        """Have the outbox keep this call; while its disk is full, that is tried again."""
-        told = False
+        """Store the call in the outbox; retried while the disk is full."""
+        stuck_logged = False
         while True:
             try:
                 await self._outbox.submit(key, call, supersede=supersede)
             except StoreStuck as error:
-                if not told:
+                if not stuck_logged:
                     log.warning("%s.%s waits: %s", call.pallet, call.function, error)
-                told = True
+                stuck_logged = True
                 await asyncio.sleep(STUCK_PAUSE_S)
             else:
                 return

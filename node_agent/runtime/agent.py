@@ -1,4 +1,4 @@
-"""The agent: keeps containers as leases say, answers tenants, and runs what is beside that."""
+"""The agent: reconciles containers with leases, serves tenants, and runs the other parts of a host."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC
 from functools import partial
 from types import MappingProxyType
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
-from node_agent.chain.clock import ChainClock, Silence, ticks_ms
-from node_agent.chain.duplicates import Duplicates
-from node_agent.chain.follower import RECONNECT_S, Follower, patiently
+from node_agent.chain.call_sender import CallSender
+from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
+from node_agent.chain.duplicates import DuplicateWatch
+from node_agent.chain.follower import ChainFollower
 from node_agent.chain.heartbeat import Heartbeat
-from node_agent.chain.registration import ANSWERS_CHALLENGES
-from node_agent.chain.reports import Sender
-from node_agent.checkpoints.manager import Checkpoints, OpenHost
+from node_agent.chain.registration import check_answers, check_devices, local_devices
+from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
-from node_agent.core.checkpoints import Kept, PodKey
+from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
+from node_agent.core.values import HostLease, LeaseReport, LeaseStatus, LocalHost
 from node_agent.drivers.access_port import PodAccess
 from node_agent.drivers.port import Driver, DriverError
-from node_agent.handlers.agent_loop import BoundSnapshots
-from node_agent.handlers.checkpoint_requests import CheckpointAnswers
-from node_agent.handlers.host_requests import Answers
-from node_agent.handlers.pod_requests import Access
-from node_agent.handlers.snapshot_requests import SnapshotAnswers
-from node_agent.logs.pod_notes import PodNotes
-from node_agent.logs.start_notes import StartNotes, waiting_text
-from node_agent.runtime.background import Background, restarted
+from node_agent.handlers.checkpoint_requests import CheckpointRequests
+from node_agent.handlers.host_requests import HostRequests
+from node_agent.handlers.pod_requests import PodRequests
+from node_agent.handlers.snapshot_requests import SnapshotRequests
+from node_agent.logs.pod_notes import PodNotes, StartProgress, waiting_text
+from node_agent.runtime.background import (
+    RECONNECT_S,
+    BackgroundTasks,
+    keep_reconnecting,
+    restart_on_failure,
+    run_periodically,
+)
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
-from node_agent.runtime.periodic import every
-from node_agent.runtime.runner import CommandRunner, over_disk, report_key
+from node_agent.runtime.runner import CommandRunner, disk_excess, report_key
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain
@@ -48,7 +48,6 @@ from offchain.adapters.transport.host_server import Handler, HostServer, signatu
 from offchain.adapters.transport.port import Transport
 from offchain.errors import ChainBehind, OurError
 from offchain.ports import ChainPort
-from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.chain_types.values import Call
 from offchain.schema.protocol.messages import Op
 
@@ -58,22 +57,21 @@ TICK_S = 5
 UPKEEP_S = 10
 TIDY_S = 3600
 ENGINE_PATIENCE_S = 10
-"""An engine that has not answered for so long is said to be in trouble."""
+"""An engine that has not answered for this time is reported as a problem."""
 FAR_OFF_MS = 3_600_000
 
 
-class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
+class NodeAgent:
+    """Agent of one host.
 
-    `sandboxed`: the driver runs pods in a sandbox; without it, tasks that ask for one are given back.
+    `now_ms`: the machine's clock in Unix milliseconds; `ticks`: monotonic milliseconds, by which time is measured,
+    because the clock may be wrong or be set; `pods` None: no access to pods.
 
-    `open_host`: how other hosts are dialled for the checkpoints of pods; None: they are not.
+    `sandboxed`: the driver runs pods in a sandbox; otherwise tasks that ask for one are given back. `open_host`: dials
+    other hosts for checkpoints of pods; None: never. `beside`: further parts that run as long as the agent.
 
-    `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
-
-    `link`: the loop that `transport`, `pods` and `handlers` belong to, and in which peers are served, so that their
-    load delays neither heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node by which
-    that loop asks who may do what.
+    `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
+    heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop.
     """
 
     def __init__(
@@ -87,7 +85,7 @@ class Agent:
         *,
         now_ms: Callable[[], int],
         ticks: Callable[[], int] = ticks_ms,
-        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        beside: Sequence[Callable[[NodeAgent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
         sandboxed: bool = False,
         open_host: OpenHost | None = None,
@@ -108,18 +106,18 @@ class Agent:
         self._key = key
         self._now_ms = now_ms
         deliver = bound_to(self._loop, self.deliver)
-        self._access = None if pods is None else Access(pods, state.path / "uploads", key, deliver)
+        self._access = None if pods is None else PodRequests(pods, state.path / "uploads", key, deliver)
         self._host = key.address
         self._hardware = hardware
-        self._state = AgentState(Host(self._host, local_devices(hardware), sandboxed))
+        self._state = AgentState(LocalHost(self._host, local_devices(hardware), sandboxed))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
         self._clock = ChainClock(now_ms, ticks)
-        self._silence = Silence(ticks)
-        self._duplicates = Duplicates(self._host, self._chain, state.store, self._outbox)
-        self._sender = Sender(self._outbox)
-        self._background = Background()
+        self._silence = ChainSilence(ticks)
+        self._duplicates = DuplicateWatch(self._host, self._chain, state.store, self._outbox)
+        self._sender = CallSender(self._outbox)
+        self._background = BackgroundTasks()
         self._notes = PodNotes(state.logs, self._pod, now_ms)
-        self._checkpoints = Checkpoints(
+        self._checkpoints = CheckpointManager(
             self._chain,
             self._host,
             driver,
@@ -130,7 +128,7 @@ class Agent:
             say=self._notes.say,
             open_host=open_host,
         )
-        self._follower = Follower(
+        self._follower = ChainFollower(
             port,
             self._chain,
             self._host,
@@ -138,10 +136,10 @@ class Agent:
             self._silence,
             self._outbox,
             state.store,
-            looked_through=self._duplicates.on_final,
+            on_block=self._duplicates.on_final,
             held=lambda: self._state.pods,
             emit=self.emit,
-            heard=self._checkpoints.heard,
+            on_events=self._checkpoints.on_events,
         )
         self._heartbeat = Heartbeat(
             self._chain,
@@ -164,24 +162,23 @@ class Agent:
             may_report=self._may_report,
             say=self._notes.say,
         )
-        self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
-        self._asked_s: float | None = None
-        """Since when the engine is asked after its pods without an answer."""
+        self._engine_request_s: float | None = None
+        """Start of a request to the engine that is not answered yet."""
         self._engine_trouble = ""
         self._disk_trouble = ""
-        self._waiting: deque[ev.Event] = deque()
+        self._queued_events: deque[ev.Event] = deque()
         self.disk_mib: Mapping[int, int] = {}
-        """The disk that each lease's pod takes, MiB, as last looked at."""
+        """Disk usage of each lease's pod in MiB, from the last measurement."""
         self.ready = asyncio.Event()
 
     @property
     def state(self) -> AgentState:
-        """What the agent holds now."""
+        """The current state of pods."""
         return self._state
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop` is set. Containers run on; the next start takes them up again."""
+        """Serve until `stop` is set. Containers keep running; the next start adopts them."""
         record = await self._chain.host(self._host)
         check_devices(record, self._hardware)
         check_answers(record)
@@ -189,13 +186,13 @@ class Agent:
         server = HostServer(
             self._transport,
             genesis_hash=genesis_hash,
-            authorise=(answers := self._answers()).authorise,
+            authorise=(answers := self._make_host_requests()).authorise,
             handlers={
                 **answers.handlers(),
-                **CheckpointAnswers(bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path).handlers(),
-                **SnapshotAnswers(
-                    BoundSnapshots(self._loop, self._driver), self._pod, bound_to(self._loop, self._take_event)
+                **CheckpointRequests(
+                    bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path
                 ).handlers(),
+                **SnapshotRequests(self._loop, self._driver, self._pod, self._take_event).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
@@ -204,24 +201,22 @@ class Agent:
         )
         if not await self._recover(stop):
             return
-        # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
-        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
-        self._timers.start()
         tasks = [
             asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
-            asyncio.create_task(every(TICK_S, self._tick), name="tick"),
-            asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
+            asyncio.create_task(run_periodically(TICK_S, self._tick), name="tick"),
+            asyncio.create_task(run_periodically(UPKEEP_S, self._upkeep), name="upkeep"),
+            asyncio.create_task(run_periodically(TIDY_S, self._tidy), name="tidy"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
-            asyncio.create_task(patiently(self._outbox.run), name="outbox"),
-            asyncio.create_task(patiently(self._follower.follow_final), name="final"),
-            asyncio.create_task(patiently(self._follower.follow_best), name="best"),
+            asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
+            asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
+            asyncio.create_task(keep_reconnecting(self._follower.follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
             asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
         ]
-        helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
-        helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
-        starts = StartNotes(self._driver, lambda: self._state.pods, self._notes.say)
-        helpers.append(asyncio.create_task(restarted(starts.run), name="start notes"))
+        helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
+        helpers.append(asyncio.create_task(restart_on_failure(self._checkpoints.run), name="checkpoints"))
+        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
+        helpers.append(asyncio.create_task(restart_on_failure(starts.run), name="start notes"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -229,7 +224,6 @@ class Agent:
             for task in done:
                 task.result()
         finally:
-            self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
             await self._link.run(server.close())
@@ -241,76 +235,72 @@ class Agent:
             await self._background.close()
             await self._runner.close()
 
-    # --- for what runs beside it ----------------------------------------------------------------------------------
-
     @property
     def chain(self) -> GantryChain:
-        """The chain's state."""
         return self._chain
 
     @property
     def host(self) -> str:
-        """The host's address."""
         return self._host
 
     async def send(self, key: str, call: Call) -> bool:
-        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        """Submit a call of the host, one at a time for each key; return whether it took effect."""
         return await self._sender.send_again(f"beside/{key}", call)
 
     @property
     def suspended_since_ms(self) -> int | None:
-        """The chain's time at which the agent saw the host's suspension begin; None where it did not see that."""
+        """Chain time at which the agent saw the host's suspension begin; None if it did not see that."""
         return self._heartbeat.suspension.since_ms
 
     @property
     def troubles(self) -> Mapping[str, str]:
-        """What keeps this host from its work, for people, by what it is about."""
+        """Problems that keep this host from its work, as sentences by subject."""
         found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
         found["chain"] = self._follower.trouble
         found["identity"] = self._duplicates.trouble
-        waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
+        waited_s = 0 if self._engine_request_s is None else asyncio.get_running_loop().time() - self._engine_request_s
         if waited_s >= ENGINE_PATIENCE_S:
             found["engine"] = (
                 f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
             )
-        if self._silence.long:
+        if self._silence.is_long:
             found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
         return {what: why for what, why in found.items() if why}
 
     def devices_failed(self, devices: frozenset[int], message: str) -> None:
-        """Give back the pods on GPUs that are out of order."""
+        """Give back the pods that use one of these GPUs."""
         self.emit(ev.DevicesFailed(devices, message))
 
-    # --------------------------------------------------------------------------------------------------------------
-
     def emit(self, event: ev.Event) -> None:
-        """Take one event: the new state is on disk before any command of it runs.
+        """Handle one event: the new state is on disk before any of its commands runs.
 
-        Where the disk takes nothing now, the event waits, and all later ones behind it.
+        If the disk accepts no writes, the event waits, and all later ones behind it.
         """
-        if not self._waits_already(event):
-            self._waiting.append(event)
-        while self._waiting:
+        if not self._is_queued(event):
+            self._queued_events.append(event)
+        while self._queued_events:
             try:
-                self._take(self._waiting[0])
+                self._take(self._queued_events[0])
             except (OurError, sqlite3.Error) as error:
                 self._disk_trouble = str(error)
-                log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
+                log.error("%s Events wait: %d.", error, len(self._queued_events))  # noqa: TRY400
                 return
             self._disk_trouble = ""
-            self._waiting.popleft()
+            self._queued_events.popleft()
 
-    def _waits_already(self, event: ev.Event) -> bool:
-        """Whether it need not wait twice: it says that time passed, or what was last said of its lease."""
+    def _is_queued(self, event: ev.Event) -> bool:
+        """Whether an equal event waits already: a host event, or the last event of the same lease."""
         if isinstance(event, ev.HostEvent):
-            return event in self._waiting
+            return event in self._queued_events
         if isinstance(event, ev.Recovered):
             return False
         about = ev.lease_number(event)
-        said = (
-            one for one in reversed(self._waiting) if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
+        of_lease = (
+            one
+            for one in reversed(self._queued_events)
+            if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
         )
-        return event == next(said, None)
+        return event == next(of_lease, None)
 
     def _take(self, event: ev.Event) -> None:
         before = self._state
@@ -328,30 +318,30 @@ class Agent:
             self._dir.save_pods(changed)
         self._state = after
         for number, pod in changed.items():
-            if pod is not None and (said := waiting_text(before.pods.get(number), pod)):
-                self._notes.say(number, said)
+            if pod is not None and (text := waiting_text(before.pods.get(number), pod)):
+                self._notes.say(number, text)
             if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
-                self._take_back_reports(before.pods[number].lease)
+                self._cancel_reports(before.pods[number].lease)
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
                 self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
 
-    async def _may_report(self, report: Report) -> None:
-        """Return when this report may be sent: not while another agent may have this host's leases and their data."""
-        if report is Report.DATA_LOST:
-            await self._duplicates.heard()
-        elif report is not Report.STARTED:  # which ends nothing
-            await self._duplicates.no_doubt()
-        await self._silence.end()
+    async def _may_report(self, report: LeaseReport) -> None:
+        """Wait until this report may be sent: not while another agent may serve the leases of this host."""
+        if report is LeaseReport.DATA_LOST:
+            await self._duplicates.until_heartbeat()
+        elif report is not LeaseReport.STARTED:  # this report ends nothing
+            await self._duplicates.until_no_suspicion()
+        await self._silence.wait_until_over()
 
-    def _take_back_reports(self, lease: Lease) -> None:
-        """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
-        for report in (Report.STARTED, Report.RESULT, Report.FAILED):
+    def _cancel_reports(self, lease: HostLease) -> None:
+        """Cancel the reports about an ended lease that nobody has seen yet."""
+        for report in (LeaseReport.STARTED, LeaseReport.RESULT, LeaseReport.FAILED):
             self._sender.take_back(report_key(lease, report))
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
-        """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""
+        """Store a file for which a pod waits. Raises ValueError with a message for the tenant."""
         pod = self._pod(lease)
         if pod is None or pod.spec is None:
             raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
@@ -365,14 +355,14 @@ class Agent:
     async def _take_event(self, event: ev.Event) -> None:
         self.emit(event)
 
-    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> Kept | None:
+    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> CheckpointFile | None:
         return self._dir.checkpoints.find(key, digest)
 
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
 
     async def _recover(self, stop: asyncio.Event) -> bool:
-        """Take up what runs. Returns False where the agent was told to stop while it waited for its node to sync."""
+        """Adopt running containers. Return False if the agent was stopped while it waited for its node to sync."""
         begun = None
         while begun is None:
             try:
@@ -394,20 +384,18 @@ class Agent:
         log.info("found %d containers and %d live leases", len(found), len(live))
         held = {one.handle.lease for one in found} | leftovers
         if any(lease.status is LeaseStatus.ACTIVE and lease.number not in held for lease in live):
-            self._duplicates.watch.lack_containers()
+            self._duplicates.watch.note_missing_containers()
         self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
         return True
 
-    # --- time -----------------------------------------------------------------------------------------------------
-
     async def _tick(self) -> None:
         self.emit(ev.Tick())
 
     async def _upkeep(self) -> None:
-        """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
-        self._asked_s = asyncio.get_running_loop().time()
+        """Repair the isolation of pods, and stop those that use more disk than their lease has."""
+        self._engine_request_s = asyncio.get_running_loop().time()
         try:
             used = await self._driver.upkeep()
         except DriverError as error:
@@ -415,12 +403,12 @@ class Agent:
             log.warning("%s", error)
             return
         finally:
-            self._asked_s = None
+            self._engine_request_s = None
         self._engine_trouble = ""
         self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
-            if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+            if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
                 self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
@@ -435,7 +423,7 @@ class Agent:
     def _wake_at(self, at_ms: int) -> None:
         wait_ms = at_ms - self._clock.now_ms()
         if wait_ms > FAR_OFF_MS:
-            return  # The steady tick meets it; a free lease ends at the end of time, which no timer has.
+            return  # The periodic tick handles it; a free lease has no end that a timer could represent.
 
         def wake() -> None:
             self._wakes.discard(handle)
@@ -444,43 +432,8 @@ class Agent:
         handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
         self._wakes.add(handle)
 
-    def _answers(self) -> Answers:
-        return Answers(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
-
-
-def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:
-    """The devices in the core's words."""
-    return tuple(LocalDevice(device.uuid, device.model, device.vram_mib) for device in hardware.devices)
-
-
-def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
-    """Raises where the chain's record of this host lists other devices: leases name them by their place in it."""
-    if record is None:
-        return
-    listed = [
-        (device.spec.model.decode(errors="replace"), device.spec.vram_mib, device.spec.simulated)
-        for device in record.devices
-    ]
-    here = [(device.model, device.vram_mib, device.simulated) for device in hardware.devices]
-    if listed != here:
-        raise OurError(
-            f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile), "
-            "or have the chain take what is here: gantry agent change-hardware.",
-        )
-
-
-def check_answers(record: HostRecord | None) -> None:
-    """Warn where the host is registered as one that answers challenges and this agent does not: that costs its bond."""
-    if record is not None and record.answers_challenges and not ANSWERS_CHALLENGES:
-        log.warning(
-            "the host is registered as one that answers challenges, and this agent answers none: "
-            "gantry agent change-hardware registers it as it is"
-        )
-
-
-def _named(devices: list[tuple[str, int, bool]]) -> str:
-    return ", ".join(model for model, _, _ in devices) or "no device"
+    def _make_host_requests(self) -> HostRequests:
+        return HostRequests(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
 
 
 async def _until(stop: asyncio.Event) -> None:

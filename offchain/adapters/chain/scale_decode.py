@@ -13,18 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from offchain.adapters.chain.metadata import (
-    Array,
-    BitSequence,
-    Compact,
-    Composite,
-    Enumeration,
-    Primitive,
-    Sequence,
-    Tuple,
-    Type,
-    TypeField,
-)
+from offchain.adapters.chain import metadata as md
 from offchain.adapters.keys import ss58
 from offchain.errors import BadReply
 
@@ -32,7 +21,7 @@ Decode = Callable[[bytes, int], tuple[Any, int]]
 
 ACCOUNT = ("sp_core", "crypto", "AccountId32")
 OPTION = ("Option",)
-BYTE = Primitive("u8")
+BYTE = md.Primitive("u8")
 INTEGERS = {
     "u8": (1, False), "u16": (2, False), "u32": (4, False), "u64": (8, False), "u128": (16, False), "u256": (32, False),
     "i8": (1, True), "i16": (2, True), "i32": (4, True), "i64": (8, True), "i128": (16, True), "i256": (32, True),
@@ -43,7 +32,7 @@ INTEGERS = {
 class ScaleDecoder:
     """Decoders for the types of one runtime, each made when it is first needed."""
 
-    def __init__(self, types: tuple[Type, ...]) -> None:
+    def __init__(self, types: tuple[md.Type, ...]) -> None:
         self._types = types
         self._made: dict[int, Decode] = {}
 
@@ -69,34 +58,34 @@ class ScaleDecoder:
             made = self._made[type_id] = self._make(self._types[type_id])
         return made
 
-    def _make(self, type_: Type) -> Decode:  # noqa: C901, PLR0911 - one line for each kind of type
+    def _make(self, type_: md.Type) -> Decode:  # noqa: C901, PLR0911 - one line for each kind of type
         if type_.path == ACCOUNT:
             return _account
         match type_.definition:
-            case Primitive(name):
+            case md.Primitive(name):
                 return _primitive(name)
-            case Compact():
+            case md.Compact():
                 return read_compact
-            case Composite(fields):
+            case md.Composite(fields):
                 return self._fields(fields)
-            case Tuple(types):
+            case md.Tuple(types):
                 return _tuple([self.decoder(item) for item in types])
-            case Sequence(item):
+            case md.Sequence(item):
                 return _bytes if self._types[item].definition == BYTE else _vector(self.decoder(item))
-            case Array(length, item):
+            case md.Array(length, item):
                 return (
                     _fixed_bytes(length) if self._types[item].definition == BYTE else _array(length, self.decoder(item))
                 )
-            case Enumeration(variants):
+            case md.Enumeration(variants):
                 if type_.path == OPTION:
                     return _option(self.decoder(variants[1].fields[0].type))
                 readers = {v.index: (v.name, self._fields(v.fields) if v.fields else None) for v in variants}
                 return _enum("::".join(type_.path), readers)
-            case BitSequence():
+            case md.BitSequence():
                 return _bits
         raise AssertionError(type_)
 
-    def _fields(self, fields: tuple[TypeField, ...]) -> Decode:
+    def _fields(self, fields: tuple[md.TypeField, ...]) -> Decode:
         parts = [(field.name, self.decoder(field.type)) for field in fields]
         if len(parts) == 1 and parts[0][0] is None:
             return parts[0][1]

@@ -11,18 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from offchain.adapters.chain.metadata import (
-    Array,
-    BitSequence,
-    Compact,
-    Composite,
-    Enumeration,
-    Primitive,
-    Sequence,
-    Tuple,
-    Type,
-    TypeField,
-)
+from offchain.adapters.chain import metadata as md
 from offchain.adapters.chain.scale_decode import ACCOUNT, BYTE, INTEGERS, OPTION
 from offchain.adapters.keys import ss58
 from offchain.errors import BadKey, BadValue
@@ -45,7 +34,7 @@ class _WrongValueError(Exception):
 class ScaleEncoder:
     """Encoders for the types of one runtime, each made when it is first needed."""
 
-    def __init__(self, types: tuple[Type, ...]) -> None:
+    def __init__(self, types: tuple[md.Type, ...]) -> None:
         self._types = types
         self._made: dict[int, Encode] = {}
 
@@ -68,36 +57,36 @@ class ScaleEncoder:
             made = self._made[type_id] = self._make(self._types[type_id])
         return made
 
-    def _make(self, type_: Type) -> Encode:  # noqa: C901, PLR0911 - one line for each kind of type
+    def _make(self, type_: md.Type) -> Encode:  # noqa: C901, PLR0911 - one line for each kind of type
         if type_.path == ACCOUNT:
             return _account
         match type_.definition:
-            case Primitive(name):
+            case md.Primitive(name):
                 return _primitive(name)
-            case Compact():
+            case md.Compact():
                 return _compact
-            case Composite(fields):
+            case md.Composite(fields):
                 return self._fields(fields)
-            case Tuple(types):
+            case md.Tuple(types):
                 return _tuple([self.encoder(item) for item in types])
-            case Sequence(item):
+            case md.Sequence(item):
                 return _bytes if self._types[item].definition == BYTE else _vector(self.encoder(item), None)
-            case Array(length, item):
+            case md.Array(length, item):
                 return (
                     _fixed_bytes(length)
                     if self._types[item].definition == BYTE
                     else _vector(self.encoder(item), length)
                 )
-            case Enumeration(variants):
+            case md.Enumeration(variants):
                 if type_.path == OPTION:
                     return _option(self.encoder(variants[1].fields[0].type))
                 writers = {v.name: (v.index, self._fields(v.fields) if v.fields else None) for v in variants}
                 return _enum("::".join(type_.path), writers, is_address=type_.path == _ADDRESS)
-            case BitSequence():
+            case md.BitSequence():
                 return _bits
         raise AssertionError(type_)
 
-    def _fields(self, fields: tuple[TypeField, ...]) -> Encode:
+    def _fields(self, fields: tuple[md.TypeField, ...]) -> Encode:
         if any(field.name is None for field in fields):
             encoders = [self.encoder(field.type) for field in fields]
             return encoders[0] if len(encoders) == 1 else _tuple(encoders)

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from offchain.adapters.outbox.store import Store
-from offchain.core.planning.candidates import Seen
-from offchain.core.planning.explained import Placed
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import CandidateReport, PlacedTask, WaitReason
 from offchain.errors import GantryError
 from offchain.services.decision_reader import FILE, TABLES
 from offchain.services.log import EventLog
@@ -51,10 +49,10 @@ class Answer:
 class Record(Protocol):
     """Whoever keeps what is decided. Times are chain time in ms."""
 
-    def placed(self, at_ms: int, decisions: Sequence[tuple[int, Placed]]) -> None:
+    def placed(self, at_ms: int, decisions: Sequence[tuple[int, PlacedTask]]) -> None:
         """These tasks, each after its generation, found their places in one round."""
 
-    def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
+    def waits(self, at_ms: int, generation: int, why: WaitReason) -> None:
         """A task found none."""
 
     def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: Answer) -> None:
@@ -81,7 +79,7 @@ class Recorder:
         self._pending.put(None)
         self._thread.join()
 
-    def placed(self, at_ms: int, decisions: Sequence[tuple[int, Placed]]) -> None:
+    def placed(self, at_ms: int, decisions: Sequence[tuple[int, PlacedTask]]) -> None:
         """Keep a round's placements."""
 
         def write(store: Store) -> int:
@@ -96,7 +94,7 @@ class Recorder:
 
         self._put(write)
 
-    def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
+    def waits(self, at_ms: int, generation: int, why: WaitReason) -> None:
         """Keep why a task waits: the latest reason, since when, and how often it was looked at."""
 
         def write(store: Store) -> int:
@@ -191,11 +189,11 @@ def _numbers(pods: Any) -> str:
     return ",".join(map(str, pods))
 
 
-def _spots(one: Placed) -> str:
+def _spots(one: PlacedTask) -> str:
     return json.dumps([[pod.pod, pod.host, list(pod.devices)] for pod in one.pods[:MOST_PODS]])
 
 
-def _seen(seen: Seen | None) -> str | None:
+def _seen(seen: CandidateReport | None) -> str | None:
     if seen is None:
         return None
     best = [asdict(candidate) | {"points": _rounded(candidate.points)} for candidate in seen.best]

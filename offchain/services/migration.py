@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from offchain.core.conduct.deteriorating import Limits
 from offchain.core.moving.mover import Move, Mover, Naming
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.gates import Gate
+from offchain.core.scheduler.cycle_filters import HostFilter
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Task
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
@@ -21,7 +21,7 @@ from offchain.services.submitter import Perform, Running
 class Moving:
     """`running` has the acts under way. Give it every record that the desk is given, after the desk."""
 
-    def __init__(self, desk: Desk, limits: Limits, perform: Perform, running: Running, log: EventLog) -> None:
+    def __init__(self, desk: SchedulerState, limits: Limits, perform: Perform, running: Running, log: EventLog) -> None:
         self.doubts: frozenset[str] = frozenset()
         """Hosts of which is to be read whether a heartbeat came, before the next step."""
         self._mover = Mover(desk, limits)
@@ -41,7 +41,7 @@ class Moving:
         """Its record is another one, or there is none any more."""
         self._mover.watch.host_changed(name)
 
-    def step(self, limits: Limits, now_ms: int, gates: Sequence[Gate]) -> None:
+    def step(self, limits: Limits, now_ms: int, gates: Sequence[HostFilter]) -> None:
         """Do what is to be done now. What the gates of the desk's round keep closed is closed to pods that move."""
         self._mover.watch.limits = limits
         made = self._mover.round(gates, now_ms)

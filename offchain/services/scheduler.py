@@ -15,10 +15,10 @@ from offchain.core.backoff import Backoff
 from offchain.core.conduct.deteriorating import SEEN_LATE_MS, Limits, Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
-from offchain.core.fleet.want import shape_of, sharer
-from offchain.core.planning.definitions import Definitions
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.planner import Round
+from offchain.core.scheduler.config import SchedulerConfig
+from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.pod_request import shape_of, sharing_account
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
@@ -70,13 +70,13 @@ class Scheduler:
         wake: Callable[[], None],
         *,
         account: str,
-        definitions: Definitions | None = None,
+        definitions: SchedulerConfig | None = None,
         record: Record | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
-        said = definitions or Definitions()
-        self._desk = Desk(seed, said.queues, account=account, windows=said.windows)
+        said = definitions or SchedulerConfig()
+        self._desk = SchedulerState(seed, said.queues, account=account, windows=said.windows)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
@@ -103,10 +103,10 @@ class Scheduler:
             return
         seen = self._view.seen(_READER)
         for one in seen:
-            self._desk.seen(one)
+            self._desk.observe(one)
         self._follow(news)
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
-        made = self._desk.round(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
+        made = self._desk.run_cycle(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
         self._room.ask(made, now)
         await self._listen()
         moments = self._desk.next_ms(now), self._room.next_ms(now), self._moving.next_ms(now)
@@ -129,23 +129,23 @@ class Scheduler:
         if self._moving.doubts:
             for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
                 if host is not None:
-                    self._desk.put_hosts((host,))
+                    self._desk.update_hosts((host,))
                     self._moving.host_changed(name)
             self._wake()
 
     def standing(self, number: int) -> tuple[Standing, int | None]:
         """How a task stands now, and which other one was tried for it."""
         found = self._desk.standing(number, self._view.now_ms)
-        return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)
+        return replace(found, nobody_leaves=self._room.why(number)), self._desk.last_unschedulable(number)
 
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""
         view, desk = self._view, self._desk
         if news is None or news.schedulers:
-            desk.schedulers(view.schedulers)
+            desk.set_schedulers(view.schedulers)
         if news is None:
             snapshot = view.snapshot
-            desk.put_hosts(snapshot.hosts.values())
+            desk.update_hosts(snapshot.hosts.values())
             for name in snapshot.hosts:
                 self._moving.host_changed(name)
             self._put(list(snapshot.tasks.values()))
@@ -153,9 +153,9 @@ class Scheduler:
         for name in sorted(news.hosts):
             host = view.host(name)
             if host is None:
-                desk.hosts_gone((name,))
+                desk.remove_hosts((name,))
             else:
-                desk.put_hosts((host,))
+                desk.update_hosts((host,))
             self._moving.host_changed(name)
         gone: list[int] = []
         there: list[Task] = []
@@ -169,7 +169,7 @@ class Scheduler:
                 self._waiting.pop(number, None)
             else:
                 there.append(found)
-        desk.tasks_gone(gone)
+        desk.remove_tasks(gone)
         self._put(there)
 
     def _put(self, tasks: Sequence[Task]) -> None:
@@ -211,7 +211,7 @@ class Scheduler:
             return
         if self._pending.pop(task.id, None) is not None:
             self._desk.release(task.id)
-        self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
+        self._desk.delay(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
         self._answered(task, placements, Answer("refused", verdict.refusal, verdict.block))
         self._hold_against(task, placements, verdict)
@@ -221,9 +221,9 @@ class Scheduler:
         hosts = {placement.host for placement in placements}
         failure = verdict.failure
         room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
-        if room and self._desk.alone and len(hosts) == 1:
-            shape = shape_of(task.resources, task.placement, account=sharer(task))
-            self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
+        if room and self._desk.is_alone and len(hosts) == 1:
+            shape = shape_of(task.resources, task.placement, account=sharing_account(task))
+            self._desk.observe(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
 
     def _watch(self, hosts: Iterable[str]) -> None:
         """Say which pods run on hosts that deteriorate, when they begin to."""
@@ -245,7 +245,7 @@ class Scheduler:
                 lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
-    def _tell(self, made: Round, now: int) -> None:
+    def _tell(self, made: PlanResult, now: int) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
@@ -253,15 +253,15 @@ class Scheduler:
         for number, start_ms in self._reserved.items():
             if before.get(number) != start_ms:
                 self._log.info("reserved", task=number, start_ms=start_ms)
-        for blocked in sorted(made.blocked, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
+        for blocked in sorted(made.unschedulable, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
             task = self._desk.task(blocked.task)
             if task is None:
                 continue
-            why = self._desk.notes.waits(task, blocked)
+            why = self._desk.decisions.why_waiting(task, blocked)
             reason = str(why)
-            left_alone = self._desk.left_alone(blocked.want, now)
-            if blocked.want.layout in _APART:
-                reason += f"; its pods are to be {_APART[blocked.want.layout]}"
+            left_alone = self._desk.left_alone(blocked.request, now)
+            if blocked.request.layout in _APART:
+                reason += f"; its pods are to be {_APART[blocked.request.layout]}"
             if left_alone:
                 reason += f"; {left_alone} left alone for a while, as such pods failed there"
             told = self._waiting.get(blocked.task)
@@ -271,11 +271,11 @@ class Scheduler:
             if self._record is not None:
                 self._record.waits(now, task.generation, why)
 
-    def _note(self, made: Round, now: int) -> None:
+    def _note(self, made: PlanResult, now: int) -> None:
         """Record what the round has placed."""
         if self._record is None or not made.placements:
             return
-        tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.notes.placed(made))
+        tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.decisions.placed_tasks(made))
         self._record.placed(now, [(task.generation, placed) for task, placed in tasks if task is not None])
 
     def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: Answer) -> None:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 from offchain.core.timing.room import Room
 from offchain.core.timing.start import Start, earliest
+from tests.support.placing_samples import is_feasible
 
-GPU = Shape(1000, 1024, 1, 1000)
-HALF = Shape(500, 512, 1, 500)
-PAIR = Shape(2000, 2048, 2, 1000)
+GPU = PodShape(1000, 1024, 1, 1000)
+HALF = PodShape(500, 512, 1, 500)
+PAIR = PodShape(2000, 2048, 2, 1000)
 
 
 def gpus(*counts: int, model: str = "red") -> Cluster:
@@ -26,7 +26,7 @@ def gpus(*counts: int, model: str = "red") -> Cluster:
     return Cluster.of([HostSpec(f"h{i}", 1000 * many, 1024 * many, many, model) for i, many in enumerate(counts)])
 
 
-def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1) -> Claim:
+def lease(host: int, until_ms: int, shape: PodShape = GPU, devices: int = 1) -> Claim:
     """Of a pod that runs."""
     return Claim(host, shape, devices, 0, until_ms)
 
@@ -38,7 +38,7 @@ def running(cluster: Cluster, *leases: Claim) -> Claims:
     return Claims.of(leases)
 
 
-def most_pods(room: Room, shape: Shape, most: int) -> int:
+def most_pods(room: Room, shape: PodShape, most: int) -> int:
     """How many have room beside each other, by trying every choice of devices."""
     if most == 0:
         return 0
@@ -62,10 +62,12 @@ def room_of(cluster: Cluster, host: int) -> Room:
     return Room(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
 
 
-def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
+def fits(cluster: Cluster, shape: PodShape, pods: int) -> bool:
     """Whether all of them have room now."""
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
     return sum(most_pods(room_of(cluster, host), shape, pods) for host in hosts) >= pods
 
@@ -92,7 +94,7 @@ class Replay:
     """[task]: when it was to start, as was said when it got its reservation."""
     started: dict[int, int] = field(default_factory=dict)
     backfilled: int = 0
-    _ends: dict[int, list[tuple[Waiting, tuple[Place, ...]]]] = field(default_factory=dict)
+    _ends: dict[int, list[tuple[Waiting, tuple[HostSlot, ...]]]] = field(default_factory=dict)
     _takes: dict[int, int] = field(default_factory=dict)
 
     def run(self, jobs: Sequence[Job], until_ms: int = 10**9) -> None:
@@ -107,7 +109,7 @@ class Replay:
                 return
             for waiting, places in self._ends.pop(now, []):
                 for index, place in enumerate(places):
-                    self.cluster.give(place.host, waiting.shape, place.devices)
+                    self.cluster.release(place.host, waiting.shape, place.devices)
                     self.leases.drop((waiting.task, index))
             here = [job.waiting for job in jobs if job.waiting.since_ms <= now and job.waiting.task not in self.started]
             self._round(now, sorted(here, key=self.key))
@@ -136,20 +138,20 @@ class Replay:
                     backfill.placed(at.host, waiting.shape, at.devices, ends)
                 self._start(waiting, places, now)
 
-    def _places(self, profile: Profile, backfill: Backfill, waiting: Waiting, now: int) -> tuple[Place, ...]:
+    def _places(self, profile: Profile, backfill: Backfill, waiting: Waiting, now: int) -> tuple[HostSlot, ...]:
         if waiting.pods > 1:
             start = earliest(profile, waiting.shape, waiting.pods, waiting.longest_ms)
             return start.places if isinstance(start, Start) and start.at_ms == now else ()
         for host in range(len(self.cluster)):
-            if self.cluster.fits(host, waiting.shape):
+            if is_feasible(self.cluster, host, waiting.shape):
                 devices = backfill.devices(host, waiting.shape, now + waiting.longest_ms)
                 if devices is None:
                     devices = room_of(self.cluster, host).pick(waiting.shape)
                 if devices >= 0:
-                    return (Place(host, devices),)
+                    return (HostSlot(host, devices),)
         return ()
 
-    def _start(self, waiting: Waiting, places: tuple[Place, ...], now: int) -> None:
+    def _start(self, waiting: Waiting, places: tuple[HostSlot, ...], now: int) -> None:
         self.started[waiting.task] = now
         for index, at in enumerate(places):
             self.cluster.take(at.host, waiting.shape, at.devices)

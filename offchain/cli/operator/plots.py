@@ -10,8 +10,8 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.optional_dependencies import need
 
 if TYPE_CHECKING:
-    from offchain.core.replay.series import Sample
-    from offchain.core.replay.simulate import Outcome
+    from offchain.simulator.measures import ReplayOutcome
+    from offchain.simulator.replay import ClusterSample
 
 _FORMATS = (".svg", ".png")
 _HOUR_MS = 3_600_000
@@ -27,12 +27,12 @@ def ready(name: str) -> None:
     need("matplotlib", command="--plot")
 
 
-def draw(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
+def draw(name: str, outcomes: Sequence[tuple[str, ReplayOutcome]]) -> None:
     """GPUs in use, tasks that wait and fragmentation over time, the spread of waits, fairness and cost."""
     from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    over_time: tuple[tuple[str, Callable[[Sample], float]], ...] = (
+    over_time: tuple[tuple[str, Callable[[ClusterSample], float]], ...] = (
         ("GPUs in use, %", lambda sample: sample.state.gpu_percent),
         ("tasks that wait", lambda sample: sample.waiting),
         ("free GPUs that are of no use, %", lambda sample: sample.state.fragmentation_percent),

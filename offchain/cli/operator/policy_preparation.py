@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from offchain.cli.kit.output import progress
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.rehearsal import Prepared
-    from offchain.core.placing.shapes import Mix
+    from offchain.core.scheduler.cluster import HostSpec
+    from offchain.core.scheduler.demand import DemandDistribution
+    from offchain.simulator.policies import PreparedPolicy
 
 
-def rehearsed(policy: str, specs: Sequence[HostSpec], mix: Mix) -> tuple[Prepared, float]:
+def rehearsed(policy: str, specs: Sequence[HostSpec], mix: DemandDistribution) -> tuple[PreparedPolicy, float]:
     """The policy of this name for the pods that are expected, and how many seconds that took."""
-    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
+    from offchain.simulator.rehearsal import prepare_policy  # noqa: PLC0415  (numba is slow to load)
 
     began_s = time.perf_counter()
-    prepared = prepare(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
+    prepared = prepare_policy(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
     took_s = time.perf_counter() - began_s
     if prepared.note:
         progress(f"{policy}: rehearsed in {took_s:.1f} s, {prepared.note}")

@@ -17,11 +17,11 @@ from offchain.cli.operator import plots, trace_files
 from offchain.cli.operator.policy_preparation import rehearsed
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.rehearsal import Prepared
     from offchain.core.queues.tree import Tree
-    from offchain.core.replay.arrival import Arrival, Trace
-    from offchain.core.replay.simulate import Outcome
+    from offchain.core.scheduler.cluster import HostSpec
+    from offchain.simulator.measures import ReplayOutcome
+    from offchain.simulator.policies import PreparedPolicy
+    from offchain.simulator.trace import Arrival, Trace
 
 LOAD_PERCENT = 100.0
 """Where pods are drawn and nothing else is said."""
@@ -63,7 +63,7 @@ class _Done:
     order: str
     backfill: bool
     seed: int
-    outcome: Outcome
+    outcome: ReplayOutcome
 
     @property
     def order_name(self) -> str:
@@ -100,7 +100,7 @@ def run(wishes: Wishes) -> None:
     for seed in wishes.seeds:
         trace = first if seed == wishes.seeds[0] else _paced(tasks(seed), wishes, total_milli, seed)
         for policy in wishes.policies:
-            prepared, _ = rehearsed(policy, specs, trace.mix())
+            prepared, _ = rehearsed(policy, specs, trace.demand())
             done += [
                 _replay(specs, trace, policy, prepared, _Waiting(order, queues, wishes.backfill), seed, wishes)
                 for order in wishes.orders
@@ -136,53 +136,59 @@ def _queues(name: str) -> Tree:
 
 def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]:
     """Hosts, the tasks by seed, and where they are from."""
-    from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
-    from offchain.core.replay.trace import made_up, recorded  # noqa: PLC0415
+    from offchain.simulator import csv_tables, generated  # noqa: PLC0415  (numpy is slow to load)
+    from offchain.simulator.trace import read_trace, trace_of_shapes  # noqa: PLC0415
 
     files = trace_files.both_or_none(wishes.nodes, wishes.pods)
     if files is None:
         seed = wishes.seeds[0]
         shapes = generated.pods(seed)
-        return generated.hosts(seed), partial(made_up, shapes), trace_files.made_up_from(seed)
+        return generated.hosts(seed), partial(trace_of_shapes, shapes), trace_files.made_up_from(seed)
     nodes, pods = files
     text = trace_files.read(pods)
-    return traces.nodes(trace_files.read(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
+    return csv_tables.read_nodes(trace_files.read(nodes), nodes), partial(read_trace, text, pods), f"{nodes}, {pods}"
 
 
 def _paced(trace: Trace, wishes: Wishes, total_milli: int, seed: int) -> Trace:
-    from offchain.core.replay.gangs import with_gangs  # noqa: PLC0415
-    from offchain.core.replay.pace import at_load, drawn  # noqa: PLC0415
+    from offchain.simulator.load import at_load, draw_tasks  # noqa: PLC0415
+    from offchain.simulator.trace import with_gangs  # noqa: PLC0415
 
     if wishes.gangs_percent is not None:
         trace = with_gangs(trace, wishes.gangs_percent, seed)
     many = wishes.draw if wishes.draw is not None or trace.timed else DRAWN
     if many is not None:
-        return drawn(trace, many, wishes.load_percent or LOAD_PERCENT, total_milli, seed)
+        return draw_tasks(trace, many, wishes.load_percent or LOAD_PERCENT, total_milli, seed)
     return trace if wishes.load_percent is None else at_load(trace, wishes.load_percent, total_milli)
 
 
 def _load(trace: Trace, total_milli: int) -> float:
-    from offchain.core.replay.pace import load_percent  # noqa: PLC0415
+    from offchain.simulator.load import load_percent  # noqa: PLC0415
 
     return round(load_percent(trace, total_milli), 2)
 
 
 def _replay(
-    specs: Sequence[HostSpec], trace: Trace, policy: str, prepared: Prepared, waits: _Waiting, seed: int, wishes: Wishes
+    specs: Sequence[HostSpec],
+    trace: Trace,
+    policy: str,
+    prepared: PreparedPolicy,
+    waits: _Waiting,
+    seed: int,
+    wishes: Wishes,
 ) -> _Done:
-    from offchain.core.replay.orders import make_order  # noqa: PLC0415
-    from offchain.core.replay.reserved import Reserved  # noqa: PLC0415
-    from offchain.core.replay.simulate import simulate  # noqa: PLC0415
+    from offchain.simulator.measures import simulate_replay  # noqa: PLC0415
+    from offchain.simulator.orders import make_order  # noqa: PLC0415
+    from offchain.simulator.replay_backfill import ReservingBackfill  # noqa: PLC0415
 
-    outcome = simulate(
+    outcome = simulate_replay(
         specs,
         trace,
         prepared,
-        partial(make_order, waits.order, queues=waits.queues, passes=waits.backfill),
+        partial(make_order, waits.order, queues=waits.queues, skip_blocked=waits.backfill),
         seed=seed,
         clock_s=time.perf_counter,
         prices=wishes.prices,
-        backfill=Reserved if waits.backfill else None,
+        backfill=ReservingBackfill if waits.backfill else None,
     )
     done = _Done(policy, waits.order, waits.backfill, seed, outcome)
     progress(
@@ -282,7 +288,7 @@ def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> No
 
 def _tasks(done: _Done, specs: Sequence[HostSpec]) -> Iterable[Sequence[object]]:
     for run in done.outcome.replayed.runs:
-        hosts = "|".join(specs[place.host].name for place in run.places)
+        hosts = "|".join(specs[place.host].name for place in run.slots)
         times = (run.start_ms, run.end_ms, run.start_ms - run.arrival.arrival_ms)
         yield (*_asked(run.arrival), *times, hosts)
     for arrival in done.outcome.replayed.refused:

@@ -17,13 +17,12 @@ from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import trace_files
 from offchain.cli.operator.policy_preparation import rehearsed
-from offchain.core.placing.names import POLICIES
-from offchain.core.replay.names import ORDERS
+from offchain.simulator.names import ORDERS, POLICIES
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.shapes import Shape
-    from offchain.core.placing.simulate import Outcome
+    from offchain.core.scheduler.cluster import HostSpec
+    from offchain.core.scheduler.pod_request import PodShape
+    from offchain.simulator.filling import FillOutcome
 
 _FILE = click.Path(dir_okay=False)
 _LOAD_PERCENT = 130.0
@@ -33,7 +32,7 @@ _SEEDS = 10
 @dataclass(frozen=True, slots=True)
 class _Trace:
     nodes: list[HostSpec]
-    pods: list[Shape]
+    pods: list[PodShape]
     source: str
 
 
@@ -262,25 +261,25 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
 
 
 def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
-    from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
+    from offchain.simulator import csv_tables, generated  # noqa: PLC0415  (numpy is slow to load)
 
     files = trace_files.both_or_none(nodes, pods)
     if files is None:
         return _Trace(generated.hosts(seed), generated.pods(seed), trace_files.made_up_from(seed))
     node_file, pod_file = files
     return _Trace(
-        traces.nodes(trace_files.read(node_file), node_file),
-        traces.pods(trace_files.read(pod_file), pod_file),
+        csv_tables.read_nodes(trace_files.read(node_file), node_file),
+        csv_tables.read_pods(trace_files.read(pod_file), pod_file),
         f"{node_file}, {pod_file}",
     )
 
 
 def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, Any]:
-    from offchain.core.placing.shapes import Mix  # noqa: PLC0415  (numba is slow to load)
-    from offchain.core.placing.simulate import simulate as run  # noqa: PLC0415
+    from offchain.core.scheduler.demand import DemandDistribution  # noqa: PLC0415  (numba is slow to load)
+    from offchain.simulator.filling import simulate_fill as run  # noqa: PLC0415
 
-    outcomes: list[Outcome] = []
-    mix = Mix.of(trace.pods)
+    outcomes: list[FillOutcome] = []
+    mix = DemandDistribution.of(trace.pods)
     prepared, prepared_s = rehearsed(name, trace.nodes, mix)
     for seed in seeds:
         outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)

@@ -14,7 +14,7 @@ from offchain.cli.kit import accounts, index_address, network, options
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import connected, run
 from offchain.cli.operator import policy_files
-from offchain.core.planning.definitions import Definitions
+from offchain.core.scheduler.config import SchedulerConfig
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -236,7 +236,7 @@ def _run(
     account: str | None,
     password_file: str | None,
     tenant: str | None = None,
-    said: Definitions | None = None,
+    said: SchedulerConfig | None = None,
     answers: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)

@@ -16,7 +16,7 @@ from offchain.core.conduct.pauses import Pauses
 from offchain.core.conduct.record import Record
 from offchain.core.conduct.seen import OF_THE_MANIFEST, OF_THE_SHAPE, WEIGHT, Seen, What
 from offchain.core.conduct.starts import Starts
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.pod_request import PodShape
 
 MOST_HOSTS: Final = 4096
 MOST_LEASES: Final = 4096
@@ -99,7 +99,7 @@ class Memory:
         """Whether pods with this manifest failed somewhere."""
         return manifest in self._pauses
 
-    def left_alone(self, shape: Shape, manifest: bytes | None, now_ms: int) -> frozenset[str]:
+    def left_alone(self, shape: PodShape, manifest: bytes | None, now_ms: int) -> frozenset[str]:
         """The hosts to which such a pod does not go now, because such failed there."""
         hosts = self._pauses.hosts(shape, now_ms)
         return hosts if manifest is None else hosts | self._pauses.hosts(manifest, now_ms)

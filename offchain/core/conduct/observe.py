@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from offchain.core.conduct.seen import Seen, What
-from offchain.core.fleet.want import shape_of, sharer
+from offchain.core.scheduler.pod_request import shape_of, sharing_account
 from offchain.core.snapshot import Event, Snapshot
 from offchain.core.values import Lease, Task
 from offchain.schema.chain_types import _generated_chain as chain
@@ -68,7 +68,7 @@ def of_hosts(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterat
 
 def of_pod(task: Task, lease: Lease, what: What, at_ms: int, *, took_ms: int = 0) -> Seen:
     """What became of the pod of this lease."""
-    shape = shape_of(task.resources, task.placement, account=sharer(task))
+    shape = shape_of(task.resources, task.placement, account=sharing_account(task))
     return Seen(lease.host, what, at_ms, shape, task.manifest, lease.id, took_ms)
 
 

@@ -10,9 +10,9 @@ from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.pod_request import PodShape
 
-Kind = Shape | bytes
+Kind = PodShape | bytes
 
 PATIENCE: Final = 2
 """So many failures before the first pause: one is an accident."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.pod_request import PodShape
 
 
 class What(StrEnum):
@@ -64,7 +64,7 @@ class Seen:
     host: str
     what: What
     at_ms: int
-    shape: Shape | None = None
+    shape: PodShape | None = None
     manifest: bytes = b""
     lease: int | None = None
     took_ms: int = 0

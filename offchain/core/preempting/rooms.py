@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.free import Bools, Ints
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Task, TaskState
 
 GRACE_MS: Final = 60_000
@@ -58,9 +58,9 @@ class Kept:
         self._rows = {task: rows_of(room.hosts, cluster) for task, room in rooms.items()}
         self._hosts = len(cluster)
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
-        """See :class:`offchain.core.planning.gates.Gate`."""
-        del want, devices
+    def excluded(self, task: Task, request: PodRequest, devices: Ints) -> Bools | None:
+        """See :class:`offchain.core.scheduler.cycle_filters.HostFilter`."""
+        del request, devices
         return self.closed_to(task.id)
 
     def closed_to(self, task: int) -> Bools | None:
@@ -73,14 +73,14 @@ class Kept:
             mask[rows] = True
         return mask
 
-    def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_assume(self, task: Task, request: PodRequest, host: int, devices: int) -> None:
         """Nothing is kept by what others take."""
 
-    def given(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None:
         """Nor by what they lose again."""
 
 
 def rows_of(hosts: frozenset[str], cluster: Cluster) -> Ints:
     """Their rows, of those that are known."""
-    known = sorted(cluster.number(host) for host in hosts if host in cluster)
+    known = sorted(cluster.row(host) for host in hosts if host in cluster)
     return np.array(known, dtype=np.int64)

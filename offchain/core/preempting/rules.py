@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.shapes import Shape
 from offchain.core.queues.amount import Amount
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.reservations import Reservation
 
 MINUTE: Final = 60_000
@@ -27,8 +27,8 @@ class Running:
     part: int
     priority: int
     spot: bool
-    shape: Shape
-    places: tuple[Place, ...]
+    shape: PodShape
+    places: tuple[HostSlot, ...]
     rate_per_ms: int
     started_ms: int
     saved_ms: int | None = None
@@ -47,7 +47,7 @@ class Wanting:
     task: int
     account: str
     priority: int
-    shape: Shape
+    shape: PodShape
     pods: int
     longest_ms: int
 
@@ -81,7 +81,7 @@ class Preemption:
 
     wanting: Wanting
     victims: tuple[Running, ...]
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
     notice_ends_ms: int
     cost: int
 
@@ -131,6 +131,6 @@ class Past:
         return replace(self, leaving=self.leaving - {task}, coming=self.coming - {task})
 
 
-def amount_of(shape: Shape, pods: int) -> Amount:
+def amount_of(shape: PodShape, pods: int) -> Amount:
     """What so many such pods hold, as queues count it."""
     return Amount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(pods)

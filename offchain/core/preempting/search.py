@@ -16,16 +16,14 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.devices import Wish
-from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
-from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.reach import Rows, least_cost, missing, within
 from offchain.core.preempting.sets import Looks, Victim, cheapest, of_all
 from offchain.core.preempting.tally import Tally, useful
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.rights import Least, Taking
+from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 from offchain.core.timing.spread import one_of_each
@@ -50,11 +48,11 @@ class Search:
     """
 
     def __init__(
-        self, shape: Shape, pods: int, cluster: Cluster, closed: Bools | None, apart: Ints | None = None
+        self, shape: PodShape, pods: int, cluster: Cluster, closed: Bools | None, apart: Ints | None = None
     ) -> None:
         self._shape, self._pods, self._apart = shape, pods, apart
         self._each = pods if apart is None else 1
-        self._wish = Wish.of(shape, cluster)
+        self._wish = KernelRequest.of(shape, cluster)
         free = cluster.free
         self._free = free._replace(cpu=free.cpu.copy())
         if closed is not None:
@@ -154,9 +152,9 @@ class Search:
             self._end(victim)
         return found is not None
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[HostSlot, ...]:
         """Where the pods go when those found have ended: where room was made first."""
-        found: list[Place] = []
+        found: list[HostSlot] = []
         others = (int(host) for host in np.flatnonzero(self._now) if int(host) not in self._rooms)
         hosts = [host for host in (*sorted(self._rooms), *others) if self._room(host)[1]]
         for host in hosts if self._apart is None else one_of_each(hosts, self._apart):
@@ -165,7 +163,7 @@ class Search:
             for _ in range(min(pods, self._pods - len(found))):
                 devices = room.pick(self._shape)
                 room.take(self._shape, devices)
-                found.append(Place(host, devices))
+                found.append(HostSlot(host, devices))
             if len(found) == self._pods:
                 break
         return tuple(found)
@@ -260,11 +258,11 @@ class Search:
         return Room(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy()), int(self._now[host])
 
     def _on(self, host: int, room: Room) -> int:
-        if not self._wish.accepts[self._free.main[host]]:
+        if not self._wish.accepts[self._free.main_class[host]]:
             return 0
         return int(pods_on(room.cpu_milli, room.memory_mib, room.device, self._wish, self._each))
 
-    def _counts(self, free: Columns) -> Ints:
+    def _counts(self, free: HostColumns) -> Ints:
         found: Ints = np.zeros(len(free.cpu), dtype=np.int64)
         counts(free, self._wish, self._each, found)
         return found
@@ -331,10 +329,10 @@ def _rows(victims: Collection[Victim]) -> Rows:
     return Rows(host, np.column_stack([cpu, memory, gpus]), milli, devices, cost, group)
 
 
-def _without(free: Columns, rows: Rows) -> Columns:
+def _without(free: HostColumns, rows: Rows) -> HostColumns:
     """What is free when these have ended."""
     made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
     np.add.at(made.cpu, rows.host, rows.held[:, 0])
     np.add.at(made.memory, rows.host, rows.held[:, 1])
-    np.add.at(made.device, rows.host, (rows.devices[:, None] >> np.arange(MOST_DEVICES) & 1) * rows.milli[:, None])
+    np.add.at(made.device, rows.host, (rows.devices[:, None] >> np.arange(MAX_DEVICES) & 1) * rows.milli[:, None])
     return made

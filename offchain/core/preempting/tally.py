@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.free import Ints
+from offchain.core.scheduler.columns import Ints
 
 
 class Tally:

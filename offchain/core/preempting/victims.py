@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.free import Bools, Ints
 from offchain.core.preempting import who
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.search import Search
 from offchain.core.preempting.sets import Victim
 from offchain.core.queues.rights import Taking
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import Bools, Ints
 
 
 class Refused(Enum):

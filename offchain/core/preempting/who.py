@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from offchain.core.fleet.want import sharer
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.rights import Rights
+from offchain.core.scheduler.pod_request import sharing_account
 from offchain.core.values import LeaseState, Task, TaskState
 
 SHARES = "the spot tasks that hold enough are of others, who need not give them up"
@@ -19,7 +19,7 @@ def may_ask(task: Task) -> bool:
     which others leave already.
     """
     waits = task.state is TaskState.QUEUED and task.preemption is None and task.notice_ends_at is None
-    return waits and task.priority > 0 and not sharer(task)
+    return waits and task.priority > 0 and not sharing_account(task)
 
 
 def may_leave(task: Task) -> bool:

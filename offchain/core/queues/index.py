@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.tables import NOBODY, Tables
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 _MARK_LEAF = 0x1E3779B97F4A7C15
 _MARK_RISE = 0x42B2AE3D27D4EB4F

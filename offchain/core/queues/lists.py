@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from offchain.core.placing.compiled import inner
 from offchain.core.queues.tables import Tables
+from offchain.core.scheduler.kernel_cache import inner
 
 _FEWEST: Final = 4
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Ints
 from offchain.core.queues.index import enter, find, take_out
 from offchain.core.queues.lists import has_room, list_alike, strike_alike
 from offchain.core.queues.picking import share_of
 from offchain.core.queues.tables import NOBODY, Tables, plain
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 NO_TASK: Final = -1
 NO_ALIKE: Final = -2

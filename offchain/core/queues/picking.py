@@ -6,9 +6,9 @@ them sorted while a hundred thousand tasks leave.
 
 from __future__ import annotations
 
-from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.ageing import ABOVE, RISEN, RISING
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 _Key = tuple[int, int, int, int]
 """Rank, then what counts in it, then when it was submitted, then its number; the least is first."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Ints
 from offchain.core.queues.ageing import RISING
 from offchain.core.queues.picking import dominant, head_of, key_of, next_alike, room_for
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 SLICE: Final = 1 / 1024
 """Of the network: so far a part of the tree may get ahead of the others when several tasks go together."""

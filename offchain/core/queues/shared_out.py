@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Floats, Ints
 from offchain.core.queues.picking import dominant, room_for, within
 from offchain.core.queues.tables import NOBODY, Tables
+from offchain.core.scheduler.columns import Floats, Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 
 @compiled

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.free import Floats
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.ledger import Ledger
 from offchain.core.queues.rights import Node, Rights
 from offchain.core.queues.shared_out import share_out
+from offchain.core.scheduler.columns import Floats
 
 
 def rights_in(ledger: Ledger) -> Rights:

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.compiled import inner
-from offchain.core.placing.free import Ints
 from offchain.core.queues.amount import UNLIMITED
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.kernel_cache import inner
 
 Table = npt.NDArray[np.void]
 """Rows with named fields."""

@@ -19,7 +19,6 @@ from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from offchain.core.placing.free import Ints
 from offchain.core.queues import moves
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
@@ -30,6 +29,7 @@ from offchain.core.queues.runs import MOST_IN_RUN, run_next
 from offchain.core.queues.sharing import rights_in
 from offchain.core.queues.tables import NOBODY
 from offchain.core.queues.tree import DEFAULT, Part, Tree
+from offchain.core.scheduler.columns import Ints
 
 _SWEEP: Final = 8
 """To go through all tasks in their order takes as long as to forget so many times fewer here and there."""

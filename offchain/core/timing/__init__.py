@@ -1,7 +1,7 @@
 """When a pod can start: what becomes free at which time, reservations, backfill, and the wait that a tenant is told.
 
 docs/scheduling.md, "When, and who makes room". All is pure; `now_ms` is passed in. Hosts are columns, as in
-offchain.core.placing, and are named by their place there: when hosts come or go, claims and reservations are made anew.
+offchain.core.scheduler, and are named by their row: when hosts come or go, claims and reservations are made anew.
 
 A planning round: a ``Profile`` of the cluster, leases and windows; ``heads`` of the queue, and ``reserve`` for them;
 whose reservation begins now is placed there; then a ``Backfill`` of the profile, and its mask over the hosts (or its

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.claims import FOREVER
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.room import Room
@@ -16,7 +16,7 @@ from offchain.core.timing.room import Room
 @dataclass(slots=True)
 class _Placed:
     free: tuple[Ints, ...]
-    pods: list[tuple[Shape, int, int]]
+    pods: list[tuple[PodShape, int, int]]
 
 
 class Backfill:
@@ -41,7 +41,7 @@ class Backfill:
         """[host, step]: when it begins; the first of each host holds from now on."""
         self._cpu: Ints = np.zeros((len(begins), steps), dtype=np.int64)
         self._memory: Ints = np.zeros((len(begins), steps), dtype=np.int64)
-        self._device: Ints = np.zeros((len(begins), steps, MOST_DEVICES), dtype=np.int64)
+        self._device: Ints = np.zeros((len(begins), steps, MAX_DEVICES), dtype=np.int64)
         for row, (host, moments) in enumerate(zip(self._hosts, begins, strict=True)):
             for step, moment in enumerate([profile.now_ms, *moments]):
                 room = profile.room(int(host), profile.now_ms, moment + 1)
@@ -62,12 +62,12 @@ class Backfill:
         """Whether pods have room on a host of which something is reserved; `devices[host]` is less than 0 elsewhere."""
         return bool((devices[self._hosts] >= 0).any())
 
-    def mask(self, shape: Shape, devices: Ints, ends_ms: int) -> Bools:
+    def mask(self, shape: PodShape, devices: Ints, ends_ms: int) -> Bools:
         """[host]: whether such a pod may start there now; `devices[host]`, bits, are those that it would take there."""
         mask: Bools = np.ones(self._many, dtype=np.bool_)
         rows = np.arange(len(self._hosts))
         step = self._step(rows, ends_ms)
-        chosen = devices[self._hosts, None] >> np.arange(MOST_DEVICES) & 1
+        chosen = devices[self._hosts, None] >> np.arange(MAX_DEVICES) & 1
         mask[self._hosts] = (
             (self._cpu[rows, step] >= shape.cpu_milli)
             & (self._memory[rows, step] >= shape.memory_mib)
@@ -75,17 +75,17 @@ class Backfill:
         )
         return mask
 
-    def may(self, host: int, shape: Shape, devices: int, ends_ms: int) -> bool:
+    def may(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> bool:
         """Whether such a pod may start there now on these devices."""
         row = self._row.get(host)
         return row is None or self._room(row, ends_ms).has(shape, devices)
 
-    def devices(self, host: int, shape: Shape, ends_ms: int) -> int | None:
+    def devices(self, host: int, shape: PodShape, ends_ms: int) -> int | None:
         """Devices on which such a pod may start there, as bits; -1: on none; None: nothing is reserved, any will do."""
         row = self._row.get(host)
         return None if row is None else self._room(row, ends_ms).pick(shape)
 
-    def placed(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def placed(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         """Such a pod starts there now, and ends at `ends_ms` at the latest."""
         row = self._row.get(host)
         if row is None:
@@ -95,7 +95,7 @@ class Backfill:
         before.pods.append((shape, devices, ends_ms))
         self._take(row, shape, devices, ends_ms)
 
-    def undo(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def undo(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         """The pod that was placed there does not start after all: others of its gang have no room."""
         row = self._row.get(host)
         if row is None:
@@ -107,10 +107,10 @@ class Backfill:
         for pod in before.pods:
             self._take(row, *pod)
 
-    def _take(self, row: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def _take(self, row: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         # Up to its end there is so much less. After that, the least since now cannot be more than it was at its end.
         until = int(self._step(np.array([row]), ends_ms)[0])
-        bits = devices >> np.arange(MOST_DEVICES) & 1
+        bits = devices >> np.arange(MAX_DEVICES) & 1
         for column, taken in (
             (self._cpu, shape.cpu_milli),
             (self._memory, shape.memory_mib),

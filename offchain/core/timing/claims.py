@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.free import Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.pod_request import PodShape
 
 FOREVER: Final = 1 << 62
 """The end, or the length, of what has none."""
@@ -25,7 +25,7 @@ class Claim:
     """
 
     host: int
-    shape: Shape
+    shape: PodShape
     devices: int
     from_ms: int
     until_ms: int

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.columns import as_long
-from offchain.core.placing.free import Ints
+from offchain.core.scheduler.columns import Ints, resized
 from offchain.core.timing.claims import FOREVER, Column
 from offchain.core.timing.loops import AT, CPU, DEVICES, MEMORY, NONE, Changes, enter, leave
 
@@ -93,7 +92,7 @@ class Ends:
 
     def sums(self, hosts: int) -> tuple[Ints, Ints]:
         """[host]: cores and memory of all that ends."""
-        return as_long(self._cpu, hosts), as_long(self._memory, hosts)
+        return resized(self._cpu, hosts), resized(self._memory, hosts)
 
     def changes(self, hosts: int, at_least_ms: int, spare: int) -> Changes:
         """A copy, with place for `spare` more rows; what should have ended sooner ends at `at_least_ms`."""
@@ -102,8 +101,8 @@ class Ends:
         made = np.empty((many + spare, DEVICES + 1), dtype=np.int64)
         made[:many] = rows[:many]
         np.maximum(made[:many, AT], at_least_ms, out=made[:many, AT])
-        columns = as_long(host[:many], many + spare), as_long(after[:many], many + spare)
-        return Changes(made, *columns, as_long(first, hosts, NONE), as_long(shrinks_ms, hosts))
+        columns = resized(host[:many], many + spare), resized(after[:many], many + spare)
+        return Changes(made, *columns, resized(first, hosts, NONE), resized(shrinks_ms, hosts))
 
     def _rows(self, count: int, hosts: int) -> Ints:
         """So many rows that are not in use; there are columns for them, and for so many hosts."""
@@ -111,16 +110,16 @@ class Ends:
         again, self._unused = self._unused[left:], self._unused[:left]
         first, self._many = self._many, self._many + count - len(again)
         if self._many > len(self._more):
-            self._more = as_long(self._more, 2 * self._many)
+            self._more = resized(self._more, 2 * self._many)
             self._changes = longer(self._changes, 2 * self._many)
         if hosts > len(self._cpu):
-            self._cpu, self._memory = as_long(self._cpu, 2 * hosts), as_long(self._memory, 2 * hosts)
-            firsts = as_long(self._changes.first, 2 * hosts, NONE)
+            self._cpu, self._memory = resized(self._cpu, 2 * hosts), resized(self._memory, 2 * hosts)
+            firsts = resized(self._changes.first, 2 * hosts, NONE)
             self._changes = self._changes._replace(first=firsts, shrinks_ms=np.zeros(2 * hosts, dtype=np.int64))
         return np.concatenate([again, np.arange(first, self._many)])
 
 
 def longer(changes: Changes, rows: int) -> Changes:
     """The same with place for so many rows."""
-    host, after = as_long(changes.host, rows), as_long(changes.after, rows)
-    return changes._replace(rows=as_long(changes.rows, rows), host=host, after=after)
+    host, after = resized(changes.host, rows), resized(changes.after, rows)
+    return changes._replace(rows=resized(changes.rows, rows), host=host, after=after)

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.devices import Wish, copy
-from offchain.core.placing.free import Bools, Columns, Ints
+from offchain.core.scheduler.cluster import KernelRequest, copy_row
+from offchain.core.scheduler.columns import Bools, HostColumns, Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 from offchain.core.timing.claims import FOREVER, Column
 
 AT, CPU, MEMORY, MILLI, DEVICES = range(5)
@@ -74,7 +74,7 @@ def leave(changes: Changes, some: Ints) -> None:
 
 
 @compiled
-def hold(claims: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: Changes, many: int) -> int:
+def hold(claims: Ints, sign: int, now_ms: int, free: HostColumns, underway: Bools, changes: Changes, many: int) -> int:
     """Claims come (`sign` 1) or go (-1): to `free` where they have begun, else as rows from `many` on; how many then.
 
     `underway`: [host], whether something of it is held now.
@@ -108,7 +108,7 @@ def hold(claims: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, c
 
 
 @compiled
-def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
+def pods_on(cpu: int, memory: int, device: Ints, wish: KernelRequest, most: int) -> int:
     """How many such pods have room beside each other, up to `most`; each needs its GPUs on different devices.
 
     `n` pods have, where the devices have room for `n` times their number, no device counting for more than `n`.
@@ -134,11 +134,11 @@ def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
 
 
 @compiled
-def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
+def counts(free: HostColumns, wish: KernelRequest, most: int, found: Ints) -> None:
     """Write for each host how many such pods have room, up to `most`."""
     for host in range(len(free.cpu)):
         found[host] = 0
-        if wish.accepts[free.main[host]]:
+        if wish.accepts[free.main_class[host]]:
             found[host] = pods_on(free.cpu[host], free.memory[host], free.device[host], wish, most)
 
 
@@ -151,7 +151,7 @@ def _change(rows: Ints, row: int, device: Ints) -> None:
 
 
 @compiled
-def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints) -> tuple[int, int]:
+def lowest(host: int, free: HostColumns, changes: Changes, from_ms: int, until_ms: int, least: Ints) -> tuple[int, int]:
     """The least cores and memory that are free at any moment before `until_ms`; into `least`, that of each device."""
     rows, after = changes.rows, changes.after
     row = changes.first[host]
@@ -163,7 +163,7 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
         _change(rows, row, device)
         row = after[row]
     least_cpu, least_memory = cpu, memory
-    copy(device, least)
+    copy_row(device, least)
     while row != NONE and rows[row, AT] < until_ms:
         moment = rows[row, AT]
         # What comes and what goes in the same moment are one change.
@@ -207,9 +207,9 @@ def _moments(changes: Changes, first: int, begin_ms: int, longest_ms: int) -> In
 @compiled
 def steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
     hosts: Ints,
-    free: Columns,
+    free: HostColumns,
     changes: Changes,
-    wish: Wish,
+    wish: KernelRequest,
     begin_ms: int,
     longest_ms: int,
     pods: int,
@@ -248,7 +248,7 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                     break
             continue
         cpu, memory = free.cpu[host], free.memory[host]
-        copy(free.device[host], device)
+        copy_row(free.device[host], device)
         moment = begin_ms
         while moment <= latest:
             while row != NONE and rows[row, AT] <= moment:

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.claims import Claim, Claims, Column, as_row
 from offchain.core.timing.ends import Ends, longer
 from offchain.core.timing.loops import AT, DEVICES, hold, lowest
@@ -62,7 +62,7 @@ class Profile:
 
     def room(self, host: int, from_ms: int, until_ms: int) -> Room:
         """What is free of this host all the time from one moment up to another."""
-        device = np.zeros(MOST_DEVICES, dtype=np.int64)
+        device = np.zeros(MAX_DEVICES, dtype=np.int64)
         cpu, memory = lowest(host, self.free, self.changes, from_ms, until_ms, device)
         return Room(int(cpu), int(memory), device)
 
@@ -78,9 +78,9 @@ class Profile:
             room.take(claim.shape, claim.devices)
         return True
 
-    def candidates(self, shape: Shape) -> Ints:
+    def candidates(self, shape: PodShape) -> Ints:
         """Hosts that may have room for such a pod at some time; no other can."""
-        accepts: Bools = self.cluster.accepts(shape)[self.free.main]
+        accepts: Bools = self.cluster.accepts(shape)[self.free.main_class]
         most = self.most
         fits: Bools = (most.cpu >= shape.cpu_milli) & (most.memory >= shape.memory_mib) & (most.gpus >= shape.gpus)
         return np.flatnonzero(accepts & fits)

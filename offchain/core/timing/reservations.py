@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.free import Bools, Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.spread import may_lie
@@ -28,7 +28,7 @@ class Waiting:
     """
 
     task: int
-    shape: Shape
+    shape: PodShape
     pods: int
     longest_ms: int
     since_ms: int
@@ -42,10 +42,10 @@ class Reservation:
     """From `start_ms` on these places are kept for a task, for its maximum duration."""
 
     task: int
-    shape: Shape
+    shape: PodShape
     start_ms: int
     longest_ms: int
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
 
     def claims(self) -> list[Claim]:
         """What it holds."""

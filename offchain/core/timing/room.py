@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offchain.core.placing.free import Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.pod_request import PodShape
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Room:
         """The same, to be changed."""
         return Room(self.cpu_milli, self.memory_mib, self.device.copy())
 
-    def has(self, shape: Shape, devices: int) -> bool:
+    def has(self, shape: PodShape, devices: int) -> bool:
         """Whether a pod fits on just these devices."""
         return (
             self.cpu_milli >= shape.cpu_milli
@@ -29,7 +29,7 @@ class Room:
             and all(left >= shape.gpu_milli for index, left in enumerate(self.device) if devices >> index & 1)
         )
 
-    def pick(self, shape: Shape) -> int:
+    def pick(self, shape: PodShape) -> int:
         """The devices that a pod takes, as bits; -1 where it has no room.
 
         The fullest. For a pod that needs several, the emptiest: so as many fit beside each other as can.
@@ -45,15 +45,15 @@ class Room:
             return -1
         return sum(1 << index for _, index in fit[: shape.gpus])
 
-    def take(self, shape: Shape, devices: int) -> None:
+    def take(self, shape: PodShape, devices: int) -> None:
         """A pod is there from now on."""
         self._move(shape, devices, -1)
 
-    def give(self, shape: Shape, devices: int) -> None:
+    def give(self, shape: PodShape, devices: int) -> None:
         """A pod has gone."""
         self._move(shape, devices, 1)
 
-    def _move(self, shape: Shape, devices: int, sign: int) -> None:
+    def _move(self, shape: PodShape, devices: int, sign: int) -> None:
         self.cpu_milli += sign * shape.cpu_milli
         self.memory_mib += sign * shape.memory_mib
         for index in range(len(self.device)):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from offchain.core.placing.free import Ints
+from offchain.core.scheduler.columns import Ints
 from offchain.core.timing.loops import HOST, MOMENT, PODS
 
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.devices import Wish
-from offchain.core.placing.free import Bools, Ints
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
+from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.loops import HOST, MOMENT, PODS, counts, steps
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.spread import by_group, one_of_each
@@ -22,7 +20,7 @@ class Start:
     """When, and where each pod goes."""
 
     at_ms: int
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Never:
 
 def earliest(
     profile: Profile,
-    shape: Shape,
+    shape: PodShape,
     pods: int,
     longest_ms: int,
     at_ms: int = 0,
@@ -67,7 +65,7 @@ def earliest(
     if among is not None:
         hosts = hosts[among[hosts]]
     found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
-    wish = Wish.of(shape, profile.cluster)
+    wish = KernelRequest.of(shape, profile.cluster)
     each = pods if apart is None else 1
     found = found[: steps(hosts, profile.free, profile.changes, wish, begin_ms, longest_ms, pods, each, found)]
     at = _first(found if apart is None else by_group(found, apart), pods)
@@ -79,13 +77,13 @@ def earliest(
     return Start(at, _places(profile, shape, pods, (at, at + longest_ms), room, apart))
 
 
-def excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
+def excluded(cluster: Cluster, shape: PodShape) -> Mapping[str, int]:
     """How many hosts each constraint excludes even while nothing runs there."""
     free = cluster.whole
     open_: Ints = np.arange(len(cluster))
     found = {}
     for field, fits in (
-        ("models", cluster.accepts(shape)[free.main] if len(cluster) else np.ones(0, dtype=np.bool_)),
+        ("models", cluster.accepts(shape)[free.main_class] if len(cluster) else np.ones(0, dtype=np.bool_)),
         ("gpus", free.gpus >= shape.gpus),
         ("cpu_milli", free.cpu >= shape.cpu_milli),
         ("memory_mib", free.memory >= shape.memory_mib),
@@ -108,9 +106,9 @@ def _first(found: Ints, pods: int) -> int | None:
 
 
 def _places(
-    profile: Profile, shape: Shape, pods: int, times: tuple[int, int], room: Ints, apart: Ints | None
-) -> tuple[Place, ...]:
-    places: list[Place] = []
+    profile: Profile, shape: PodShape, pods: int, times: tuple[int, int], room: Ints, apart: Ints | None
+) -> tuple[HostSlot, ...]:
+    places: list[HostSlot] = []
     hosts = np.flatnonzero(room > 0)
     hosts = hosts[np.lexsort((hosts, -room[hosts]))]
     for host in hosts if apart is None else one_of_each(hosts, apart):
@@ -118,15 +116,15 @@ def _places(
         for _ in range(min(int(room[host]), pods - len(places))):
             devices = here.pick(shape)
             here.take(shape, devices)
-            places.append(Place(int(host), devices))
+            places.append(HostSlot(int(host), devices))
         if len(places) == pods:
             break
     return tuple(places)
 
 
-def _never(cluster: Cluster, shape: Shape, pods: int, found: Ints, apart: Ints | None) -> Never:
+def _never(cluster: Cluster, shape: PodShape, pods: int, found: Ints, apart: Ints | None) -> Never:
     empty: Ints = np.zeros(len(cluster), dtype=np.int64)
-    counts(cluster.whole, Wish.of(shape, cluster), pods if apart is None else 1, empty)
+    counts(cluster.whole, KernelRequest.of(shape, cluster), pods if apart is None else 1, empty)
     ever: Ints = np.zeros(len(cluster), dtype=np.int64)
     np.add.at(ever, found[:, HOST], found[:, PODS])
     room = int(empty.sum()) if apart is None else len(np.unique(apart[empty > 0]))

@@ -16,10 +16,10 @@ from offchain.core.conduct.pauses import LONGEST_MS, PATIENCE, Pauses, pause_ms
 from offchain.core.conduct.ran import Ran
 from offchain.core.conduct.record import HALF_LIFE_MS
 from offchain.core.conduct.seen import OF_THE_SHAPE, WEIGHT, Seen, What
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.pod_request import PodShape
 
 HOSTS = st.sampled_from([f"h{number}" for number in range(6)])
-SHAPES = st.sampled_from((Shape(1000, 1024), Shape(2000, 1024)))
+SHAPES = st.sampled_from((PodShape(1000, 1024), PodShape(2000, 1024)))
 MANIFESTS = st.sampled_from((b"a", b"b", b"c"))
 FOLLOWS = {What.SLOW_START, What.LATENCY}
 """They follow from what was seen before."""
@@ -109,7 +109,7 @@ def test_pauses_begin_after_some_failures_and_never_get_shorter(failures: int):
 
 @given(st.lists(st.tuples(HOSTS, SHAPES, st.booleans()), max_size=60))
 def test_a_host_is_left_alone_only_after_failures_of_that_kind_since_it_last_worked(steps):
-    found, in_a_row = Pauses(), dict[tuple[str, Shape], int]()
+    found, in_a_row = Pauses(), dict[tuple[str, PodShape], int]()
     for now, (host, shape, works) in enumerate(steps):
         if works:
             found.worked(host, shape)
@@ -117,7 +117,7 @@ def test_a_host_is_left_alone_only_after_failures_of_that_kind_since_it_last_wor
         else:
             found.failed(host, shape, now)
             in_a_row[host, shape] = in_a_row.get((host, shape), 0) + 1
-        for kind in (Shape(1000, 1024), Shape(2000, 1024)):
+        for kind in (PodShape(1000, 1024), PodShape(2000, 1024)):
             expected = {one for (one, of), count in in_a_row.items() if of == kind and count >= PATIENCE}
             assert found.hosts(kind, now) == expected
             assert not found.hosts(kind, now + LONGEST_MS)
@@ -125,7 +125,7 @@ def test_a_host_is_left_alone_only_after_failures_of_that_kind_since_it_last_wor
 
 
 def test_a_flood_of_failures_is_forgotten_from_its_beginning():
-    found, shape = Memory(), Shape(1000, 1024)
+    found, shape = Memory(), PodShape(1000, 1024)
     most = max(memories.MOST_HOSTS, pauses.MOST)
     for number in range(most + 10):
         for _ in range(PATIENCE):

@@ -11,8 +11,8 @@ from test_moving_properties import LIMITS, NOW, mover, worlds
 
 from offchain.core.conduct.deteriorating import leaves
 from offchain.core.moving.mover import Move, Mover, Moving, Naming
-from offchain.core.planning.gates import Gate
-from offchain.core.planning.shifts import SHIFT_MS
+from offchain.core.scheduler.cycle_filters import HostFilter
+from offchain.core.scheduler.partition import SLOT_MS
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.support.chain_records import escrow
@@ -35,7 +35,7 @@ class Chain:
 
     def _scheduler(self, name: str) -> Mover:
         made = mover(list(self.hosts.values()), list(self.tasks.values()), account=name)
-        made._desk.schedulers(SCHEDULERS)
+        made._desk.set_schedulers(SCHEDULERS)
         return made
 
     def block(self) -> dict[str, tuple[list[Move], list[Naming]]]:
@@ -69,7 +69,7 @@ class Chain:
             self._tell(made)
 
     def _tell(self, made: Mover) -> None:
-        made._desk.put_hosts(self.hosts.values())
+        made._desk.update_hosts(self.hosts.values())
         for name in self.hosts:
             made.watch.host_changed(name)
         for task in self.tasks.values():
@@ -115,20 +115,20 @@ def decided(made: Mover, now_ms: int) -> tuple[list[Move], list[Naming]]:
     """What a scheduler sends in one round; what it had doubts of and read again is as it was."""
     found: list[Moving] = []
 
-    def moving(gates: Iterable[Gate]) -> None:
+    def moving(gates: Iterable[HostFilter]) -> None:
         found.append(made.round(tuple(gates), now_ms))
         while found[-1].doubts:
             found.append(made.round(tuple(gates), now_ms))
 
-    made._desk.round(now_ms, (), moving)
+    made._desk.run_cycle(now_ms, (), moving)
     return [move for one in found for move in one.moves], [naming for one in found for naming in one.namings]
 
 
 @settings(max_examples=examples(20))
-@given(worlds(), st.integers(0, 4 * SHIFT_MS // BLOCK_MS))
+@given(worlds(), st.integers(0, 4 * SLOT_MS // BLOCK_MS))
 def test_no_two_schedulers_move_the_same_pod_or_name_its_standby(world: tuple[list[Host], list[Task]], blocks: int):
     chain = Chain(*world, at_ms=NOW + blocks * BLOCK_MS)
-    for _ in range(SHIFT_MS // BLOCK_MS + 2):
+    for _ in range(SLOT_MS // BLOCK_MS + 2):
         before = {lease.id for task in chain.tasks.values() for lease in task.leases}
         sent = chain.block()
         moved = [move.lease for moves, _ in sent.values() for move in moves]
@@ -164,14 +164,14 @@ def test_what_the_dead_leave_the_living_do(survivor: str, dies_after: int, pods:
         )
         for number in range(pods)
     ]
-    chain = Chain(hosts, tasks, at_ms=NOW + shift * SHIFT_MS)
+    chain = Chain(hosts, tasks, at_ms=NOW + shift * SLOT_MS)
     for _ in range(dies_after):
         chain.block()
     for name, made in list(chain.movers.items()):
         if name != survivor:
             decided(made, chain.now_ms)
             del chain.movers[name]
-    for _ in range(12 * SHIFT_MS // BLOCK_MS):
+    for _ in range(12 * SLOT_MS // BLOCK_MS):
         chain.block()
     leases = [lease for task in chain.tasks.values() for lease in task.leases]
     assert all(leaves(one, chain.hosts[one.host], chain.now_ms, LIMITS) is None for one in leases)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from offchain.core.conduct.deteriorating import Limits, amiss, leaves
 from offchain.core.moving.mover import MOST_MOVING, MOST_NAMED, Move, Mover, Naming
-from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Host,
     HostStatus,
@@ -89,8 +89,8 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
 
 
 def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> Mover:
-    desk = Desk(seed, account=account)
-    desk.put_hosts(there)
+    desk = SchedulerState(seed, account=account)
+    desk.update_hosts(there)
     made = Mover(desk, LIMITS)
     for task in tasks:
         desk.put_task(task)
@@ -173,7 +173,7 @@ def test_no_more_than_so_many_are_on_their_way_and_two_do_not_take_the_same_room
         namings += named
         at += 3_600_000
         for host in there:
-            made._desk.put_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
+            made._desk.update_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
     assert len(moves) <= MOST_MOVING
     assert len(namings) <= MOST_NAMED
     places = [(move.host, index) for move in moves for index in move.devices]

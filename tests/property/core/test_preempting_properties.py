@@ -7,13 +7,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.placing.board import Place
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
+from offchain.core.scheduler.cluster import HostSlot
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.support.examples import examples
+from tests.support.placing_samples import is_feasible
 from tests.support.queue_samples import OWN
 from tests.support.timing_samples import fits, room_of
 
@@ -31,9 +32,9 @@ def work(draw):
         for _ in range(draw(st.sampled_from([1, 1, 1, 2]))):
             host = draw(st.integers(0, len(cluster) - 1))
             devices = room_of(cluster, host).pick(shape)
-            if devices >= 0 and cluster.fits(host, shape):
+            if devices >= 0 and is_feasible(cluster, host, shape):
                 cluster.take(host, shape, devices)
-                places.append(Place(host, devices))
+                places.append(HostSlot(host, devices))
         if places:
             one = Running(
                 task,
@@ -55,7 +56,7 @@ def without(cluster, gone, then):
     """What `then` says of the cluster when these have ended."""
     for one in gone:
         for place in one.places:
-            cluster.give(place.host, one.shape, place.devices)
+            cluster.release(place.host, one.shape, place.devices)
     said = then()
     for one in gone:
         for place in one.places:
@@ -71,7 +72,7 @@ def fits_apart(cluster, shape, pods, apart):
     """Whether all of them have room now, one on the hosts of each group."""
     if apart is None:
         return fits(cluster, shape, pods)
-    return len({apart[host] for host in range(len(cluster)) if cluster.fits(host, shape)}) >= pods
+    return len({apart[host] for host in range(len(cluster)) if is_feasible(cluster, host, shape)}) >= pods
 
 
 @settings(max_examples=examples(120))
@@ -98,7 +99,7 @@ def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, p
         for place in done.places:
             cluster.take(place.host, shape, place.devices)
         for place in done.places:
-            cluster.give(place.host, shape, place.devices)
+            cluster.release(place.host, shape, place.devices)
         return len(done.places)
 
     assert without(cluster, done.victims, places) == pods

@@ -22,7 +22,9 @@ def test_a_spread_gang_starts_at_the_first_moment_at_which_so_many_groups_of_hos
     cluster, leases, windows = work
     apart = np.array(groups[: len(cluster)], dtype=np.int64)
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
 
     def open_groups(at):

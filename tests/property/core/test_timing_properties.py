@@ -6,19 +6,20 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting
 from offchain.core.timing.start import Start, earliest
 from tests.support.examples import examples
+from tests.support.placing_samples import is_feasible
 from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, room_of
 
 MODELS = ("red", "blue")
 LAST = 40
-TRIPLE = Shape(3000, 3072, 3, 1000)
+TRIPLE = PodShape(3000, 3072, 3, 1000)
 
 clusters = st.lists(
     st.builds(
@@ -39,9 +40,9 @@ def shapes(draw):
     cpu = draw(st.integers(0, 3)) * 1000
     many = draw(st.sampled_from([0, 1, 1, 1, 2]))
     if not many:
-        return Shape(max(cpu, 1000), 1024)
+        return PodShape(max(cpu, 1000), 1024)
     milli = draw(st.sampled_from([300, 500, 1000]))
-    return Shape(cpu, 1024, many, milli, draw(st.sampled_from([frozenset(), frozenset({"red"})])))
+    return PodShape(cpu, 1024, many, milli, draw(st.sampled_from([frozenset(), frozenset({"red"})])))
 
 
 @st.composite
@@ -52,7 +53,7 @@ def busy(draw):
     for shape in draw(st.lists(shapes(), max_size=6)):
         host = draw(st.integers(0, len(cluster) - 1))
         devices = room_of(cluster, host).pick(shape)
-        if devices >= 0 and cluster.fits(host, shape):
+        if devices >= 0 and is_feasible(cluster, host, shape):
             cluster.take(host, shape, devices)
             leases.append(Claim(host, shape, devices, 0, draw(st.integers(1, 20))))
     windows = []
@@ -85,7 +86,9 @@ def rooms(cluster, leases, windows, host, moments):
 def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, shape, pods, longest_ms):
     cluster, leases, windows = work
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
 
     def fit(at):
@@ -119,7 +122,7 @@ def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_an
         host = index % len(cluster)
         fresh = Backfill(profile)
         devices = room_of(cluster, host).pick(shape)
-        if devices < 0 or not cluster.fits(host, shape):
+        if devices < 0 or not is_feasible(cluster, host, shape):
             continue
         claim = Claim(host, shape, devices, 0, ends_ms)
         chosen = np.zeros(len(cluster), dtype=np.int64)

@@ -15,14 +15,14 @@ from offchain.core.conduct.pauses import FIRST_MS, LONGEST_MS
 from offchain.core.conduct.record import HALF_LIFE_MS
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
-from offchain.core.fleet.want import Want
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import placement
 
 LEASE = lease_id(7, 0, 0)
 RUNNING = task(7, lease(LEASE, created_at=100, state=LeaseState.ACTIVE), state=TaskState.RUNNING, manifest=b"m")
-SHAPE = Want.of(RUNNING).shape
+SHAPE = PodRequest.of(RUNNING).shape
 
 
 class Happened(NamedTuple):

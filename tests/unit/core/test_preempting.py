@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.rules import MINUTE, Past, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
+from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
@@ -19,13 +18,13 @@ from offchain.core.timing.reservations import Waiting, reserve
 from tests.support.queue_samples import OWN
 from tests.support.timing_samples import GPU, HALF, PAIR, gpus
 
-TENTH = Shape(1, 1, 1, 100)
+TENTH = PodShape(1, 1, 1, 100)
 NOW = 100 * MINUTE
 RULES = Rules(notice_ms=MINUTE, least_run_ms=10 * MINUTE, most=2)
 
 
 def spot(task, *places, shape=GPU, priority=0, saved_ms=None, rate=1, started_ms=0, cost=0):
-    places = tuple(Place(*place) for place in places)
+    places = tuple(HostSlot(*place) for place in places)
     return Running(task, 0, priority, True, shape, places, rate, started_ms, saved_ms, cost)  # noqa: FBT003
 
 
@@ -49,7 +48,7 @@ def test_the_one_that_loses_the_least_work_is_the_victim():
     running = [spot(1, (0, 1)), spot(2, (1, 1), saved_ms=NOW - 5), spot(3, (2, 1), saved_ms=NOW - 9)]
     found = ask(gpus(1, 1, 1), running, wanting())
     assert [one.task for one in found.victims] == [2]
-    assert found.places == (Place(1, 1),)
+    assert found.places == (HostSlot(1, 1),)
     assert found.notice_ends_ms == NOW + MINUTE
     assert found.cost == 5 + MINUTE
 
@@ -65,7 +64,7 @@ def test_nobody_of_the_same_or_a_higher_priority_leaves(priority):
 
 
 def test_only_spot_tasks_leave():
-    firm = Running(1, 0, 0, False, GPU, (Place(0, 1),), 1, 0)  # noqa: FBT003
+    firm = Running(1, 0, 0, False, GPU, (HostSlot(0, 1),), 1, 0)  # noqa: FBT003
     assert victims(gpus(1), [firm], wanting()) is Refused.NOBODY
 
 
@@ -105,7 +104,7 @@ def test_what_no_spot_tasks_hold_enough_for_is_refused():
 
 def test_hosts_of_other_models_and_reserved_ones_are_left_alone():
     hosts = Cluster.of([HostSpec("r", 1000, 1024, 1, "red"), HostSpec("b", 1000, 1024, 1, "blue")])
-    blue = Shape(1000, 1024, 1, 1000, frozenset({"blue"}))
+    blue = PodShape(1000, 1024, 1, 1000, frozenset({"blue"}))
     assert victims(hosts, [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], wanting(blue)) == [2]
     closed = np.array([True, False])
     assert victims(gpus(1, 1), [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], wanting(), closed=closed) == [2]
@@ -148,7 +147,7 @@ def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
         Node(0, 1.0, NOTHING, 0.5),
     ]
     takings = Rights(whole, nodes).taking(3, Amount(0, 0, 1000))
-    found = preempt(wanting(Shape(1, 1, 2, 500)), running, cluster, NOW, RULES, Past(), takings)
+    found = preempt(wanting(PodShape(1, 1, 2, 500)), running, cluster, NOW, RULES, Past(), takings)
     tasks = {one.task for one in found.victims}
     assert len(tasks) == 10
     assert set(range(15, 20)) <= tasks, "those of part 2, so that part 1 loses only what it may"
@@ -157,7 +156,7 @@ def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
 @pytest.mark.parametrize("others", [0, 100])
 def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
     # Part 1 may lose four GPUs. The cheapest holds three and makes room for one pair: for another too few are left.
-    triple = Shape(3000, 3072, 3, 1000)
+    triple = PodShape(3000, 3072, 3, 1000)
     running = [
         spot(0, (0, 0b111), shape=triple),
         spot(1, (1, 3), shape=PAIR, rate=90),
@@ -218,7 +217,7 @@ def test_while_the_notice_runs_nobody_else_takes_the_room():
     leases = Claims()
     leases.put(1, Claim(0, GPU, 1, 0, found.notice_ends_ms))
     # The victim leaves before its notice ends.
-    cluster.give(0, GPU, 1)
+    cluster.release(0, GPU, 1)
     leases.drop(1)
     profile = Profile(cluster, NOW, leases)
     profile.add(found.reservation().claims())

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offchain.core.fleet.fleet import Fleet
-from offchain.core.placing.board import Place
 from offchain.core.preempting.asking import Queues, victims
 from offchain.core.preempting.rules import MINUTE, Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.support.chain_records import escrow
 from tests.support.desk_world import gpu_host, job
@@ -22,7 +22,7 @@ NOW = 100 * MINUTE
 
 
 def spot(task: int, *hosts: int, rate: int = 1) -> Running:
-    return Running(task, 0, 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
+    return Running(task, 0, 0, True, GPU, tuple(HostSlot(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
 
 
 def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Refused:
@@ -71,7 +71,7 @@ def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
     ("layout", "expected"), [(Layout.ANY, [1, 2]), (Layout.HOSTS, [1, 2]), (Layout.PROVIDERS, [1, 3])]
 )
 def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: list[int]):
-    fleet = Fleet()
+    fleet = HostTable()
     fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
     wanting = job(9, pods=2, priority=5, layout=layout)
     found = victims(

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 from tests.support.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, running
 
-CORE = Shape(1000, 0)
+CORE = PodShape(1000, 0)
 
 
 def backfill(cluster, leases, *queue):
@@ -24,7 +24,7 @@ def backfill(cluster, leases, *queue):
 def test_a_task_may_start_before_the_head_if_it_ends_before_the_heads_start():
     cluster = gpus(2)
     free, kept = backfill(cluster, running(cluster, lease(0, 50)), Waiting(1, PAIR, 1, 100, 0))
-    assert kept[1] == Reservation(1, PAIR, 50, 100, (Place(0, 0b11),))
+    assert kept[1] == Reservation(1, PAIR, 50, 100, (HostSlot(0, 0b11),))
     assert free.may(0, GPU, 0b10, 50)
     assert not free.may(0, GPU, 0b10, 51)
 
@@ -33,7 +33,7 @@ def test_a_task_may_run_on_where_it_leaves_what_is_reserved():
     cluster = gpus(2)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 70, HALF, 0b10))
     free, kept = backfill(cluster, leases, Waiting(1, GPU, 1, 100, 0))
-    assert kept[1].places == (Place(0, 0b1),)
+    assert kept[1].places == (HostSlot(0, 0b1),)
     assert free.may(0, HALF, 0b10, FOREVER)
     assert free.devices(0, HALF, FOREVER) == 0b10
     assert free.devices(0, GPU, 10) == -1
@@ -51,7 +51,7 @@ def test_on_hosts_of_which_nothing_is_reserved_everything_may_start():
 def test_what_was_backfilled_is_not_given_twice():
     cluster = gpus(4)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 50, devices=0b10))
-    free, kept = backfill(cluster, leases, Waiting(1, Shape(3000, 3072, 3, 1000), 1, 100, 0))
+    free, kept = backfill(cluster, leases, Waiting(1, PodShape(3000, 3072, 3, 1000), 1, 100, 0))
     # Of four, the head takes three: of the two that are free, one may run on.
     assert kept[1].start_ms == 50
     assert free.may(0, GPU, free.devices(0, GPU, 99), 99)
@@ -63,7 +63,7 @@ def test_what_was_backfilled_is_not_given_twice():
 def test_what_is_taken_now_is_not_free_now_whoever_asks_for_how_long():
     cluster = gpus(2)
     free = Backfill(Profile(cluster, 0, Claims(), Claims.of([Claim(0, CORE, 0, 10, 20)])))
-    free.placed(0, Shape(2000, 0), 0, 5)
+    free.placed(0, PodShape(2000, 0), 0, 5)
     assert not free.may(0, CORE, 0, 5)
     assert not free.may(0, CORE, 0, 15)
 
@@ -73,7 +73,7 @@ def test_a_reservation_is_not_in_its_own_way():
     head = Waiting(1, GPU, 1, 100, 0)
     leases = running(cluster, lease(0, 50))
     kept = reserve(Profile(cluster, 0, leases), [head], {})
-    cluster.give(0, GPU, 1)
+    cluster.release(0, GPU, 1)
     assert kept[1].start_ms == 50
     assert reserve(Profile(cluster, 20, Claims()), [head], kept)[1].start_ms == 20
 
@@ -84,13 +84,13 @@ def test_a_reservation_begins_sooner_when_it_can_and_never_later():
     leases = running(cluster, lease(0, 50), lease(1, 60))
     kept = reserve(Profile(cluster, 0, leases), [head], {})
     assert kept[1].start_ms == 50
-    cluster.give(1, GPU, 1)
+    cluster.release(1, GPU, 1)
     leases.drop(1)
     sooner = reserve(Profile(cluster, 20, leases), [head], kept)
-    assert sooner[1] == Reservation(1, GPU, 20, 100, (Place(1, 1),))
+    assert sooner[1] == Reservation(1, GPU, 20, 100, (HostSlot(1, 1),))
     # Somebody whose lease should have ended holds what was reserved: the next moment is tried.
     late = reserve(Profile(cluster, 50, leases), [head], {1: kept[1]})
-    assert late[1].places == (Place(1, 1),)
+    assert late[1].places == (HostSlot(1, 1),)
 
 
 def test_a_task_that_can_never_start_gets_no_reservation():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.timing.windows import Window
 from offchain.core.timing.windows_text import WindowsError, parse_windows
 from tests.support.desk_world import MINUTE, World, gpu_host, job
@@ -22,7 +22,7 @@ def window(*accounts, begin=60, end=120, **changes):
 
 
 def world(*windows, hosts=None):
-    made = World(Desk(b"seed", windows=windows))
+    made = World(SchedulerState(b"seed", windows=windows))
     made.put_hosts(hosts or [gpu_host("h1", 2)])
     return made
 

@@ -14,8 +14,8 @@ from offchain.services import compiling
 def began(tmp_path, monkeypatch):
     """Whether all was there already, each time that somebody compiled or loaded."""
     found: list[bool] = []
-    monkeypatch.setattr(compiling, "KEPT_IN", tmp_path)
-    monkeypatch.setattr(compiling, "warm", lambda: found.append((tmp_path / "all").exists()))
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path)
+    monkeypatch.setattr(compiling, "compile_kernels", lambda: found.append((tmp_path / "all").exists()))
     return found
 
 
@@ -34,9 +34,9 @@ def test_who_comes_later_waits_for_nobody(began, tmp_path):
 
 
 def test_where_nothing_is_kept_each_compiles_for_itself(began, tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "KEPT_IN", None)
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", None)
     compiling.compile_once()
-    monkeypatch.setattr(compiling, "KEPT_IN", tmp_path / "taken away")
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path / "taken away")
     compiling.compile_once()
     assert began == [False, False]
 
@@ -46,7 +46,7 @@ def test_who_fails_leaves_it_to_the_next(began, tmp_path, monkeypatch):
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "warm", fail)
+        patch.setattr(compiling, "compile_kernels", fail)
         with pytest.raises(ZeroDivisionError):
             compiling.compile_once()
     compiling.compile_once()

@@ -19,8 +19,7 @@ from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
 from offchain.cli.tenant import schedulers_client
 from offchain.core.fit import Misfit
-from offchain.core.planning.explained import Placed
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.schema.protocol.decisions import MOST_BYTES, Standing, parse
 from offchain.schema.protocol.fields import WireError
@@ -30,7 +29,7 @@ from offchain.services.decision_recorder import Answer, Recorder
 from offchain.services.decision_server import Answers, AnswersError, parse_address
 
 SEED = b"seed"
-WAITS = Waiting(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
+WAITS = WaitReason(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
 
 
 @pytest.fixture
@@ -48,8 +47,8 @@ async def recorded(toy: Toy, folder):
             yield quiet
 
 
-def placed(task: int, *pods: int, like: int | None = None) -> Placed:
-    return Placed(task, tuple(PodPlacement(pod, HOST, b"\0", 1) for pod in pods or (0,)), 1, 1, None, like)
+def placed(task: int, *pods: int, like: int | None = None) -> PlacedTask:
+    return PlacedTask(task, tuple(PodPlacement(pod, HOST, b"\0", 1) for pod in pods or (0,)), 1, 1, None, like)
 
 
 async def test_a_placement_is_kept_with_its_candidates_and_the_chains_answer(tmp_path):
@@ -160,7 +159,7 @@ def test_what_is_too_much_or_too_old_goes_the_oldest_first(record, tmp_path, mon
     monkeypatch.setattr(decision_recorder, "_PRUNE_EVERY", 1)
     for number in range(5):
         record.placed(number, [(0, placed(number))])
-        record.waits(number, 0, Waiting(number, 1, {}, 0, 1))
+        record.waits(number, 0, WaitReason(number, 1, {}, 0, 1))
     record.close()
     assert [number for number in range(5) if read(tmp_path, number).decisions] == [2, 3, 4]
     assert [number for number in range(5) if read(tmp_path, number).waits] == [3, 4]
@@ -188,7 +187,7 @@ def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, m
         record._put(lambda _: begun.set() or let_go.wait() or 0)
         begun.wait()
         for number in range(5):
-            record.waits(1, 0, Waiting(number, 1, {}, 0, 1))
+            record.waits(1, 0, WaitReason(number, 1, {}, 0, 1))
         let_go.set()
     assert [number for number in range(5) if read(tmp_path, number).waits] == [0, 1]
 
@@ -196,13 +195,13 @@ def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, m
 def test_a_scheduler_that_is_killed_leaves_a_file_that_goes_on(tmp_path):
     writes = f"""
 import pathlib, sys
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import WaitReason
 from offchain.services.decision_recorder import Recorder
 record = Recorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
 record._put(lambda store: print("writes", flush=True) or 0)
 number = 0
 while True:
-    record.waits(number, 0, Waiting(number, 1, {{}}, 0, 1))
+    record.waits(number, 0, WaitReason(number, 1, {{}}, 0, 1))
     number += 1
 """
     with subprocess.Popen([sys.executable, "-c", writes], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

@@ -1,0 +1,1 @@
+"""The scheduler: decides which pod runs on which host, and when."""

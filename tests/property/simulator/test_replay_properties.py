@@ -75,7 +75,7 @@ def held(runs, at_ms):
     cpu, devices = Counter(), Counter()
     for run in runs:
         if run.start_ms <= at_ms < run.end_ms:
-            for place in run.places:
+            for place in run.slots:
                 cpu[place.host] += run.arrival.shape.cpu_milli
                 for device in range(16):
                     if place.devices >> device & 1:
@@ -99,8 +99,8 @@ def test_each_task_runs_once_within_the_capacity_of_hosts(specs, lines, policy, 
     assert sorted([run.arrival.number for run in runs] + [one.number for one in refused]) == list(range(len(lines)))
     for run in runs:
         assert run.start_ms >= run.arrival.arrival_ms
-        assert len(run.places) == run.arrival.pods
-        assert all(place.devices.bit_count() == run.arrival.shape.gpus for place in run.places)
+        assert len(run.slots) == run.arrival.pods
+        assert all(place.devices.bit_count() == run.arrival.shape.gpus for place in run.slots)
         cpu, devices = held(runs, run.start_ms)
         assert all(cpu[host] <= specs[host].cpu_milli for host in cpu)
         assert all(milli <= WHOLE_GPU and device < specs[host].gpus for (host, device), milli in devices.items())

@@ -80,7 +80,7 @@ def test_a_gang_starts_when_there_is_room_for_all_its_pods():
     found = run(trace((0, 5, ONE, "x"), (1, 5, ONE, "x", 2), (2, 5, ONE, "x")), hosts=hosts)
     assert started(found) == {0: 0, 1: 5, 2: 10}
     gang = found.replayed.runs[1]
-    assert sorted(place.host for place in gang.places) == [0, 1]
+    assert sorted(place.host for place in gang.slots) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What a task has to expect: which hosts would take it, at what price, when, and what stands against the others.
 
 For people who ask before they submit, or while they wait. Reads a snapshot, host by host; the scheduler decides by
-:mod:`offchain.core.planning`, which knows the same rules.
+:mod:`offchain.core.scheduler`, which knows the same rules.
 """
 
 from __future__ import annotations

@@ -1,28 +1,165 @@
-"""Compile the scheduler's loops in one process, while other processes that need them wait for it.
+"""Compiles the scheduler's kernels once for all processes on this machine.
 
-`python -m offchain.services.compiling` compiles ahead of time: scripts/up and scripts/test run it beside other work.
+`python -m offchain.services.compiling` does it ahead: scripts/up and scripts/test run it beside other work.
 """
 
 from __future__ import annotations
 
 import fcntl
+from array import array
 from contextlib import suppress
+from dataclasses import replace
+from typing import Final
 
-from offchain.core.placing.compiled import KEPT_IN
-from offchain.core.planning.warm import warm
+import numpy as np
+
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.filters import count_excluded
+from offchain.core.scheduler.kernel_cache import CACHE_FOLDER
+from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pods_by_host import PodsByHost
+from offchain.core.scheduler.queue_definitions import DEFAULT, queue_tree
+from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
+from offchain.core.scheduler.state import SchedulerState
+from offchain.core.values import (
+    Ask,
+    BillingUnit,
+    Capabilities,
+    Capacity,
+    Device,
+    DeviceSpec,
+    GpuRequest,
+    Host,
+    HostStatus,
+    Layout,
+    Placement,
+    Resources,
+    Task,
+    TaskKind,
+    TaskState,
+    Tier,
+    Vendor,
+)
+
+_CAPACITY: Final = Capacity(1000, 1024, 10)
+_GPU: Final = DeviceSpec(Vendor.NVIDIA, b"any", 1024, simulated=False)
+_CAPABLE: Final = Capabilities(
+    docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+)
+_HOST: Final = Host(
+    id="a",
+    provider="a",
+    status=HostStatus.ONLINE,
+    total=_CAPACITY,
+    free=_CAPACITY,
+    devices=(Device(_GPU, 1000, shared_by=None, attested=True, healthy=True),),
+    ask=Ask((), 0, 0, 0, 0, 0, 0, 1, 1, 1),
+    region=b"a",
+    tier=Tier.CONSUMER,
+    capabilities=_CAPABLE,
+    network_mbps_down=1,
+    network_mbps_up=1,
+    latency_ms=1,
+    last_heartbeat=0,
+    downtime_ms=0,
+    live_leases=0,
+)
+_TASK: Final = Task(
+    id=0,
+    tenant="a",
+    state=TaskState.QUEUED,
+    kind=TaskKind.JOB,
+    resources=Resources(100, 100, 1, GpuRequest(1, 1000, 0, ())),
+    placement=Placement(
+        (),
+        (),
+        (),
+        (),
+        (),
+        verified_only=False,
+        allow_simulated=True,
+        min_network_mbps=0,
+        max_latency_ms=0,
+        capabilities=_CAPABLE,
+        layout=Layout.ANY,
+    ),
+    unit=BillingUnit.SECOND,
+    pods_min=1,
+    max_rate_per_hour=1,
+    max_duration_ms=1000,
+    deadline=None,
+    priority=1,
+    queue=b"default",
+    generation=0,
+    submitted_at=0,
+    changed_at=0,
+    open_pods=(0,),
+)
+
+
+def compile_kernels() -> None:
+    """Run every compiled function of planner and queues once, with arguments of the types that occur."""
+    _run_cycles()
+    _allocate_assumed_pods()
+    _use_queues()
+
+
+def _run_cycles() -> None:
+    """Cycles with a placed task, reservations, a freed host and a changed record."""
+    state = SchedulerState(b"")
+    state.update_hosts([_HOST])
+    for number in range(4):
+        state.put_task(replace(_TASK, id=number, open_pods=(0, 1) if number == 3 else (0,)))
+    result = state.run_cycle(1)
+    count_excluded(result.unschedulable[0].request, state.planner.hosts)
+    state.remove_task(0)
+    state.put_task(replace(_TASK, id=4))
+    state.run_cycle(1)
+    state.update_hosts([replace(_HOST, last_heartbeat=1, free=replace(_CAPACITY, cpu_milli=500))])
+    state.run_cycle(2)
+
+
+def _allocate_assumed_pods() -> None:
+    """Allocate assumed pods."""
+    cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
+    pods = PodsByHost()
+    pods.add([array("i", [0])], [array("i", [1])], [PodShape(100, 100, 1, 500)])
+    pods.allocate([0], cluster)
+    pods.allocate_each([0], [0], cluster)
+    cluster.share_all(np.array([0]), np.array([1]), "a")
+
+
+def _use_queues() -> None:
+    """Queue operations that the cycles above do not use."""
+    whole, part = ResourceAmount(1000, 1024, 1000), ResourceAmount(100, 100, 500)
+    turn = FairShareQueue(queue_tree(), whole)
+    for number in range(3):
+        turn.add(QueuedTask(number, DEFAULT, "a", number, part, 0, 0))
+    turn.begin_cycle(1, whole)
+    turn.next()
+    turn.next_batch()
+    turn.commit_batch(1)
+    turn.release(ResourceUsage(DEFAULT, "a", part))
+    turn.mark_unschedulable(1)
+    turn.entitlements()
+    turn.remove(2)
 
 
 def compile_once() -> None:
-    """Compile what is not in the cache yet, which takes up to a minute, and load it."""
-    if KEPT_IN is not None and not (KEPT_IN / "all").exists():
-        # Where nothing may be written, or the place was taken away meanwhile, each compiles for itself.
-        with suppress(OSError), (KEPT_IN / "lock").open("w", encoding="utf-8") as lock:
+    """Load the kernels, and compile those that are not cached: up to a minute for new sources.
+
+    One process compiles while all others that need the kernels wait.
+    """
+    if CACHE_FOLDER is not None and not (CACHE_FOLDER / "all").exists():
+        # Where the folder is not writable or was removed, each process compiles for itself.
+        with suppress(OSError), (CACHE_FOLDER / "lock").open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (KEPT_IN / "all").exists():
-                warm()
-                (KEPT_IN / "all").touch()
+            if not (CACHE_FOLDER / "all").exists():
+                compile_kernels()
+                (CACHE_FOLDER / "all").touch()
                 return
-    warm()
+    compile_kernels()
 
 
 if __name__ == "__main__":

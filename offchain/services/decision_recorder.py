@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from offchain.adapters.outbox.store import Store
-from offchain.core.planning.candidates import Seen
-from offchain.core.planning.explained import Placed
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import CandidateReport, PlacedTask, WaitReason
 from offchain.errors import GantryError
 from offchain.services.decision_reader import FILE, TABLES
 from offchain.services.log import EventLog
@@ -50,10 +48,10 @@ class PlacementOutcome:
 class DecisionLog(Protocol):
     """Receives decisions. Times are chain time in ms."""
 
-    def placed(self, at_ms: int, decisions: Sequence[tuple[int, Placed]]) -> None:
+    def placed(self, at_ms: int, decisions: Sequence[tuple[int, PlacedTask]]) -> None:
         """Record the placements of one scheduling cycle, each with the generation of its task."""
 
-    def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
+    def waits(self, at_ms: int, generation: int, why: WaitReason) -> None:
         """Record why a task found no place."""
 
     def answered(self, at_ms: int, task: int, generation: int, pods: tuple[int, ...], answer: PlacementOutcome) -> None:
@@ -80,7 +78,7 @@ class DecisionRecorder:
         self._pending.put(None)
         self._thread.join()
 
-    def placed(self, at_ms: int, decisions: Sequence[tuple[int, Placed]]) -> None:
+    def placed(self, at_ms: int, decisions: Sequence[tuple[int, PlacedTask]]) -> None:
         """Keep a round's placements."""
 
         def write(store: Store) -> int:
@@ -95,7 +93,7 @@ class DecisionRecorder:
 
         self._put(write)
 
-    def waits(self, at_ms: int, generation: int, why: Waiting) -> None:
+    def waits(self, at_ms: int, generation: int, why: WaitReason) -> None:
         """Record why a task waits: the latest reason, since when, and how often it was tried."""
 
         def write(store: Store) -> int:
@@ -190,11 +188,11 @@ def _numbers(pods: Any) -> str:
     return ",".join(map(str, pods))
 
 
-def _spots(one: Placed) -> str:
+def _spots(one: PlacedTask) -> str:
     return json.dumps([[pod.pod, pod.host, list(pod.devices)] for pod in one.pods[:MOST_PODS]])
 
 
-def _seen(seen: Seen | None) -> str | None:
+def _seen(seen: CandidateReport | None) -> str | None:
     if seen is None:
         return None
     best = [asdict(candidate) | {"points": _rounded(candidate.points)} for candidate in seen.best]

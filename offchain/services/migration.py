@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.gates import Gate
+from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.host_risk import HealthLimits
 from offchain.core.scheduler.migration import MigrationPlanner, PodMove, StandbyNaming
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Task
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
@@ -22,7 +22,7 @@ class MigrationExecutor:
     """`running` has the acts under way. Give it every record that the desk is given, after the desk."""
 
     def __init__(
-        self, desk: Desk, limits: HealthLimits, perform: SubmitCall, running: PendingCalls, log: EventLog
+        self, desk: SchedulerState, limits: HealthLimits, perform: SubmitCall, running: PendingCalls, log: EventLog
     ) -> None:
         self.doubts: frozenset[str] = frozenset()
         """Hosts of which is to be read whether a heartbeat came, before the next step."""
@@ -43,7 +43,7 @@ class MigrationExecutor:
         """Its record is another one, or there is none any more."""
         self._mover.watch.host_changed(name)
 
-    def step(self, limits: HealthLimits, now_ms: int, gates: Sequence[Gate]) -> None:
+    def step(self, limits: HealthLimits, now_ms: int, gates: Sequence[HostFilter]) -> None:
         """Do what is to be done now. What the gates of the desk's round keep closed is closed to pods that move."""
         self._mover.watch.limits = limits
         made = self._mover.plan(gates, now_ms)

@@ -10,11 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.placements import placement_at
-from offchain.core.planning.planner import Round
-from offchain.core.planning.reserved import lasts_ms
+from offchain.core.scheduler.assumed_pods import placement_at
 from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
+from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.preemption import (
     GRACE_MS,
     PreemptionDecision,
@@ -27,6 +25,8 @@ from offchain.core.scheduler.preemption import (
     ReservedHostsTracker,
     choose_victims,
 )
+from offchain.core.scheduler.reservation_filter import max_hold_ms
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
@@ -50,7 +50,7 @@ _Place = tuple[int, int, int]
 class PreemptionExecutor:
     """`running` has the acts under way. Give it every record of a task that the desk is given."""
 
-    def __init__(self, desk: Desk, perform: SubmitCall, running: PendingCalls, log: EventLog) -> None:
+    def __init__(self, desk: SchedulerState, perform: SubmitCall, running: PendingCalls, log: EventLog) -> None:
         self._desk = desk
         self._perform = perform
         self._running = running
@@ -106,30 +106,30 @@ class PreemptionExecutor:
     def gates(self, now_ms: int) -> tuple[ReservedHostsFilter, ...]:
         """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
         kept = self._rooms.reserved(now_ms)
-        self._desk.apart(kept)
-        return (ReservedHostsFilter(kept, self._desk.planner.fleet.cluster),) if kept else ()
+        self._desk.keep_rooms(kept)
+        return (ReservedHostsFilter(kept, self._desk.planner.hosts.cluster),) if kept else ()
 
-    def ask(self, made: Round, now_ms: int) -> None:
+    def ask(self, made: PlanResult, now_ms: int) -> None:
         """Make room for the first of those that found none, if there is anybody to leave for it."""
         if not self._spot:
             self._heads = None
-        if not self._spot or not made.blocked:
+        if not self._spot or not made.unschedulable:
             return
-        blocked = {one.want for one in made.blocked}
-        fleet = self._desk.planner.fleet
+        blocked = {one.request for one in made.unschedulable}
+        fleet = self._desk.planner.hosts
         kept = self._rooms.reserved(now_ms)
         queues: QueueEntitlements | None = None
 
         def looks(task: Task) -> bool:
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
-            return not known and self._desk.want(task) in blocked and self._desk.limit(task.id) is None
+            return not known and self._desk.request_of(task) in blocked and self._desk.limit(task.id) is None
 
         for task in self._first(looks, now_ms):
             asked = frozenset[int]().union(*self._asking.values())
             spot = [one for one in self._spot.values() if one.id not in asked]
             gate = ReservedHostsFilter({**kept, **self._reserved(task, now_ms)}, fleet.cluster)
             queues = queues or self._queues(kept)
-            found = choose_victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id), queues)
+            found = choose_victims(task, spot, fleet, now_ms, self._past, gate.excluded_for(task.id), queues)
             self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
             if isinstance(found, PreemptionRefused):
                 self._why[task.id] = queues.refusal_text(task, found)
@@ -138,7 +138,7 @@ class PreemptionExecutor:
             else:
                 self._why.pop(task.id, None)
                 self._asking[task.id] = frozenset(victim.task for victim in found.victims)
-                want = self._desk.want(task)
+                want = self._desk.request_of(task)
                 pods = [
                     placement_at(fleet, want, pod, *place)
                     for pod, place in zip(task.open_pods, found.places, strict=False)
@@ -160,9 +160,9 @@ class PreemptionExecutor:
 
         It can where it is over before that begins, and where it is above those for whom that is.
         """
-        names = self._desk.planner.fleet.cluster.names
-        over_ms = now_ms + PreemptionPolicy().notice_ms + GRACE_MS + lasts_ms(task)
-        reserved = self._desk.reserved_against(task, now_ms).items()
+        names = self._desk.planner.hosts.cluster.names
+        over_ms = now_ms + PreemptionPolicy().notice_ms + GRACE_MS + max_hold_ms(task)
+        reserved = self._desk.reservations_binding_on(task, now_ms).items()
         return {
             number: ReservedHosts(frozenset(names[place.host] for place in found.places), 0)
             for number, found in reserved

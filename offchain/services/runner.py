@@ -23,7 +23,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.core.planning.definitions import Definitions
+from offchain.core.scheduler.config import SchedulerConfig
 from offchain.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import calls
@@ -55,7 +55,7 @@ async def run_worker(
     account: Signer,
     expected_genesis: bytes | None,
     tenant: str | None = None,
-    definitions: Definitions | None = None,
+    definitions: SchedulerConfig | None = None,
     answers: tuple[str, int] | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
@@ -93,7 +93,7 @@ async def serve(
     store: Store,
     account: Signer,
     tenant: str | None = None,
-    definitions: Definitions | None = None,
+    definitions: SchedulerConfig | None = None,
     reporting: DecisionReporting | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
@@ -165,7 +165,7 @@ async def _work(
     chain: ChainPort,
     store: Store,
     account: Signer,
-    definitions: Definitions | None,
+    definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
 ) -> None:
     kept = Watcher(chain, store, "worker")
@@ -178,7 +178,7 @@ async def _follow(
     chain: ChainPort,
     store: Store,
     account: Signer,
-    definitions: Definitions | None,
+    definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
@@ -213,7 +213,7 @@ def _scheduler(
     submit: Submitter,
     account: Signer,
     wake: Callable[[], None],
-    definitions: Definitions | None,
+    definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
 ) -> WorkerRole:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)

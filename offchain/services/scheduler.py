@@ -12,12 +12,12 @@ from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.fleet.want import shape_of, sharer
-from offchain.core.planning.definitions import Definitions
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.planner import Round
+from offchain.core.scheduler.config import SchedulerConfig
 from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits, HealthSigns, health_signs, risk_of
+from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.pod_request import shape_of, sharing_account
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema.chain_types._generated_chain import calls
@@ -71,13 +71,13 @@ class Scheduler:
         wake: Callable[[], None],
         *,
         account: str,
-        definitions: Definitions | None = None,
+        definitions: SchedulerConfig | None = None,
         record: DecisionLog | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
-        said = definitions or Definitions()
-        self._desk = Desk(seed, said.queues, account=account, windows=said.windows)
+        said = definitions or SchedulerConfig()
+        self._desk = SchedulerState(seed, said.queues, account=account, windows=said.windows)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
@@ -104,10 +104,10 @@ class Scheduler:
             return
         seen = self._view.seen(_READER)
         for one in seen:
-            self._desk.seen(one)
+            self._desk.observe(one)
         self._follow(news)
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
-        made = self._desk.round(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
+        made = self._desk.run_cycle(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
         self._room.ask(made, now)
         await self._listen()
         moments = self._desk.next_ms(now), self._room.next_ms(now), self._moving.next_ms(now)
@@ -130,23 +130,23 @@ class Scheduler:
         if self._moving.doubts:
             for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
                 if host is not None:
-                    self._desk.put_hosts((host,))
+                    self._desk.update_hosts((host,))
                     self._moving.host_changed(name)
             self._wake()
 
     def standing(self, number: int) -> tuple[SchedulingStatus, int | None]:
         """How a task stands now, and which other one was tried for it."""
         found = self._desk.standing(number, self._view.now_ms)
-        return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)
+        return replace(found, nobody_leaves=self._room.why(number)), self._desk.last_unschedulable(number)
 
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""
         view, desk = self._view, self._desk
         if news is None or news.schedulers:
-            desk.schedulers(view.schedulers)
+            desk.set_schedulers(view.schedulers)
         if news is None:
             snapshot = view.snapshot
-            desk.put_hosts(snapshot.hosts.values())
+            desk.update_hosts(snapshot.hosts.values())
             for name in snapshot.hosts:
                 self._moving.host_changed(name)
             self._put(list(snapshot.tasks.values()))
@@ -154,9 +154,9 @@ class Scheduler:
         for name in sorted(news.hosts):
             host = view.host(name)
             if host is None:
-                desk.hosts_gone((name,))
+                desk.remove_hosts((name,))
             else:
-                desk.put_hosts((host,))
+                desk.update_hosts((host,))
             self._moving.host_changed(name)
         gone: list[int] = []
         there: list[Task] = []
@@ -170,7 +170,7 @@ class Scheduler:
                 self._waiting.pop(number, None)
             else:
                 there.append(found)
-        desk.tasks_gone(gone)
+        desk.remove_tasks(gone)
         self._put(there)
 
     def _put(self, tasks: Sequence[Task]) -> None:
@@ -212,7 +212,7 @@ class Scheduler:
             return
         if self._pending.pop(task.id, None) is not None:
             self._desk.release(task.id)
-        self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
+        self._desk.delay(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
         self._answered(task, placements, PlacementOutcome("refused", verdict.refusal, verdict.block))
         self._hold_against(task, placements, verdict)
@@ -222,9 +222,9 @@ class Scheduler:
         hosts = {placement.host for placement in placements}
         failure = verdict.failure
         room = failure is not None and failure.pallet == "Hosts" and failure.name in NO_ROOM_ERRORS
-        if room and self._desk.alone and len(hosts) == 1:
-            shape = shape_of(task.resources, task.placement, account=sharer(task))
-            self._desk.seen(
+        if room and self._desk.is_alone and len(hosts) == 1:
+            shape = shape_of(task.resources, task.placement, account=sharing_account(task))
+            self._desk.observe(
                 HostObservation(hosts.pop(), ObservationKind.NO_ROOM, self._view.now_ms, shape, task.manifest)
             )
 
@@ -248,7 +248,7 @@ class Scheduler:
                 lately = ", ".join(what for what, _ in self._desk.memory.recent_failures(lease.host)) or None
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
-    def _tell(self, made: Round, now: int) -> None:
+    def _tell(self, made: PlanResult, now: int) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
@@ -256,15 +256,15 @@ class Scheduler:
         for number, start_ms in self._reserved.items():
             if before.get(number) != start_ms:
                 self._log.info("reserved", task=number, start_ms=start_ms)
-        for blocked in sorted(made.blocked, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
+        for blocked in sorted(made.unschedulable, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
             task = self._desk.task(blocked.task)
             if task is None:
                 continue
-            why = self._desk.notes.waits(task, blocked)
+            why = self._desk.decisions.why_waiting(task, blocked)
             reason = str(why)
-            left_alone = self._desk.left_alone(blocked.want, now)
-            if blocked.want.layout in _APART:
-                reason += f"; its pods are to be {_APART[blocked.want.layout]}"
+            left_alone = self._desk.left_alone(blocked.request, now)
+            if blocked.request.layout in _APART:
+                reason += f"; its pods are to be {_APART[blocked.request.layout]}"
             if left_alone:
                 reason += f"; {left_alone} left alone for a while, as such pods failed there"
             told = self._waiting.get(blocked.task)
@@ -274,11 +274,11 @@ class Scheduler:
             if self._record is not None:
                 self._record.waits(now, task.generation, why)
 
-    def _note(self, made: Round, now: int) -> None:
+    def _note(self, made: PlanResult, now: int) -> None:
         """Record what the round has placed."""
         if self._record is None or not made.placements:
             return
-        tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.notes.placed(made))
+        tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.decisions.placed_tasks(made))
         self._record.placed(now, [(task.generation, placed) for task, placed in tasks if task is not None])
 
     def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: PlacementOutcome) -> None:

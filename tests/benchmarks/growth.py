@@ -15,9 +15,9 @@ import growth_world as world
 import numpy as np
 from table import ROOT, Figure
 
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.warm import warm
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
+from offchain.services.compiling import compile_kernels
 
 HOSTS = 100_000
 TASKS = 100_000
@@ -51,7 +51,7 @@ class Point:
 
 def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | None) -> list[Figure]:
     """Rounds with 100, 1,000, 10,000... hosts up to `hosts`; the figures are those of 10,000, or of the most."""
-    warm()
+    compile_kernels()
     sizes = [size for size in (100, 1000, 10_000, 100_000) if size < hosts] + [hosts]
     points = []
     for size in sizes:
@@ -76,11 +76,11 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
     ]
 
 
-def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> Desk:
+def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> SchedulerState:
     """A desk that knows these. Python's collector is paused meanwhile: nothing becomes garbage."""
     gc.disable()
-    desk = Desk(_SEED)
-    desk.put_hosts(hosts)
+    desk = SchedulerState(_SEED)
+    desk.update_hosts(hosts)
     desk.put_tasks(tasks)
     gc.enable()
     return desk
@@ -122,7 +122,7 @@ def _point(hosts: int, tasks: int) -> Point:
     desk = filled(records, world.tasks(tasks, SHAPES, ACCOUNTS))
     gc.collect()
     began = time.perf_counter()
-    made = desk.round(_NOW_MS)
+    made = desk.run_cycle(_NOW_MS)
     took = time.perf_counter() - began
     placed = list(made.placements)
     alone = _alone(desk, placed, tasks)
@@ -136,42 +136,42 @@ def _shares(hosts: int, tasks: int) -> float:
     desk = filled(world.hosts(hosts), world.shared(tasks, SHAPES, _SHARERS, _SHARES_EACH))
     gc.collect()
     began = time.perf_counter()
-    desk.round(_NOW_MS)
+    desk.run_cycle(_NOW_MS)
     return time.perf_counter() - began
 
 
-def _online(desk: Desk, first: int) -> float:
+def _online(desk: SchedulerState, first: int) -> float:
     """Placements a second where each block brings the ends of many tasks and as many new ones like them."""
     random = np.random.default_rng(7)
     placements, took = 0, 0.0
     for block in range(1, 1 + _BLOCKS):
-        running = sorted(desk.planner.held)
+        running = sorted(desk.planner.held_tasks)
         ends = random.permutation(running)[: max(1, len(running) // _TURNOVER)].tolist()
         new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := desk.task(number))]
         first += len(new)
         began = time.perf_counter()
-        desk.tasks_gone(ends)
+        desk.remove_tasks(ends)
         desk.put_tasks(new)
-        placements += len(desk.round(_NOW_MS + block * _BLOCK_MS).placements)
+        placements += len(desk.run_cycle(_NOW_MS + block * _BLOCK_MS).placements)
         took += time.perf_counter() - began
     return placements / took
 
 
-def _alone(desk: Desk, placed: list[int], first: int) -> float:
+def _alone(desk: SchedulerState, placed: list[int], first: int) -> float:
     """Placements a second where each is a round of its own, after one task has ended and one like it has come."""
     ends = placed[:: max(1, len(placed) // _ALONE)][:_ALONE]
     again = [replace(task, id=first + task.id) for number in ends if (task := desk.task(number)) is not None]
-    desk.round(_NOW_MS)
+    desk.run_cycle(_NOW_MS)
     placements = 0
     began = time.perf_counter()
     for ended, task in zip(ends, again, strict=True):
-        desk.task_gone(ended)
+        desk.remove_task(ended)
         desk.put_task(task)
-        placements += len(desk.round(_NOW_MS).placements)
+        placements += len(desk.run_cycle(_NOW_MS).placements)
     return placements / (time.perf_counter() - began)
 
 
-def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> float:
+def _events(desk: SchedulerState, records: list[Host], placed: list[int], first: int) -> float:
     """Seconds for what blocks bring: four in ten hosts with other room, three new tasks, three that have ended."""
     part = _EVENTS // 10
     changed = [
@@ -181,9 +181,9 @@ def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> f
     new = [replace(task, id=first + task.id) for task in world.tasks(3 * part, SHAPES, ACCOUNTS)]
     ended = placed[-3 * part :]
     began = time.perf_counter()
-    desk.put_hosts(changed)
+    desk.update_hosts(changed)
     desk.put_tasks(new)
-    desk.tasks_gone(ended)
+    desk.remove_tasks(ended)
     return time.perf_counter() - began
 
 

@@ -14,7 +14,7 @@ def main(hosts: int, tasks: int) -> None:
     records = {host.id: host for host in world.hosts(hosts)}
     waiting = {task.id: task for task in world.tasks(tasks, growth.SHAPES, world.ACCOUNTS)}
     desk = growth.filled(records.values(), waiting.values())
-    desk.round(10**9)
+    desk.run_cycle(10**9)
     sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.1f}\n")
 
 

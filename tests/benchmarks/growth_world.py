@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from offchain.core.placing import generated
-from offchain.core.placing.shapes import WHOLE_GPU
+from offchain.core.scheduler.pod_request import WHOLE_GPU
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -28,6 +27,7 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
+from offchain.simulator import generated
 
 ACCOUNTS = 1000
 _SEED = 1

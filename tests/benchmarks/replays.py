@@ -11,13 +11,13 @@ from pathlib import Path
 
 from table import Figure
 
-from offchain.core.placing.cluster import HostSpec
-from offchain.core.placing.rehearsal import prepare
-from offchain.core.replay.arrival import Trace
-from offchain.core.replay.orders import make_order
-from offchain.core.replay.pace import drawn
-from offchain.core.replay.reserved import Reserved
-from offchain.core.replay.simulate import Outcome, simulate
+from offchain.core.scheduler.cluster import HostSpec
+from offchain.simulator.load import draw_tasks
+from offchain.simulator.measures import ReplayOutcome, simulate_replay
+from offchain.simulator.orders import make_order
+from offchain.simulator.rehearsal import prepare_policy
+from offchain.simulator.replay_backfill import ReservingBackfill
+from offchain.simulator.trace import Trace
 
 TASKS = 5_000
 PART = 4
@@ -35,7 +35,7 @@ _RUNS = [
 ]
 """Policies with the plainest order and with all of the scheduler's; orders with the scheduler's policy."""
 
-_MEASURES: Mapping[str, tuple[str, Callable[[Outcome], float]]] = {
+_MEASURES: Mapping[str, tuple[str, Callable[[ReplayOutcome], float]]] = {
     "gpu": ("% of GPUs", lambda outcome: outcome.measures.gpu_percent),
     "p99": ("s", lambda outcome: 0.0 if outcome.measures.wait_s is None else outcome.measures.wait_s.p99),
     "slowdown": ("times", lambda outcome: 1.0 if outcome.measures.slowdown is None else outcome.measures.slowdown.mean),
@@ -64,24 +64,24 @@ def measure(
     """The figures of each trace, and its table. `plot`: the runs of the first trace and seed are drawn there."""
     figures: list[Figure] = []
     lines: list[str] = []
-    drawn_there: list[tuple[str, Outcome]] = []
+    drawn_there: list[tuple[str, ReplayOutcome]] = []
     for of in traces:
         hosts = of.hosts[::PART]
-        found: dict[str, list[Outcome]] = {}
+        found: dict[str, list[ReplayOutcome]] = {}
         for seed in range(_SEED, _SEED + seeds):
             total_milli = 1000 * sum(host.gpus for host in hosts)
-            trace = drawn(of.tasks(seed), tasks, LOAD_PERCENT, total_milli, seed)
-            prepared = {policy: prepare(policy, hosts, trace.mix()) for policy in _POLICIES}
+            trace = draw_tasks(of.tasks(seed), tasks, LOAD_PERCENT, total_milli, seed)
+            prepared = {policy: prepare_policy(policy, hosts, trace.demand()) for policy in _POLICIES}
             for policy, order, backfill in _RUNS:
                 name = f"{policy}-{order}{'+backfill' if backfill else ''}"
-                outcome = simulate(
+                outcome = simulate_replay(
                     hosts,
                     trace,
                     prepared[policy],
-                    partial(make_order, order, passes=backfill),
+                    partial(make_order, order, skip_blocked=backfill),
                     seed=seed,
                     clock_s=time.perf_counter,
-                    backfill=Reserved if backfill else None,
+                    backfill=ReservingBackfill if backfill else None,
                 )
                 say(f"{of.name}, {name}, seed {seed}: {outcome.measures.gpu_percent:.2f} %, {outcome.seconds:.0f} s")
                 found.setdefault(name, []).append(outcome)

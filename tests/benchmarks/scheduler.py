@@ -10,12 +10,13 @@ from pathlib import Path
 from replays import Of
 from table import Figure
 
-from offchain.core.placing import generated, traces
-from offchain.core.placing.cluster import HostSpec
-from offchain.core.placing.rehearsal import prepare
-from offchain.core.placing.shapes import Mix, Shape
-from offchain.core.placing.simulate import simulate
-from offchain.core.replay.trace import made_up, recorded
+from offchain.core.scheduler.cluster import HostSpec
+from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.pod_request import PodShape
+from offchain.simulator import csv_tables, generated
+from offchain.simulator.filling import simulate_fill
+from offchain.simulator.rehearsal import prepare_policy
+from offchain.simulator.trace import read_trace, trace_of_shapes
 
 SEEDS = 10
 LOAD_PERCENT = 130
@@ -37,14 +38,14 @@ def measure(
     figures: list[Figure] = []
     lines: list[str] = []
     for name, hosts, shapes in _traces(nodes, pods):
-        mix = Mix.of(shapes)
+        mix = DemandDistribution.of(shapes)
         reached: dict[str, tuple[float, ...]] = {}
         for policy in POLICIES:
-            prepared = prepare(policy, hosts, mix, partial(_rehearsed, say, f"{name}, {policy}"))
+            prepared = prepare_policy(policy, hosts, mix, partial(_rehearsed, say, f"{name}, {policy}"))
             outcomes = []
             for seed in range(_SEED, _SEED + seeds):
                 outcomes.append(
-                    simulate(hosts, mix, prepared, load_percent=LOAD_PERCENT, seed=seed, clock_s=time.perf_counter)
+                    simulate_fill(hosts, mix, prepared, load_percent=LOAD_PERCENT, seed=seed, clock_s=time.perf_counter)
                 )
                 say(f"{name}, {policy}, seed {seed}: {outcomes[-1].allocation_percent:.2f} %")
             reached[policy] = tuple(outcome.allocation_percent for outcome in outcomes)
@@ -65,27 +66,27 @@ def _rehearsed(say: Callable[[str], None], of: str, line: str) -> None:
 def replayed(nodes: Path | None, pods: Sequence[Path]) -> list[Of]:
     """The same traces, as tasks that come and go."""
     if nodes is None:
-        return [Of("made-up", generated.hosts(_SEED), partial(made_up, generated.pods(_SEED)))]
+        return [Of("made-up", generated.hosts(_SEED), partial(trace_of_shapes, generated.pods(_SEED)))]
     return [
-        Of(name, hosts, partial(recorded, file.read_text(encoding="utf-8-sig"), str(file)))
+        Of(name, hosts, partial(read_trace, file.read_text(encoding="utf-8-sig"), str(file)))
         for (name, hosts, _), file in zip(_traces(nodes, pods), pods, strict=True)
     ]
 
 
-def _traces(nodes: Path | None, pods: Sequence[Path]) -> list[tuple[str, list[HostSpec], list[Shape]]]:
+def _traces(nodes: Path | None, pods: Sequence[Path]) -> list[tuple[str, list[HostSpec], list[PodShape]]]:
     if nodes is None:
         return [("made-up", generated.hosts(_SEED), generated.pods(_SEED))]
     try:
-        hosts = traces.nodes(nodes.read_text(encoding="utf-8-sig"), str(nodes))
+        hosts = csv_tables.read_nodes(nodes.read_text(encoding="utf-8-sig"), str(nodes))
         return [
             (
                 file.stem.removeprefix("openb_pod_list_"),
                 hosts,
-                traces.pods(file.read_text(encoding="utf-8-sig"), str(file)),
+                csv_tables.read_pods(file.read_text(encoding="utf-8-sig"), str(file)),
             )
             for file in pods
         ]
-    except traces.TraceError as error:
+    except csv_tables.TraceError as error:
         raise SchedulerBenchError(f"{error.message} {error.remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SchedulerBenchError(f"a trace cannot be read: {error}") from None

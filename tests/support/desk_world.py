@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from offchain.core.fit import take
-from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from offchain.core.vacancy import released
 from offchain.core.values import (
@@ -94,7 +94,7 @@ class World:
     takes to start then; else nothing.
     """
 
-    desk: Desk
+    desk: SchedulerState
     takes_ms: dict[int, int] = field(default_factory=dict)
     late_ms: dict[int, tuple[int, int]] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class World:
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         for host in hosts:
             self.hosts[host.id] = host
-            self.desk.put_hosts([host])
+            self.desk.update_hosts([host])
 
     def submit(self, *tasks: Task) -> None:
         for task in tasks:
@@ -120,7 +120,7 @@ class World:
         for moment in sorted(moment for moment in self._events if moment <= now):
             for event in self._events.pop(moment):
                 event()
-        placements = self.desk.round(now).placements
+        placements = self.desk.run_cycle(now).placements
         for number, pods in placements.items():
             self._start(number, pods, now)
         for event in self._events.pop(now, ()):
@@ -191,7 +191,7 @@ class World:
         task = self._tasks.pop(number)
         for pod in self.at[number]:
             self._give(task, pod)
-        self.desk.task_gone(number)
+        self.desk.remove_task(number)
 
     def _take(self, task: Task, pod: PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""

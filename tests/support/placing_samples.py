@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Mix, Shape
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.pod_request import PodShape
 
 HOSTS = (
     HostSpec("a", 32_000, 131_072, 4, "red"),
@@ -11,12 +12,12 @@ HOSTS = (
     HostSpec("c", 64_000, 262_144, 8, "blue"),
     HostSpec("d", 64_000, 262_144, 0),
 )
-WHOLE = Shape(4_000, 8_192, 1, 1000)
-HALF = Shape(2_000, 4_096, 1, 500)
-PAIR = Shape(8_000, 16_384, 2, 1000)
-BLUE = Shape(4_000, 8_192, 1, 1000, frozenset({"blue"}))
-PLAIN = Shape(8_000, 8_192)
-MIX = Mix.of([WHOLE, WHOLE, HALF, HALF, PAIR, BLUE, PLAIN])
+WHOLE = PodShape(4_000, 8_192, 1, 1000)
+HALF = PodShape(2_000, 4_096, 1, 500)
+PAIR = PodShape(8_000, 16_384, 2, 1000)
+BLUE = PodShape(4_000, 8_192, 1, 1000, frozenset({"blue"}))
+PLAIN = PodShape(8_000, 8_192)
+MIX = DemandDistribution.of([WHOLE, WHOLE, HALF, HALF, PAIR, BLUE, PLAIN])
 
 NODES_CSV = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
     f"{host.name},{host.cpu_milli},{host.memory_mib},{host.gpus},{host.model}\n" for host in HOSTS
@@ -32,3 +33,15 @@ four,8000,8192,0,0,,BE
 def cluster(*hosts: HostSpec) -> Cluster:
     """Empty hosts; without any, those above."""
     return Cluster.of(hosts or HOSTS)
+
+
+def is_feasible(cluster: Cluster, host: int, shape: PodShape) -> bool:
+    """Whether a pod is feasible on a host: the readable form of `fullest_devices`."""
+    free = cluster.free
+    usable = sum(
+        bool(free.device[host, index] >= shape.gpu_milli)
+        and shape.accepts(cluster.classes[free.device_class[host, index]])
+        for index in range(free.gpus[host])
+    )
+    enough = free.cpu[host] >= shape.cpu_milli and free.memory[host] >= shape.memory_mib
+    return bool(enough and free.disk[host] >= shape.disk_gib) and usable >= shape.gpus

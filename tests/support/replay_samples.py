@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.rehearsal import Prepared, prepare
-from offchain.core.placing.shapes import Mix, Shape
-from offchain.core.replay.arrival import Arrival, Trace
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.pod_request import PodShape
+from offchain.simulator.policies import PreparedPolicy
+from offchain.simulator.rehearsal import prepare_policy
+from offchain.simulator.trace import Arrival, Trace
 
 HOST = HostSpec("a", 16_000, 65_536, 2, "red")
-ONE = Shape(4_000, 8_192, 1, 1000)
-TWO = Shape(8_000, 16_384, 2, 1000)
-HALF = Shape(2_000, 4_096, 1, 500)
+ONE = PodShape(4_000, 8_192, 1, 1000)
+TWO = PodShape(8_000, 16_384, 2, 1000)
+HALF = PodShape(2_000, 4_096, 1, 500)
 
 
-def arrivals(*lines: tuple[int, int, Shape, str] | tuple[int, int, Shape, str, int]) -> tuple[Arrival, ...]:
+def arrivals(*lines: tuple[int, int, PodShape, str] | tuple[int, int, PodShape, str, int]) -> tuple[Arrival, ...]:
     """Each: when it comes and how long it runs, in seconds; its shape, account and, for a gang, pods."""
     return tuple(
         Arrival(
@@ -22,7 +24,7 @@ def arrivals(*lines: tuple[int, int, Shape, str] | tuple[int, int, Shape, str, i
             shape=line[2],
             arrival_ms=1000 * line[0],
             duration_ms=1000 * line[1],
-            most_ms=1000 * line[1],
+            max_ms=1000 * line[1],
             account=line[3],
             pods=line[4] if len(line) == 5 else 1,
         )
@@ -30,7 +32,7 @@ def arrivals(*lines: tuple[int, int, Shape, str] | tuple[int, int, Shape, str, i
     )
 
 
-def trace(*lines: tuple[int, int, Shape, str] | tuple[int, int, Shape, str, int]) -> Trace:
+def trace(*lines: tuple[int, int, PodShape, str] | tuple[int, int, PodShape, str, int]) -> Trace:
     """The same as a trace."""
     return Trace(arrivals(*lines), timed=True)
 
@@ -53,9 +55,9 @@ five,bob,2000,4096,1,500,12000,4000
 """
 
 
-def first_fit(*hosts: HostSpec) -> Prepared:
+def first_fit(*hosts: HostSpec) -> PreparedPolicy:
     """The policy that needs no mix."""
-    return prepare("first_fit", hosts, Mix())
+    return prepare_policy("first_fit", hosts, DemandDistribution())
 
 
 def cluster(*hosts: HostSpec) -> Cluster:

@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, HostAvailability, LeaseEnds
 from offchain.core.scheduler.backfill import Backfill
+from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.reservations import (
     Reservation,
     ReservationRequest,
@@ -21,9 +20,9 @@ from offchain.core.scheduler.reservations import (
     reserve,
 )
 
-GPU = Shape(1000, 1024, 1, 1000)
-HALF = Shape(500, 512, 1, 500)
-PAIR = Shape(2000, 2048, 2, 1000)
+GPU = PodShape(1000, 1024, 1, 1000)
+HALF = PodShape(500, 512, 1, 500)
+PAIR = PodShape(2000, 2048, 2, 1000)
 
 
 def gpus(*counts: int, model: str = "red") -> Cluster:
@@ -31,7 +30,7 @@ def gpus(*counts: int, model: str = "red") -> Cluster:
     return Cluster.of([HostSpec(f"h{i}", 1000 * many, 1024 * many, many, model) for i, many in enumerate(counts)])
 
 
-def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1) -> Allocation:
+def lease(host: int, until_ms: int, shape: PodShape = GPU, devices: int = 1) -> Allocation:
     """Of a pod that runs."""
     return Allocation(host, shape, devices, 0, until_ms)
 
@@ -58,7 +57,7 @@ def running(cluster: Cluster, *leases: Allocation) -> LeaseEnds:
     return lease_ends(leases)
 
 
-def most_pods(room: HostAvailability, shape: Shape, most: int) -> int:
+def most_pods(room: HostAvailability, shape: PodShape, most: int) -> int:
     """How many have room beside each other, by trying every choice of devices."""
     if most == 0:
         return 0
@@ -82,7 +81,7 @@ def room_of(cluster: Cluster, host: int) -> HostAvailability:
     return HostAvailability(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
 
 
-def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
+def fits(cluster: Cluster, shape: PodShape, pods: int) -> bool:
     """Whether all of them have room now."""
     hosts = [
         i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
@@ -93,11 +92,11 @@ def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
 class SampleBackfill(Backfill):
     """Answers for one host, too."""
 
-    def is_allowed(self, host: int, shape: Shape, devices: int, ends_ms: int) -> bool:
+    def is_allowed(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> bool:
         row = self._row.get(host)
         return row is None or self._free(row, ends_ms).fits(shape, devices)
 
-    def pick_devices(self, host: int, shape: Shape, ends_ms: int) -> int | None:
+    def pick_devices(self, host: int, shape: PodShape, ends_ms: int) -> int | None:
         """None: nothing is reserved there."""
         row = self._row.get(host)
         return None if row is None else self._free(row, ends_ms).pick_devices(shape)
@@ -132,7 +131,7 @@ class Replay:
     """[task]: when it was to start, as was said when it got its reservation."""
     started: dict[int, int] = field(default_factory=dict)
     backfilled: int = 0
-    _ends: dict[int, list[tuple[ReservationRequest, tuple[Place, ...]]]] = field(default_factory=dict)
+    _ends: dict[int, list[tuple[ReservationRequest, tuple[HostSlot, ...]]]] = field(default_factory=dict)
     _takes: dict[int, int] = field(default_factory=dict)
 
     def run(self, jobs: Sequence[Job], until_ms: int = 10**9) -> None:
@@ -178,7 +177,7 @@ class Replay:
 
     def _places(
         self, profile: AvailabilityProfile, backfill: SampleBackfill, waiting: ReservationRequest, now: int
-    ) -> tuple[Place, ...]:
+    ) -> tuple[HostSlot, ...]:
         if waiting.pods > 1:
             start = earliest_start(profile, waiting.shape, waiting.pods, waiting.longest_ms)
             return start.places if start is not None and start.at_ms == now else ()
@@ -188,10 +187,10 @@ class Replay:
                 if devices is None:
                     devices = room_of(self.cluster, host).pick_devices(waiting.shape)
                 if devices >= 0:
-                    return (Place(host, devices),)
+                    return (HostSlot(host, devices),)
         return ()
 
-    def _start(self, waiting: ReservationRequest, places: tuple[Place, ...], now: int) -> None:
+    def _start(self, waiting: ReservationRequest, places: tuple[HostSlot, ...], now: int) -> None:
         self.started[waiting.task] = now
         for at in places:
             self.cluster.take(at.host, waiting.shape, at.devices)

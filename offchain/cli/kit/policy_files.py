@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli.kit.failures import CliError
-from offchain.core.planning.definitions import Definitions
+from offchain.core.scheduler.config import SchedulerConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,13 +34,13 @@ def policy_options(command: F) -> F:
     )(command)
 
 
-def read_definitions(queues: Path | None, reservations: Path | None) -> Definitions:
+def read_definitions(queues: Path | None, reservations: Path | None) -> SchedulerConfig:
     """Return the definitions in these files. Raises CliError or ManifestError with every problem found."""
     # Both load a parser of YAML.
     from offchain.core.scheduler.queue_definitions import parse_queues  # noqa: PLC0415
     from offchain.core.scheduler.reservation_windows import parse_windows  # noqa: PLC0415
 
-    return Definitions(
+    return SchedulerConfig(
         None if queues is None else parse_queues(_text(queues), source=str(queues)),
         () if reservations is None else parse_windows(_text(reservations), source=str(reservations)),
     )

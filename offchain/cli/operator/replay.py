@@ -17,12 +17,12 @@ from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.rehearsal import Prepared
-    from offchain.core.replay.arrival import Arrival, Trace
-    from offchain.core.replay.series import Sample
-    from offchain.core.replay.simulate import Outcome
+    from offchain.core.scheduler.cluster import HostSpec
     from offchain.core.scheduler.queue_definitions import QueueTree
+    from offchain.simulator.measures import ReplayOutcome
+    from offchain.simulator.policies import PreparedPolicy
+    from offchain.simulator.replay import ClusterSample
+    from offchain.simulator.trace import Arrival, Trace
 
 LOAD_PERCENT = 100.0
 """The default where pods are drawn."""
@@ -78,7 +78,7 @@ class _ReplayRun:
     order: str
     backfill: bool
     seed: int
-    outcome: Outcome
+    outcome: ReplayOutcome
 
     @property
     def order_name(self) -> str:
@@ -115,7 +115,7 @@ def run_replays(options: ReplayOptions) -> None:
     for seed in options.seeds:
         trace = first if seed == options.seeds[0] else _paced(tasks(seed), options, total_milli, seed)
         for policy in options.policies:
-            prepared, _ = prepare_policy(policy, specs, trace.mix())
+            prepared, _ = prepare_policy(policy, specs, trace.demand())
             done += [
                 _replay(specs, trace, policy, prepared, _QueueOrder(order, queues, options.backfill), seed, options)
                 for order in options.orders
@@ -151,33 +151,37 @@ def _queues(name: str) -> QueueTree:
 
 def _files(options: ReplayOptions) -> tuple[list[HostSpec], Callable[[int], Trace], str]:
     """Return the hosts, a function from seed to tasks, and the source of both."""
-    from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
-    from offchain.core.replay.trace import made_up, recorded  # noqa: PLC0415
+    from offchain.simulator import csv_tables, generated  # noqa: PLC0415
+    from offchain.simulator.trace import read_trace, trace_of_shapes  # noqa: PLC0415
 
     files = simulation_inputs.require_both(options.nodes, options.pods)
     if files is None:
         seed = options.seeds[0]
         shapes = generated.pods(seed)
-        return generated.hosts(seed), partial(made_up, shapes), simulation_inputs.generated_note(seed)
+        return generated.hosts(seed), partial(trace_of_shapes, shapes), simulation_inputs.generated_note(seed)
     nodes, pods = files
     text = simulation_inputs.read_text(pods)
-    return traces.nodes(simulation_inputs.read_text(nodes), nodes), partial(recorded, text, pods), f"{nodes}, {pods}"
+    return (
+        csv_tables.read_nodes(simulation_inputs.read_text(nodes), nodes),
+        partial(read_trace, text, pods),
+        f"{nodes}, {pods}",
+    )
 
 
 def _paced(trace: Trace, options: ReplayOptions, total_milli: int, seed: int) -> Trace:
-    from offchain.core.replay.gangs import with_gangs  # noqa: PLC0415
-    from offchain.core.replay.pace import at_load, drawn  # noqa: PLC0415
+    from offchain.simulator.load import at_load, draw_tasks  # noqa: PLC0415
+    from offchain.simulator.trace import with_gangs  # noqa: PLC0415
 
     if options.gangs_percent is not None:
         trace = with_gangs(trace, options.gangs_percent, seed)
     many = options.draw if options.draw is not None or trace.timed else DRAWN
     if many is not None:
-        return drawn(trace, many, options.load_percent or LOAD_PERCENT, total_milli, seed)
+        return draw_tasks(trace, many, options.load_percent or LOAD_PERCENT, total_milli, seed)
     return trace if options.load_percent is None else at_load(trace, options.load_percent, total_milli)
 
 
 def _load(trace: Trace, total_milli: int) -> float:
-    from offchain.core.replay.pace import load_percent  # noqa: PLC0415
+    from offchain.simulator.load import load_percent  # noqa: PLC0415
 
     return round(load_percent(trace, total_milli), 2)
 
@@ -186,24 +190,24 @@ def _replay(
     specs: Sequence[HostSpec],
     trace: Trace,
     policy: str,
-    prepared: Prepared,
+    prepared: PreparedPolicy,
     queue: _QueueOrder,
     seed: int,
     options: ReplayOptions,
 ) -> _ReplayRun:
-    from offchain.core.replay.orders import make_order  # noqa: PLC0415
-    from offchain.core.replay.reserved import Reserved  # noqa: PLC0415
-    from offchain.core.replay.simulate import simulate  # noqa: PLC0415
+    from offchain.simulator.measures import simulate_replay  # noqa: PLC0415
+    from offchain.simulator.orders import make_order  # noqa: PLC0415
+    from offchain.simulator.replay_backfill import ReservingBackfill  # noqa: PLC0415
 
-    outcome = simulate(
+    outcome = simulate_replay(
         specs,
         trace,
         prepared,
-        partial(make_order, queue.order, queues=queue.queues, passes=queue.backfill),
+        partial(make_order, queue.order, queues=queue.queues, skip_blocked=queue.backfill),
         seed=seed,
         clock_s=time.perf_counter,
         prices=options.prices,
-        backfill=Reserved if queue.backfill else None,
+        backfill=ReservingBackfill if queue.backfill else None,
     )
     done = _ReplayRun(policy, queue.order, queue.backfill, seed, outcome)
     progress(
@@ -288,7 +292,7 @@ def _write(folder: Path, done: Sequence[_ReplayRun], specs: Sequence[HostSpec]) 
 
 def _tasks(done: _ReplayRun, specs: Sequence[HostSpec]) -> Iterable[Sequence[object]]:
     for run in done.outcome.replayed.runs:
-        hosts = "|".join(specs[place.host].name for place in run.places)
+        hosts = "|".join(specs[place.host].name for place in run.slots)
         times = (run.start_ms, run.end_ms, run.start_ms - run.arrival.arrival_ms)
         yield (*_asked(run.arrival), *times, hosts)
     for arrival in done.outcome.replayed.refused:
@@ -319,12 +323,12 @@ def check_plot_file(name: str) -> None:
     require_packages("matplotlib", command="--plot")
 
 
-def draw_plots(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
+def draw_plots(name: str, outcomes: Sequence[tuple[str, ReplayOutcome]]) -> None:
     """Draw GPUs in use, waiting tasks and fragmentation over time, the distribution of waits, fairness and cost."""
     from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    over_time: tuple[tuple[str, Callable[[Sample], float]], ...] = (
+    over_time: tuple[tuple[str, Callable[[ClusterSample], float]], ...] = (
         ("GPUs in use, %", lambda sample: sample.state.gpu_percent),
         ("tasks that wait", lambda sample: sample.waiting),
         ("free GPUs that are of no use, %", lambda sample: sample.state.fragmentation_percent),

@@ -16,13 +16,12 @@ from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
-from offchain.core.placing.names import POLICIES
-from offchain.core.replay.names import ORDERS
+from offchain.simulator.names import ORDERS, POLICIES
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.shapes import Shape
-    from offchain.core.placing.simulate import Outcome
+    from offchain.core.scheduler.cluster import HostSpec
+    from offchain.core.scheduler.pod_request import PodShape
+    from offchain.simulator.filling import FillOutcome
 
 _FILE = click.Path(dir_okay=False)
 _LOAD_PERCENT = 130.0
@@ -32,7 +31,7 @@ _SEEDS = 10
 @dataclass(frozen=True, slots=True)
 class _Trace:
     nodes: list[HostSpec]
-    pods: list[Shape]
+    pods: list[PodShape]
     source: str
 
 
@@ -261,25 +260,25 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
 
 
 def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
-    from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
+    from offchain.simulator import csv_tables, generated  # noqa: PLC0415
 
     files = simulation_inputs.require_both(nodes, pods)
     if files is None:
         return _Trace(generated.hosts(seed), generated.pods(seed), simulation_inputs.generated_note(seed))
     node_file, pod_file = files
     return _Trace(
-        traces.nodes(simulation_inputs.read_text(node_file), node_file),
-        traces.pods(simulation_inputs.read_text(pod_file), pod_file),
+        csv_tables.read_nodes(simulation_inputs.read_text(node_file), node_file),
+        csv_tables.read_pods(simulation_inputs.read_text(pod_file), pod_file),
         f"{node_file}, {pod_file}",
     )
 
 
 def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, Any]:
-    from offchain.core.placing.shapes import Mix  # noqa: PLC0415  (numba is slow to load)
-    from offchain.core.placing.simulate import simulate as run  # noqa: PLC0415
+    from offchain.core.scheduler.demand import DemandDistribution  # noqa: PLC0415
+    from offchain.simulator.filling import simulate_fill as run  # noqa: PLC0415
 
-    outcomes: list[Outcome] = []
-    mix = Mix.of(trace.pods)
+    outcomes: list[FillOutcome] = []
+    mix = DemandDistribution.of(trace.pods)
     prepared, prepared_s = prepare_policy(name, trace.nodes, mix)
     for seed in seeds:
         outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)

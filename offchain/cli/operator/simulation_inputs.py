@@ -13,9 +13,9 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
 
 if TYPE_CHECKING:
-    from offchain.core.placing.cluster import HostSpec
-    from offchain.core.placing.rehearsal import Prepared
-    from offchain.core.placing.shapes import Mix
+    from offchain.core.scheduler.cluster import HostSpec
+    from offchain.core.scheduler.demand import DemandDistribution
+    from offchain.simulator.policies import PreparedPolicy
 
 _NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
 _PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
@@ -118,12 +118,12 @@ def require_packages(*packages: str, command: str) -> None:
         )
 
 
-def prepare_policy(policy: str, specs: Sequence[HostSpec], mix: Mix) -> tuple[Prepared, float]:
+def prepare_policy(policy: str, specs: Sequence[HostSpec], mix: DemandDistribution) -> tuple[PreparedPolicy, float]:
     """Return the named policy, prepared for the expected pods, and how many seconds that took."""
-    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
+    from offchain.simulator.rehearsal import prepare_policy  # noqa: PLC0415
 
     began_s = time.perf_counter()
-    prepared = prepare(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
+    prepared = prepare_policy(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
     took_s = time.perf_counter() - began_s
     if prepared.note:
         progress(f"{policy}: rehearsed in {took_s:.1f} s, {prepared.note}")

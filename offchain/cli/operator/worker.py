@@ -12,7 +12,7 @@ import click
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import connected, run
-from offchain.core.planning.definitions import Definitions
+from offchain.core.scheduler.config import SchedulerConfig
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -234,7 +234,7 @@ def _run(
     account: str | None,
     password_file: str | None,
     tenant: str | None = None,
-    definitions: Definitions | None = None,
+    definitions: SchedulerConfig | None = None,
     answers: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)

@@ -11,10 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.columns import as_long
-from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability_kernels import (
     AT,
     CPU,
@@ -29,6 +25,9 @@ from offchain.core.scheduler.availability_kernels import (
     minimum_free,
     unlink_rows,
 )
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints, resized
+from offchain.core.scheduler.pod_request import PodShape
 
 _INITIAL_ROWS: Final = 64
 _SPARE_ROWS: Final = 256
@@ -42,7 +41,7 @@ class Allocation:
     """
 
     host: int
-    shape: Shape
+    shape: PodShape
     devices: int
     from_ms: int
     until_ms: int
@@ -132,7 +131,7 @@ class LeaseEnds:
 
     def sums(self, hosts: int) -> tuple[Ints, Ints]:
         """Return the cores and the memory that will become free, [host]."""
-        return as_long(self._cpu, hosts), as_long(self._memory, hosts)
+        return resized(self._cpu, hosts), resized(self._memory, hosts)
 
     def changes(self, hosts: int, at_least_ms: int, spare: int) -> AvailabilityChanges:
         """Return a copy with `spare` unused rows; overdue ends are moved to `at_least_ms`."""
@@ -141,8 +140,8 @@ class LeaseEnds:
         made = np.empty((count + spare, DEVICES + 1), dtype=np.int64)
         made[:count] = rows[:count]
         np.maximum(made[:count, AT], at_least_ms, out=made[:count, AT])
-        columns = as_long(host[:count], count + spare), as_long(after[:count], count + spare)
-        return AvailabilityChanges(made, *columns, as_long(first, hosts, NONE), as_long(shrinks_ms, hosts))
+        columns = resized(host[:count], count + spare), resized(after[:count], count + spare)
+        return AvailabilityChanges(made, *columns, resized(first, hosts, NONE), resized(shrinks_ms, hosts))
 
     def _new_rows(self, count: int, hosts: int) -> Ints:
         """Return `count` unused rows, and extend the columns to that many rows and hosts."""
@@ -150,18 +149,18 @@ class LeaseEnds:
         reused, self._free_rows = self._free_rows[left:], self._free_rows[:left]
         first, self._count = self._count, self._count + count - len(reused)
         if self._count > len(self._next_rows):
-            self._next_rows = as_long(self._next_rows, 2 * self._count)
+            self._next_rows = resized(self._next_rows, 2 * self._count)
             self._changes = _lengthened(self._changes, 2 * self._count)
         if hosts > len(self._cpu):
-            self._cpu, self._memory = as_long(self._cpu, 2 * hosts), as_long(self._memory, 2 * hosts)
-            firsts = as_long(self._changes.first, 2 * hosts, NONE)
+            self._cpu, self._memory = resized(self._cpu, 2 * hosts), resized(self._memory, 2 * hosts)
+            firsts = resized(self._changes.first, 2 * hosts, NONE)
             self._changes = self._changes._replace(first=firsts, shrinks_ms=np.zeros(2 * hosts, dtype=np.int64))
         return np.concatenate([reused, np.arange(first, self._count)])
 
 
 def _lengthened(changes: AvailabilityChanges, rows: int) -> AvailabilityChanges:
-    host, after = as_long(changes.host, rows), as_long(changes.after, rows)
-    return changes._replace(rows=as_long(changes.rows, rows), host=host, after=after)
+    host, after = resized(changes.host, rows), resized(changes.after, rows)
+    return changes._replace(rows=resized(changes.rows, rows), host=host, after=after)
 
 
 @dataclass(slots=True)
@@ -176,7 +175,7 @@ class HostAvailability:
     def copy(self) -> HostAvailability:
         return HostAvailability(self.cpu_milli, self.memory_mib, self.device.copy())
 
-    def fits(self, shape: Shape, devices: int) -> bool:
+    def fits(self, shape: PodShape, devices: int) -> bool:
         """Return whether a pod fits on exactly these devices, as bits."""
         return (
             self.cpu_milli >= shape.cpu_milli
@@ -184,7 +183,7 @@ class HostAvailability:
             and all(left >= shape.gpu_milli for index, left in enumerate(self.device) if devices >> index & 1)
         )
 
-    def pick_devices(self, shape: Shape) -> int:
+    def pick_devices(self, shape: PodShape) -> int:
         """Return the devices for a pod, as bits; -1 if it does not fit.
 
         The fullest devices; for a pod with several GPUs the emptiest, so that as many pods as possible fit.
@@ -200,13 +199,13 @@ class HostAvailability:
             return -1
         return sum(1 << index for _, index in fit[: shape.gpus])
 
-    def take(self, shape: Shape, devices: int) -> None:
+    def take(self, shape: PodShape, devices: int) -> None:
         self._add(shape, devices, -1)
 
-    def give(self, shape: Shape, devices: int) -> None:
+    def give(self, shape: PodShape, devices: int) -> None:
         self._add(shape, devices, 1)
 
-    def _add(self, shape: Shape, devices: int, sign: int) -> None:
+    def _add(self, shape: PodShape, devices: int, sign: int) -> None:
         self.cpu_milli += sign * shape.cpu_milli
         self.memory_mib += sign * shape.memory_mib
         for index in range(len(self.device)):
@@ -247,7 +246,7 @@ class AvailabilityProfile:
 
     def minimum_free(self, host: int, from_ms: int, until_ms: int) -> HostAvailability:
         """Return what is free of this host during the whole interval."""
-        device = np.zeros(MOST_DEVICES, dtype=np.int64)
+        device = np.zeros(MAX_DEVICES, dtype=np.int64)
         cpu, memory = minimum_free(host, self.free, self.changes, from_ms, until_ms, device)
         return HostAvailability(int(cpu), int(memory), device)
 
@@ -263,9 +262,9 @@ class AvailabilityProfile:
             here.take(one.shape, one.devices)
         return True
 
-    def candidates(self, shape: Shape) -> Ints:
+    def candidates(self, shape: PodShape) -> Ints:
         """Return the hosts on which such a pod may fit at some time; it fits on no other."""
-        accepts: Bools = self.cluster.accepts(shape)[self.free.main]
+        accepts: Bools = self.cluster.accepts(shape)[self.free.main_class]
         most = self._most
         fits: Bools = (most.cpu >= shape.cpu_milli) & (most.memory >= shape.memory_mib) & (most.gpus >= shape.gpus)
         return np.flatnonzero(accepts & fits)

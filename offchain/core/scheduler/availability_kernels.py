@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.devices import Wish, copy
-from offchain.core.placing.free import Bools, Columns, Ints
+from offchain.core.scheduler.cluster import KernelRequest, copy_row
+from offchain.core.scheduler.columns import Bools, HostColumns, Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 FOREVER: Final = 1 << 62
 """An end, or a duration, without limit."""
@@ -86,7 +86,13 @@ def unlink_rows(changes: AvailabilityChanges, some: Ints) -> None:
 
 @compiled
 def apply_allocations(
-    allocations: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: AvailabilityChanges, count: int
+    allocations: Ints,
+    sign: int,
+    now_ms: int,
+    free: HostColumns,
+    underway: Bools,
+    changes: AvailabilityChanges,
+    count: int,
 ) -> int:
     """Add (`sign` 1) or remove (-1) allocations; return the number of rows in use then, of which there were `count`.
 
@@ -122,7 +128,7 @@ def apply_allocations(
 
 
 @compiled
-def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
+def pods_on(cpu: int, memory: int, device: Ints, wish: KernelRequest, most: int) -> int:
     """Return how many such pods fit beside each other, up to `most`; each needs its GPUs on different devices.
 
     `n` pods fit if the devices have room for `n` times their number, no device counting for more than `n`.
@@ -148,11 +154,11 @@ def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
 
 
 @compiled
-def count_pods(free: Columns, wish: Wish, most: int, found: Ints) -> None:
+def count_pods(free: HostColumns, wish: KernelRequest, most: int, found: Ints) -> None:
     """Write to `found`, [host], how many such pods fit, up to `most`."""
     for host in range(len(free.cpu)):
         found[host] = 0
-        if wish.accepts[free.main[host]]:
+        if wish.accepts[free.main_class[host]]:
             found[host] = pods_on(free.cpu[host], free.memory[host], free.device[host], wish, most)
 
 
@@ -166,7 +172,7 @@ def _apply_to_devices(rows: Ints, row: int, device: Ints) -> None:
 
 @compiled
 def minimum_free(
-    host: int, free: Columns, changes: AvailabilityChanges, from_ms: int, until_ms: int, least: Ints
+    host: int, free: HostColumns, changes: AvailabilityChanges, from_ms: int, until_ms: int, least: Ints
 ) -> tuple[int, int]:
     """Return the least cores and memory free at any time in the interval, and write the least of each device."""
     rows, after = changes.rows, changes.after
@@ -179,7 +185,7 @@ def minimum_free(
         _apply_to_devices(rows, row, device)
         row = after[row]
     least_cpu, least_memory = cpu, memory
-    copy(device, least)
+    copy_row(device, least)
     while row != NONE and rows[row, AT] < until_ms:
         moment = rows[row, AT]
         # Rows with the same time are one change.
@@ -226,9 +232,9 @@ def _moments(changes: AvailabilityChanges, first: int, begin_ms: int, duration_m
 @compiled
 def find_steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
     hosts: Ints,
-    free: Columns,
+    free: HostColumns,
     changes: AvailabilityChanges,
-    wish: Wish,
+    wish: KernelRequest,
     begin_ms: int,
     duration_ms: int,
     pods: int,
@@ -267,7 +273,7 @@ def find_steps(  # noqa: C901  (one loop; parts of it as functions would take al
                     break
             continue
         cpu, memory = free.cpu[host], free.memory[host]
-        copy(free.device[host], device)
+        copy_row(free.device[host], device)
         moment = begin_ms
         while moment <= latest:
             while row != NONE and rows[row, AT] <= moment:

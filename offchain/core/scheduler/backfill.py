@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 
 
 @dataclass(slots=True)
 class _PlacedPods:
     free_before: tuple[Ints, ...]
-    pods: list[tuple[Shape, int, int]]
+    pods: list[tuple[PodShape, int, int]]
 
 
 class Backfill:
@@ -41,7 +41,7 @@ class Backfill:
         """[host, step]: when it begins; the first step of each host begins now."""
         self._cpu: Ints = np.zeros((len(begins), steps), dtype=np.int64)
         self._memory: Ints = np.zeros((len(begins), steps), dtype=np.int64)
-        self._device: Ints = np.zeros((len(begins), steps, MOST_DEVICES), dtype=np.int64)
+        self._device: Ints = np.zeros((len(begins), steps, MAX_DEVICES), dtype=np.int64)
         for row, (host, moments) in enumerate(zip(self._hosts, begins, strict=True)):
             for step, moment in enumerate([profile.now_ms, *moments]):
                 free = profile.minimum_free(int(host), profile.now_ms, moment + 1)
@@ -55,12 +55,12 @@ class Backfill:
         """Return whether pods fit on a host with reservations; `devices`, [host], is below 0 where they do not fit."""
         return bool((devices[self._hosts] >= 0).any())
 
-    def allowed_hosts(self, shape: Shape, devices: Ints, ends_ms: int) -> Bools:
+    def allowed_hosts(self, shape: PodShape, devices: Ints, ends_ms: int) -> Bools:
         """Return where such a pod may start now, [host]; `devices`, [host], as bits: those that it would use."""
         mask: Bools = np.ones(self._host_count, dtype=np.bool_)
         rows = np.arange(len(self._hosts))
         step = self._step(rows, ends_ms)
-        chosen = devices[self._hosts, None] >> np.arange(MOST_DEVICES) & 1
+        chosen = devices[self._hosts, None] >> np.arange(MAX_DEVICES) & 1
         mask[self._hosts] = (
             (self._cpu[rows, step] >= shape.cpu_milli)
             & (self._memory[rows, step] >= shape.memory_mib)
@@ -68,7 +68,7 @@ class Backfill:
         )
         return mask
 
-    def place(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def place(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         """Record that such a pod starts there now and ends at `ends_ms` at the latest."""
         row = self._row.get(host)
         if row is None:
@@ -78,7 +78,7 @@ class Backfill:
         before.pods.append((shape, devices, ends_ms))
         self._take(row, shape, devices, ends_ms)
 
-    def undo(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def undo(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         """Take back a recorded pod, because others of its gang do not fit."""
         row = self._row.get(host)
         if row is None:
@@ -90,10 +90,10 @@ class Backfill:
         for pod in before.pods:
             self._take(row, *pod)
 
-    def _take(self, row: int, shape: Shape, devices: int, ends_ms: int) -> None:
+    def _take(self, row: int, shape: PodShape, devices: int, ends_ms: int) -> None:
         # Until its end there is less. After that, the least since now cannot be more than it was at its end.
         until = int(self._step(np.array([row]), ends_ms)[0])
-        bits = devices >> np.arange(MOST_DEVICES) & 1
+        bits = devices >> np.arange(MAX_DEVICES) & 1
         for column, taken in (
             (self._cpu, shape.cpu_milli),
             (self._memory, shape.memory_mib),

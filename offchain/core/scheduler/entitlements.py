@@ -15,7 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from offchain.core.fleet.want import sharer
+from offchain.core.scheduler.pod_request import sharing_account
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueTree
 from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, ResourceUsage, dominant_share
 from offchain.core.values import LeaseState, Task, TaskState
@@ -184,7 +184,7 @@ def may_preempt(task: Task) -> bool:
     may a task for which others are leaving already.
     """
     waits = task.state is TaskState.QUEUED and task.preemption is None and task.notice_ends_at is None
-    return waits and task.priority > 0 and not sharer(task)
+    return waits and task.priority > 0 and not sharing_account(task)
 
 
 def is_preemptible(task: Task) -> bool:

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from offchain.core.placing.free import Ints
 from offchain.core.scheduler import fair_share_updates as updates
+from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.entitlements import Entitlements
 from offchain.core.scheduler.fair_share_selection import MAX_BATCH, next_batch, next_bucket
 from offchain.core.scheduler.fair_share_tables import NONE

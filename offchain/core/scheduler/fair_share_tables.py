@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Ints
+from offchain.core.scheduler.columns import Ints
+from offchain.core.scheduler.kernel_cache import compiled, inner
 from offchain.core.scheduler.resources import UNLIMITED
 
 Table = npt.NDArray[np.void]

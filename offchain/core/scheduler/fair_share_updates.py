@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.core.placing.compiled import compiled, inner
-from offchain.core.placing.free import Ints
+from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.fair_share_selection import weighted_share
 from offchain.core.scheduler.fair_share_tables import (
     NONE,
@@ -18,6 +17,7 @@ from offchain.core.scheduler.fair_share_tables import (
     remove_from_index,
     remove_from_lists,
 )
+from offchain.core.scheduler.kernel_cache import compiled, inner
 
 TASKS_FULL: Final = -1
 BUCKETS_FULL: Final = -2

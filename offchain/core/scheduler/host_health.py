@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
 from offchain.core.backoff import pause_ms
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.host_observations import (
     FAILURE_WEIGHT,
     MANIFEST_FAILURES,
@@ -21,6 +20,7 @@ from offchain.core.scheduler.host_observations import (
     HostObservation,
     ObservationKind,
 )
+from offchain.core.scheduler.pod_request import PodShape
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -149,7 +149,7 @@ class FailureHistory:
         """Return whether pods with this manifest failed on some host."""
         return manifest in self._cooldowns
 
-    def hosts_in_cooldown(self, shape: Shape, manifest: bytes | None, now_ms: int) -> frozenset[str]:
+    def hosts_in_cooldown(self, shape: PodShape, manifest: bytes | None, now_ms: int) -> frozenset[str]:
         """Return the hosts on which such a pod is not placed now."""
         hosts = self._cooldowns.hosts(shape, now_ms)
         return hosts if manifest is None else hosts | self._cooldowns.hosts(manifest, now_ms)
@@ -166,7 +166,7 @@ class FailureHistory:
             self.observe(replace(seen, kind=ObservationKind.SLOW_START))
 
 
-PodKind = Shape | bytes
+PodKind = PodShape | bytes
 """The request of a pod, or the digest of its manifest."""
 
 FAILURES_BEFORE_COOLDOWN: Final = 2

@@ -9,15 +9,14 @@ from typing import Final
 import numpy as np
 
 from offchain.core.backoff import Backoff
-from offchain.core.fleet.fleet import Fleet
-from offchain.core.fleet.layouts import closed_beside
-from offchain.core.fleet.want import Want
-from offchain.core.placing.board import Place
-from offchain.core.placing.free import AnyInts, Bools, bits, indices
-from offchain.core.planning.desk import Desk
-from offchain.core.planning.gates import Gate
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.columns import AnyInts, Bools, device_bits, device_indices
+from offchain.core.scheduler.cycle_filters import HostFilter, excluded_by_pods
 from offchain.core.scheduler.host_risk import HealthLimits, Risk
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.migration_watch import MigrationCandidate, MigrationWatch
+from offchain.core.scheduler.pod_request import PodRequest
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Layout, Lease, Task
 from offchain.schema.chain_types.ids import lease_parts
 
@@ -63,22 +62,24 @@ class MigrationPlan:
 class MigrationPlanner:
     """Give :attr:`watch` every record that the scheduler state is given."""
 
-    def __init__(self, desk: Desk, limits: HealthLimits) -> None:
+    def __init__(self, desk: SchedulerState, limits: HealthLimits) -> None:
         self._desk = desk
-        self.watch = MigrationWatch(desk.planner.fleet.records, limits)
+        self.watch = MigrationWatch(desk.planner.hosts.records, limits)
         self._moving: dict[int, int] = {}
         """[task]: the lease of the pod that is being moved."""
         self._naming: set[int] = set()
         """Leases whose standby is being named."""
 
-    def plan(self, gates: Sequence[Gate], now_ms: int) -> MigrationPlan:
+    def plan(self, gates: Sequence[HostFilter], now_ms: int) -> MigrationPlan:
         """Return what to do now; `gates` restrict the hosts in addition to the scheduler's partition and rules."""
         moving, unguarded = self.watch.due(now_ms, self._standby_fits)
         moves = tuple(self._moves(moving, gates, now_ms))
         standbys = tuple(self._standbys(unguarded, gates, now_ms))
         return MigrationPlan(moves, standbys, self.watch.take_unconfirmed(now_ms))
 
-    def _moves(self, candidates: Iterable[MigrationCandidate], gates: Sequence[Gate], now_ms: int) -> Iterator[PodMove]:
+    def _moves(
+        self, candidates: Iterable[MigrationCandidate], gates: Sequence[HostFilter], now_ms: int
+    ) -> Iterator[PodMove]:
         for one in candidates:
             if len(self._moving) >= MAX_MOVES:
                 return
@@ -88,7 +89,7 @@ class MigrationPlanner:
                 yield PodMove(one.task.id, one.lease.id, *self._details(one.task, place), one.risk)
 
     def _standbys(
-        self, candidates: Iterable[MigrationCandidate], gates: Sequence[Gate], now_ms: int
+        self, candidates: Iterable[MigrationCandidate], gates: Sequence[HostFilter], now_ms: int
     ) -> Iterator[StandbyNaming]:
         for one in candidates:
             if len(self._naming) >= MAX_STANDBYS:
@@ -99,9 +100,11 @@ class MigrationPlanner:
                 self._naming.add(one.lease.id)
                 yield StandbyNaming(one.task.id, one.lease.id, *self._details(one.task, place))
 
-    def _try(self, one: MigrationCandidate, gates: Sequence[Gate], now_ms: int, retries: Backoff[int]) -> Place | None:
+    def _try(
+        self, one: MigrationCandidate, gates: Sequence[HostFilter], now_ms: int, retries: Backoff[int]
+    ) -> HostSlot | None:
         """Find a place and record the attempt, unless a heartbeat is unconfirmed or another scheduler is in charge."""
-        if not self._desk.looks_after(one.task, now_ms):
+        if not self._desk.is_responsible_for(one.task, now_ms):
             return None
         place = self._find_place(one.task, one.lease, gates, now_ms, is_move=one.risk is not None)
         if place is not None or not self.watch.has_unconfirmed:
@@ -115,7 +118,7 @@ class MigrationPlanner:
         lease = self._moving.get(task.id)
         if lease is not None:
             # Once the chain has moved it, its resources are in the record of its new host.
-            self._desk.planner.follow(_key(lease), ahead=any(one.id == lease for one in task.leases))
+            self._desk.planner.set_assumed(_key(lease), assumed=any(one.id == lease for one in task.leases))
 
     def move_finished(self, move: PodMove) -> None:
         """Release the new place: the chain has executed or refused the move, and that is final."""
@@ -128,33 +131,33 @@ class MigrationPlanner:
     def next_ms(self, now_ms: int) -> int | None:
         """Return when there may be something to do although no record changes."""
         # Another scheduler's task may be this scheduler's in the next leadership term.
-        shift = self._desk.shift_ms(now_ms) if self.watch.has_work else None
+        shift = self._desk.next_slot_ms(now_ms) if self.watch.has_work else None
         moments = shift, self.watch.next_ms(now_ms)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _hold(self, task: Task, lease: Lease, place: Place) -> None:
+    def _hold(self, task: Task, lease: Lease, place: HostSlot) -> None:
         """Reserve the new place."""
         pod, want = self._single_pod(task, lease)
-        self._desk.planner.hold(replace(pod, id=_key(lease.id)), want, place)
+        self._desk.planner.assume(replace(pod, id=_key(lease.id)), want, place)
         self._moving[task.id] = lease.id
 
     def _find_place(
-        self, task: Task, lease: Lease, gates: Sequence[Gate], now_ms: int, *, is_move: bool
-    ) -> Place | None:
+        self, task: Task, lease: Lease, gates: Sequence[HostFilter], now_ms: int, *, is_move: bool
+    ) -> HostSlot | None:
         """Return the place for the pod, or for its standby; None: nowhere, or a heartbeat is unconfirmed."""
         pod, want = self._single_pod(task, lease)
         planner, watch = self._desk.planner, self.watch
-        records, names = planner.fleet.records, planner.fleet.cluster.names
-        exclusion = HostExclusion(planner.fleet, lease, other_provider=not is_move)
+        records, names = planner.hosts.records, planner.hosts.cluster.names
+        exclusion = HostExclusion(planner.hosts, lease, other_provider=not is_move)
         closed = (*gates, exclusion)
         standby = self._standby_place(lease, want) if is_move else None
         # Its last checkpoint most likely is at its standby.
-        if standby is not None and not planner.closed(pod, want, (standby,), closed):
+        if standby is not None and not planner.is_excluded(pod, want, (standby,), closed):
             if watch.is_healthy(records[names[standby.host]], now_ms):
                 return standby
             exclusion.exclude(standby.host)
         for _ in range(_MAX_HOSTS_TRIED):
-            best = planner.peek(pod, want, closed)
+            best = planner.best_slot(pod, want, closed)
             if best is None or watch.is_healthy(records[names[best.host]], now_ms):
                 return best
             if watch.has_unconfirmed:
@@ -162,15 +165,15 @@ class MigrationPlanner:
             exclusion.exclude(best.host)
         return None
 
-    def _standby_place(self, lease: Lease, want: Want) -> Place | None:
+    def _standby_place(self, lease: Lease, want: PodRequest) -> HostSlot | None:
         """Return the standby's place, if the pod fits there and it costs no more than when it was named."""
         planner = self._desk.planner
-        if lease.standby is None or lease.standby.host not in planner.fleet.records:
+        if lease.standby is None or lease.standby.host not in planner.hosts.records:
             return None
-        place = Place(planner.fleet.cluster.number(lease.standby.host), bits(lease.standby.devices))
-        if planner.fleet.rate_per_hour(want, *place) > lease.standby.rate_per_hour:
+        place = HostSlot(planner.hosts.cluster.row(lease.standby.host), device_bits(lease.standby.devices))
+        if planner.hosts.rate_per_hour(want, *place) > lease.standby.rate_per_hour:
             return None
-        return place if planner.takes(want, *place) else None
+        return place if planner.is_feasible(want, *place) else None
 
     def _standby_fits(self, task: Task, lease: Lease) -> bool:
         """Return whether the pod fits on its standby, beside the task's other pods: then the chain accepts no other."""
@@ -179,24 +182,24 @@ class MigrationPlanner:
         if place is None:
             return False
         pods = replace(want, beside=frozenset(one.host for one in pod.leases))
-        return not closed_beside(pods, self._desk.planner.fleet)[place.host]
+        return not excluded_by_pods(pods, self._desk.planner.hosts)[place.host]
 
-    def _single_pod(self, task: Task, lease: Lease) -> tuple[Task, Want]:
+    def _single_pod(self, task: Task, lease: Lease) -> tuple[Task, PodRequest]:
         """Return the task as if only this pod had no place, and the pod's request beside the others."""
         others = tuple(one for one in task.leases if one.id != lease.id)
         pod = replace(task, leases=others, open_pods=(lease_parts(lease.id)[1],))
-        want = self._desk.want(pod)
+        want = self._desk.request_of(pod)
         if want.layout in (Layout.HOSTS, Layout.PROVIDERS):
             # The standbys of its other pods count like their hosts.
             standbys = frozenset(one.standby.host for one in others if one.standby is not None)
             want = replace(want, beside=want.beside | standbys)
         return pod, want
 
-    def _details(self, task: Task, place: Place) -> tuple[str, bytes, int]:
+    def _details(self, task: Task, place: HostSlot) -> tuple[str, bytes, int]:
         """Return host, devices and rate of the place."""
-        fleet = self._desk.planner.fleet
-        rate = fleet.rate_per_hour(self._desk.want(task), *place)
-        return fleet.cluster.names[place.host], bytes(indices(place.devices)), rate
+        fleet = self._desk.planner.hosts
+        rate = fleet.rate_per_hour(self._desk.request_of(task), *place)
+        return fleet.cluster.names[place.host], bytes(device_indices(place.devices)), rate
 
 
 def _key(lease: int) -> int:
@@ -207,24 +210,24 @@ def _key(lease: int) -> int:
 class HostExclusion:
     """A filter for one pod: excludes the host of its lease, or all of its provider's, and others one by one."""
 
-    def __init__(self, fleet: Fleet, lease: Lease, *, other_provider: bool) -> None:
-        self._closed: Bools = np.zeros(len(fleet.facts), dtype=np.bool_)
+    def __init__(self, fleet: HostTable, lease: Lease, *, other_provider: bool) -> None:
+        self._closed: Bools = np.zeros(len(fleet.attributes), dtype=np.bool_)
         if lease.host in fleet.cluster:
-            row = fleet.cluster.number(lease.host)
+            row = fleet.cluster.row(lease.host)
             self._closed[row] = True
             if other_provider:
-                self._closed |= fleet.facts.provider == fleet.facts.provider[row]
+                self._closed |= fleet.attributes.provider == fleet.attributes.provider[row]
 
     def exclude(self, host: int) -> None:
         self._closed[host] = True
 
-    def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools:
-        """See :class:`offchain.core.planning.gates.Gate`."""
+    def excluded(self, task: Task, want: PodRequest, devices: AnyInts) -> Bools:
+        """See :class:`offchain.core.scheduler.cycle_filters.HostFilter`."""
         del task, want, devices
         return self._closed
 
-    def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_assume(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
         """Placements do not change what is excluded."""
 
-    def given(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_forget(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
         """Placements do not change what is excluded."""

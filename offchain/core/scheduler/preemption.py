@@ -13,15 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.fleet.fleet import Fleet
-from offchain.core.fleet.layouts import apart, closed_beside
-from offchain.core.fleet.rules import allowed
-from offchain.core.fleet.want import Want
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.free import Bools, Ints, bits
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.cluster import Cluster, HostSlot
+from offchain.core.scheduler.columns import Bools, Ints, device_bits
+from offchain.core.scheduler.cycle_filters import excluded_by_pods, spread_groups
 from offchain.core.scheduler.entitlements import SHARES_REASON, Entitlements, ReclaimPolicy, shares_reason
+from offchain.core.scheduler.filters import permitted
+from offchain.core.scheduler.hosts import HostTable
+from offchain.core.scheduler.pod_request import PodRequest, PodShape
 from offchain.core.scheduler.resources import ResourceAmount, shape_amount
 from offchain.core.scheduler.victim_search import RunningTask, Victim, VictimSearch
 from offchain.core.values import Task, TaskState
@@ -43,7 +41,7 @@ class Preemptor:
     task: int
     account: str
     priority: int
-    shape: Shape
+    shape: PodShape
     pods: int
     longest_ms: int
 
@@ -75,7 +73,7 @@ class PreemptionDecision:
 
     preemptor: Preemptor
     victims: tuple[RunningTask, ...]
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
     notice_ends_ms: int
 
 
@@ -177,13 +175,13 @@ class QueueEntitlements:
 
 
 def _task_shape_amount(task: Task, pods: int) -> ResourceAmount:
-    return shape_amount(Want.of(task).shape, pods)
+    return shape_amount(PodRequest.of(task).shape, pods)
 
 
 def choose_victims(
     task: Task,
     spot: Iterable[Task],
-    fleet: Fleet,
+    fleet: HostTable,
     now_ms: int,
     history: PreemptionHistory,
     reserved: Bools | None,
@@ -193,17 +191,17 @@ def choose_victims(
 
     Only hosts are considered that the filters allow and that are not `reserved`, [host].
     """
-    want = Want.of(task)
-    excluded = ~allowed(want, fleet.facts)
+    want = PodRequest.of(task)
+    excluded = ~permitted(want, fleet.attributes)
     # Disk used by victims is not counted: a task that needs it does not preempt in vain.
     excluded |= fleet.cluster.free.disk < want.shape.disk_gib
-    excluded |= closed_beside(want, fleet)
+    excluded |= excluded_by_pods(want, fleet)
     if reserved is not None:
         excluded |= reserved
     preemptor = Preemptor(task.id, task.tenant, task.priority, want.shape, task.least, task.max_duration_ms)
     known = (_running(victim, fleet.cluster, queues.leaf_of(victim)) for victim in spot)
     running = [one for one in known if one is not None]
-    groups = apart(want.layout, fleet.facts)
+    groups = spread_groups(want.layout, fleet.attributes)
     reclaim = queues.entitlements.reclaim_policies(queues.leaf_of(task), preemptor.amount)
     policy = PreemptionPolicy()
     found = preempt(preemptor, running, fleet.cluster, now_ms, policy, history, reclaim, excluded, groups)
@@ -221,8 +219,8 @@ def _running(task: Task, cluster: Cluster, leaf: int) -> RunningTask | None:
         leaf=leaf,
         priority=task.priority,
         spot=task.spot,
-        shape=Want.of(task).shape,
-        places=tuple(Place(cluster.number(lease.host), bits(lease.devices)) for lease in task.leases),
+        shape=PodRequest.of(task).shape,
+        places=tuple(HostSlot(cluster.row(lease.host), device_bits(lease.devices)) for lease in task.leases),
         rate_per_ms=sum(lease.escrow.rate_per_hour for lease in task.leases) // HOUR_MS,
         started_ms=task.changed_at,
     )
@@ -268,12 +266,12 @@ class ReservedHostsFilter:
         self._rows = {task: host_rows(one.hosts, cluster) for task, one in reserved.items()}
         self._hosts = len(cluster)
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
-        """See :class:`offchain.core.planning.gates.Gate`."""
+    def excluded(self, task: Task, want: PodRequest, devices: Ints) -> Bools | None:
+        """See :class:`offchain.core.scheduler.cycle_filters.HostFilter`."""
         del want, devices
-        return self.closed_to(task.id)
+        return self.excluded_for(task.id)
 
-    def closed_to(self, task: int) -> Bools | None:
+    def excluded_for(self, task: int) -> Bools | None:
         """Return which hosts are reserved for other tasks, [host]; None: no host is."""
         others = [rows for number, rows in self._rows.items() if number != task]
         if not others:
@@ -283,14 +281,14 @@ class ReservedHostsFilter:
             mask[rows] = True
         return mask
 
-    def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_assume(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
         """Placements do not change what is reserved."""
 
-    def given(self, task: Task, want: Want, host: int, devices: int) -> None:
+    def on_forget(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
         """Placements do not change what is reserved."""
 
 
 def host_rows(hosts: frozenset[str], cluster: Cluster) -> Ints:
     """Return the rows of those hosts that the cluster contains."""
-    known = sorted(cluster.number(host) for host in hosts if host in cluster)
+    known = sorted(cluster.row(host) for host in hosts if host in cluster)
     return np.array(known, dtype=np.int64)

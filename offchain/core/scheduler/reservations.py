@@ -11,24 +11,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.devices import Wish
-from offchain.core.placing.free import Bools, Ints
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import HOST, MOMENT, PODS, find_steps
+from offchain.core.scheduler.cluster import HostSlot, KernelRequest
+from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.pod_request import PodShape
 
 
 @dataclass(frozen=True, slots=True)
 class EarliestStart:
     at_ms: int
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
     """Of each pod."""
 
 
 def earliest_start(
     profile: AvailabilityProfile,
-    shape: Shape,
+    shape: PodShape,
     pods: int,
     duration_ms: int,
     among: Bools | None = None,
@@ -43,7 +42,7 @@ def earliest_start(
     if among is not None:
         hosts = hosts[among[hosts]]
     found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
-    wish = Wish.of(shape, profile.cluster)
+    wish = KernelRequest.of(shape, profile.cluster)
     each = pods if groups is None else 1
     found = found[
         : find_steps(hosts, profile.free, profile.changes, wish, profile.now_ms, duration_ms, pods, each, found)
@@ -91,9 +90,14 @@ def _first_moment(found: Ints, pods: int) -> int | None:
 
 
 def _places(
-    profile: AvailabilityProfile, shape: Shape, pods: int, interval: tuple[int, int], counts: Ints, groups: Ints | None
-) -> tuple[Place, ...]:
-    places: list[Place] = []
+    profile: AvailabilityProfile,
+    shape: PodShape,
+    pods: int,
+    interval: tuple[int, int],
+    counts: Ints,
+    groups: Ints | None,
+) -> tuple[HostSlot, ...]:
+    places: list[HostSlot] = []
     hosts = np.flatnonzero(counts > 0)
     hosts = hosts[np.lexsort((hosts, -counts[hosts]))]
     for host in hosts if groups is None else one_per_group(hosts, groups):
@@ -101,7 +105,7 @@ def _places(
         for _ in range(min(int(counts[host]), pods - len(places))):
             devices = free.pick_devices(shape)
             free.take(shape, devices)
-            places.append(Place(int(host), devices))
+            places.append(HostSlot(int(host), devices))
         if len(places) == pods:
             break
     return tuple(places)
@@ -116,7 +120,7 @@ class ReservationRequest:
     """
 
     task: int
-    shape: Shape
+    shape: PodShape
     pods: int
     longest_ms: int
     since_ms: int
@@ -137,10 +141,10 @@ class Reservation:
     """These places are reserved for a task from `start_ms` on, for its maximum duration."""
 
     task: int
-    shape: Shape
+    shape: PodShape
     start_ms: int
     longest_ms: int
-    places: tuple[Place, ...]
+    places: tuple[HostSlot, ...]
 
     def allocations(self) -> list[Allocation]:
         end_ms = self.start_ms + self.longest_ms

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from offchain.core.placing.shapes import Shape
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.values import Resources, Task
 
 _new = tuple.__new__  # faster than the constructor; amounts are created in inner loops
@@ -72,7 +72,7 @@ def task_amount(task: Task, pods: int) -> ResourceAmount:
     return _amount(task.resources, pods)
 
 
-def shape_amount(shape: Shape, pods: int) -> ResourceAmount:
+def shape_amount(shape: PodShape, pods: int) -> ResourceAmount:
     """Return the request of `pods` pods of this shape."""
     return ResourceAmount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(pods)
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.devices import Wish
-from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
+from offchain.core.scheduler.cluster import KernelRequest
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
 
 _UNREACHABLE = 1 << 60
 """More than any host has."""
@@ -32,14 +32,14 @@ class VictimPods(NamedTuple):
     """Index in `limits` of the node that bounds it; -1: none."""
 
 
-def missing_resources(free: Columns, ended: Columns, wish: Wish) -> Ints:
+def missing_resources(free: HostColumns, ended: HostColumns, wish: KernelRequest) -> Ints:
     """Return what has to become free for one pod at least, [host, resource]. `ended`: free when all tasks ended."""
     found: Ints = np.zeros((len(free.cpu), 3), dtype=np.int64)
     found[:, 0] = np.maximum(0, wish.cpu - free.cpu)
     found[:, 1] = np.maximum(0, wish.memory - free.memory)
     if wish.gpus:
         lacks = np.maximum(0, wish.milli - free.device.astype(np.int64))
-        each = np.where(ended.device >= wish.milli, lacks, _UNREACHABLE // MOST_DEVICES)
+        each = np.where(ended.device >= wish.milli, lacks, _UNREACHABLE // MAX_DEVICES)
         found[:, 2] = np.sort(each, axis=1)[:, : wish.gpus].sum(axis=1)
     return found
 

@@ -17,14 +17,12 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.devices import Wish
-from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import HostAvailability
 from offchain.core.scheduler.availability_kernels import count_pods, pods_on
+from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.reservations import one_per_group
 from offchain.core.scheduler.resources import ResourceAmount, shape_amount
 from offchain.core.scheduler.victim_bounds import VictimPods, can_free, least_cost, missing_resources
@@ -53,8 +51,8 @@ class RunningTask:
     leaf: int
     priority: int
     spot: bool
-    shape: Shape
-    places: tuple[Place, ...]
+    shape: PodShape
+    places: tuple[HostSlot, ...]
     rate_per_ms: int
     started_ms: int
 
@@ -181,11 +179,11 @@ class VictimSearch:
     """
 
     def __init__(
-        self, shape: Shape, pods: int, cluster: Cluster, excluded: Bools | None, groups: Ints | None = None
+        self, shape: PodShape, pods: int, cluster: Cluster, excluded: Bools | None, groups: Ints | None = None
     ) -> None:
         self._shape, self._pods, self._groups = shape, pods, groups
         self._each = pods if groups is None else 1
-        self._wish = Wish.of(shape, cluster)
+        self._wish = KernelRequest.of(shape, cluster)
         free = cluster.free
         self._free = free._replace(cpu=free.cpu.copy())
         if excluded is not None:
@@ -286,9 +284,9 @@ class VictimSearch:
             self._end(victim)
         return found is not None
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[HostSlot, ...]:
         """Return the places of the pods after the chosen victims have ended, first on the hosts of the victims."""
-        found: list[Place] = []
+        found: list[HostSlot] = []
         others = (int(host) for host in np.flatnonzero(self._fitting) if int(host) not in self._hosts)
         hosts = [host for host in (*sorted(self._hosts), *others) if self._on_host(host)[1]]
         for host in hosts if self._groups is None else one_per_group(hosts, self._groups):
@@ -297,7 +295,7 @@ class VictimSearch:
             for _ in range(min(pods, self._pods - len(found))):
                 devices = free.pick_devices(self._shape)
                 free.take(self._shape, devices)
-                found.append(Place(host, devices))
+                found.append(HostSlot(host, devices))
             if len(found) == self._pods:
                 break
         return tuple(found)
@@ -389,11 +387,11 @@ class VictimSearch:
         return here, int(self._fitting[host])
 
     def _pods_on(self, host: int, free: HostAvailability) -> int:
-        if not self._wish.accepts[self._free.main[host]]:
+        if not self._wish.accepts[self._free.main_class[host]]:
             return 0
         return int(pods_on(free.cpu_milli, free.memory_mib, free.device, self._wish, self._each))
 
-    def _count(self, free: Columns) -> Ints:
+    def _count(self, free: HostColumns) -> Ints:
         found: Ints = np.zeros(len(free.cpu), dtype=np.int64)
         count_pods(free, self._wish, self._each, found)
         return found
@@ -454,10 +452,10 @@ def _victim_pods(victims: Collection[Victim]) -> VictimPods:
     return VictimPods(host, np.column_stack([cpu, memory, gpus]), milli, devices, cost, bound)
 
 
-def _without(free: Columns, pods: VictimPods) -> Columns:
+def _without(free: HostColumns, pods: VictimPods) -> HostColumns:
     """Return what is free when these pods have ended."""
     made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
     np.add.at(made.cpu, pods.host, pods.freed[:, 0])
     np.add.at(made.memory, pods.host, pods.freed[:, 1])
-    np.add.at(made.device, pods.host, (pods.devices[:, None] >> np.arange(MOST_DEVICES) & 1) * pods.milli[:, None])
+    np.add.at(made.device, pods.host, (pods.devices[:, None] >> np.arange(MAX_DEVICES) & 1) * pods.milli[:, None])
     return made

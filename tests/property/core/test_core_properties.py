@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, fit, take
-from offchain.core.planning.once import Plan, plan
 from offchain.core.rate import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.settle import due
 from offchain.core.snapshot import Snapshot
@@ -39,6 +37,7 @@ from tests.support.core_strategies import (
     times,
 )
 from tests.support.examples import examples
+from tests.support.plan_once import Plan, plan
 
 
 @settings(max_examples=examples(60))
@@ -131,20 +130,6 @@ def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snap
     again: Plan = plan(after, now, seed)
     assert not again.placements
     assert {w.task for w in again.waiting} == {w.task for w in made.waiting}
-
-
-@settings(max_examples=examples(40))
-@given(crowded(), times, seeds)
-def test_a_host_more_never_leaves_more_unplaced(snapshot: Snapshot, now: int, seed: bytes):
-    more = plan(snapshot, now, seed)
-    for name in snapshot.hosts if more.fewest else ():
-        hosts = {other: host for other, host in snapshot.hosts.items() if other != name}
-        less = plan(replace(snapshot, hosts=hosts), now, seed)
-        assert (len(more.waiting), -pods_of(more)) <= (len(less.waiting), -pods_of(less))
-
-
-def pods_of(made: Plan) -> int:
-    return sum(map(len, made.placements.values()))
 
 
 @settings(max_examples=examples(40))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fleet.want import Want
-from offchain.core.placing.board import Place
-from offchain.core.planning.planner import Planner
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host
 from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
@@ -29,19 +29,19 @@ gone = st.tuples(st.just("gone"), st.integers(0, HOSTS - 1))
 @example([("place", [(0, 0)]), ("behind", 0), ("host", (0, 1)), ("release", 0)])
 @settings(max_examples=examples(300))
 @given(st.lists(placed | of_task | of_host | gone, min_size=3, max_size=24))
-def test_what_is_free_is_what_the_record_leaves(steps: list[tuple[str, object]]):
+def test_free_resources_are_the_record_less_assumed_pods(steps: list[tuple[str, object]]):
     planner = Planner(b"seed")
     records: dict[int, Host] = {row: gpu_host(f"h{row}", GPUS) for row in range(HOSTS)}
-    planner.put_hosts(records.values())
-    held: dict[int, tuple[Want, list[Place]]] = {}
+    planner.update_hosts(records.values())
+    held: dict[int, tuple[PodRequest, list[HostSlot]]] = {}
     behind: set[int] = set()
     number = 0
     for step, of in steps:
         match step, of:
             case "place", list(pods):
                 task = job(number, gpus=1, pods=len(pods))
-                where = [Place(host, 1 << device) for host, device in pods]
-                want = Want.of(task)
+                where = [HostSlot(host, 1 << device) for host, device in pods]
+                want = PodRequest.of(task)
                 if all(place.host in records for place in where) and planner.place_at(task, want, where, []):
                     held[number] = want, where
                 number += 1
@@ -54,15 +54,15 @@ def test_what_is_free_is_what_the_record_leaves(steps: list[tuple[str, object]])
                 behind.discard(task)
             case "behind" | "ahead", int(at):
                 task = sorted(held)[at % len(held)]
-                planner.follow(task, ahead=step == "ahead")
+                planner.set_assumed(task, assumed=step == "ahead")
                 behind = behind - {task} if step == "ahead" else behind | {task}
             case "host", (int(row), int(taken)):
                 records[row] = with_taken(gpu_host(f"h{row}", GPUS), taken)
-                planner.put_hosts([records[row]])
+                planner.update_hosts([records[row]])
             case "gone", int(row):
                 records.pop(row, None)
-                planner.hosts_gone([f"h{row}"])
-        free = planner.fleet.cluster.free
+                planner.remove_hosts([f"h{row}"])
+        free = planner.hosts.cluster.free
         for row, record in records.items():
             cpu, milli = room(
                 record,
@@ -87,7 +87,7 @@ def with_taken(host: Host, taken: int) -> Host:
     return replace(host, devices=devices)
 
 
-def room(record: Host, pods: list[tuple[Want, Place]]) -> tuple[int, list[int]]:
+def room(record: Host, pods: list[tuple[PodRequest, HostSlot]]) -> tuple[int, list[int]]:
     """Cores and thousandths of GPUs that are left when each pod that fits has its share."""
     cpu, milli = record.free.cpu_milli, [device.milli_free for device in record.devices]
     for want, place in pods:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.planning.desk import Desk
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Task
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
@@ -33,7 +33,7 @@ def task_of(number: int, account: str, milli: int, pods: int, minutes: int) -> T
 def test_no_two_accounts_have_shares_of_one_device(
     coming: list[list[tuple[str, int, int, int, int]]], hosts: int, gpus: int
 ) -> None:
-    world = World(Desk(b"seed"))
+    world = World(SchedulerState(b"seed"))
     world.put_hosts(gpu_host(f"h{row}", gpus) for row in range(hosts))
     for now, wanted in enumerate(coming):
         for place, (account, milli, pods, minutes, way) in enumerate(wanted):

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.reservations import ReservationRequest, earliest_start
 from tests.support.examples import examples
 from tests.support.reservation_samples import (
@@ -26,7 +26,7 @@ from tests.support.reservation_samples import (
 
 MODELS = ("red", "blue")
 LAST = 40
-TRIPLE = Shape(3000, 3072, 3, 1000)
+TRIPLE = PodShape(3000, 3072, 3, 1000)
 
 clusters = st.lists(
     st.builds(
@@ -47,9 +47,9 @@ def shapes(draw):
     cpu = draw(st.integers(0, 3)) * 1000
     many = draw(st.sampled_from([0, 1, 1, 1, 2]))
     if not many:
-        return Shape(max(cpu, 1000), 1024)
+        return PodShape(max(cpu, 1000), 1024)
     milli = draw(st.sampled_from([300, 500, 1000]))
-    return Shape(cpu, 1024, many, milli, draw(st.sampled_from([frozenset(), frozenset({"red"})])))
+    return PodShape(cpu, 1024, many, milli, draw(st.sampled_from([frozenset(), frozenset({"red"})])))
 
 
 @st.composite

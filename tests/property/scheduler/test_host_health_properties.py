@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler import host_health
 from offchain.core.scheduler.host_health import (
     FAILURES_BEFORE_COOLDOWN,
@@ -23,9 +22,10 @@ from offchain.core.scheduler.host_health import (
     cooldown_ms,
 )
 from offchain.core.scheduler.host_observations import FAILURE_WEIGHT, SHAPE_FAILURES, HostObservation, ObservationKind
+from offchain.core.scheduler.pod_request import PodShape
 
 HOSTS = st.sampled_from([f"h{number}" for number in range(6)])
-SHAPES = st.sampled_from((Shape(1000, 1024), Shape(2000, 1024)))
+SHAPES = st.sampled_from((PodShape(1000, 1024), PodShape(2000, 1024)))
 MANIFESTS = st.sampled_from((b"a", b"b", b"c"))
 FOLLOWS = {ObservationKind.SLOW_START, ObservationKind.LATENCY}
 """They follow from what was seen before."""
@@ -117,7 +117,7 @@ def test_cooldowns_begin_after_some_failures_and_never_get_shorter(failures: int
 
 @given(st.lists(st.tuples(HOSTS, SHAPES, st.booleans()), max_size=60))
 def test_a_host_is_in_cooldown_only_after_failures_of_the_kind_since_its_last_success(steps):
-    found, in_a_row = Cooldowns(), dict[tuple[str, Shape], int]()
+    found, in_a_row = Cooldowns(), dict[tuple[str, PodShape], int]()
     for now, (host, shape, works) in enumerate(steps):
         if works:
             found.succeeded(host, shape)
@@ -125,7 +125,7 @@ def test_a_host_is_in_cooldown_only_after_failures_of_the_kind_since_its_last_su
         else:
             found.failed(host, shape, now)
             in_a_row[host, shape] = in_a_row.get((host, shape), 0) + 1
-        for kind in (Shape(1000, 1024), Shape(2000, 1024)):
+        for kind in (PodShape(1000, 1024), PodShape(2000, 1024)):
             expected = {
                 one for (one, of), count in in_a_row.items() if of == kind and count >= FAILURES_BEFORE_COOLDOWN
             }
@@ -137,7 +137,7 @@ def test_a_host_is_in_cooldown_only_after_failures_of_the_kind_since_its_last_su
 
 
 def test_the_oldest_failures_are_evicted_first():
-    found, shape = FailureHistory(), Shape(1000, 1024)
+    found, shape = FailureHistory(), PodShape(1000, 1024)
     most = max(host_health.MAX_HOSTS, host_health.MAX_COOLDOWNS)
     for number in range(most + 10):
         for _ in range(FAILURES_BEFORE_COOLDOWN):

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.planning.gates import Gate
-from offchain.core.planning.shifts import SHIFT_MS
+from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.host_risk import move_reason
 from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner, PodMove, StandbyNaming
+from offchain.core.scheduler.partition import SLOT_MS
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.property.scheduler.test_migration_properties import LIMITS, NOW, mover, worlds
@@ -115,7 +115,7 @@ def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[St
     """What a scheduler sends in one round; what it had doubts of and read again is as it was."""
     found: list[MigrationPlan] = []
 
-    def moving(gates: Iterable[Gate]) -> None:
+    def moving(gates: Iterable[HostFilter]) -> None:
         found.append(made.plan(tuple(gates), now_ms))
         while found[-1].unconfirmed:
             found.append(made.plan(tuple(gates), now_ms))
@@ -125,10 +125,10 @@ def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[St
 
 
 @settings(max_examples=examples(20))
-@given(worlds(), st.integers(0, 4 * SHIFT_MS // BLOCK_MS))
+@given(worlds(), st.integers(0, 4 * SLOT_MS // BLOCK_MS))
 def test_no_two_schedulers_move_the_same_pod_or_name_its_standby(world: tuple[list[Host], list[Task]], blocks: int):
     chain = Chain(*world, at_ms=NOW + blocks * BLOCK_MS)
-    for _ in range(SHIFT_MS // BLOCK_MS + 2):
+    for _ in range(SLOT_MS // BLOCK_MS + 2):
         before = {lease.id for task in chain.tasks.values() for lease in task.leases}
         sent = chain.block()
         moved = [move.lease for moves, _ in sent.values() for move in moves]
@@ -164,14 +164,14 @@ def test_other_schedulers_take_over_from_dead_ones(survivor: str, dies_after: in
         )
         for number in range(pods)
     ]
-    chain = Chain(hosts, tasks, at_ms=NOW + shift * SHIFT_MS)
+    chain = Chain(hosts, tasks, at_ms=NOW + shift * SLOT_MS)
     for _ in range(dies_after):
         chain.block()
     for name, made in list(chain.movers.items()):
         if name != survivor:
             decided(made, chain.now_ms)
             del chain.movers[name]
-    for _ in range(12 * SHIFT_MS // BLOCK_MS):
+    for _ in range(12 * SLOT_MS // BLOCK_MS):
         chain.block()
     leases = [lease for task in chain.tasks.values() for lease in task.leases]
     assert all(move_reason(one, chain.hosts[one.host], chain.now_ms, LIMITS) is None for one in leases)

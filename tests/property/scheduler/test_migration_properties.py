@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.planning.desk import Desk
 from offchain.core.scheduler.host_risk import HealthLimits, host_risk, move_reason
 from offchain.core.scheduler.migration import MAX_MOVES, MAX_STANDBYS, MigrationPlanner, PodMove, StandbyNaming
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Host,
     HostStatus,
@@ -89,7 +89,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
 
 
 def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> MigrationPlanner:
-    desk = Desk(seed, account=account)
+    desk = SchedulerState(seed, account=account)
     desk.put_hosts(there)
     made = MigrationPlanner(desk, LIMITS)
     for task in tasks:

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.placing.board import Place
+from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
 from offchain.core.scheduler.preemption import (
     PreemptionDecision,
@@ -40,7 +40,7 @@ def work(draw):
             devices = room_of(cluster, host).pick_devices(shape)
             if devices >= 0 and cluster.fits(host, shape):
                 cluster.take(host, shape, devices)
-                places.append(Place(host, devices))
+                places.append(HostSlot(host, devices))
         if places:
             one = RunningTask(
                 task,

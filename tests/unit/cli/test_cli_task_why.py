@@ -10,9 +10,7 @@ import pytest
 from cli_world import CHARLIE, GTY, HOST, World, the_host
 
 from offchain.core.fit import Misfit
-from offchain.core.planning.candidates import Candidate, Seen
-from offchain.core.planning.explained import Placed
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import Candidate, CandidateReport, PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.indexer import queries
 from offchain.indexer.database import open_index
@@ -66,11 +64,11 @@ def test_an_unknown_task_is_reported(submitted: World) -> None:
 @pytest.fixture
 def decisions(tmp_path: Path) -> Path:
     best = Candidate(HOST, (0,), 142.5, {"worth lost": 100.0, "price": 42.5}, closed=False)
-    seen = Seen(3, 1, 0, {Misfit.DEVICE_BUSY: 2}, (best,))
+    seen = CandidateReport(3, 1, 0, {Misfit.DEVICE_BUSY: 2}, (best,))
     with contextlib.closing(DecisionRecorder(tmp_path, "scheduler-x", b"seed")) as record:
-        record.placed(1_700_000_000_000, [(0, Placed(7, (PodPlacement(0, HOST, b"\0", 1),), 1, 1, seen, None))])
+        record.placed(1_700_000_000_000, [(0, PlacedTask(7, (PodPlacement(0, HOST, b"\0", 1),), 1, 1, seen, None))])
         record.answered(1_700_000_004_000, 7, 0, (0,), PlacementOutcome("assigned", None, 12))
-        record.waits(1_700_000_000_000, 0, Waiting(0, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1))
+        record.waits(1_700_000_000_000, 0, WaitReason(0, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1))
     return tmp_path
 
 

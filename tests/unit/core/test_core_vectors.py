@@ -11,9 +11,9 @@ import pytest
 from core_builders import ANYWHERE, gpu, host
 
 from offchain.core.fit import Misfit, first_devices, fits, placement_misfit
-from offchain.core.fleet.fleet import Fleet
-from offchain.core.fleet.layouts import closed_by
 from offchain.core.rate import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.scheduler.cycle_filters import excluded_by_layout
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -119,13 +119,13 @@ def test_placement(case):
 @cases("layout")
 def test_layout(case):
     places = {str(place["host"]): str(place["provider"]) for place in case["there"] + case["coming"]}
-    fleet = Fleet()
+    fleet = HostTable()
     fleet.put(host(number, provider=provider) for number, provider in places.items())
-    taken = [fleet.cluster.number(str(place["host"])) for place in case["there"]]
+    taken = [fleet.cluster.row(str(place["host"])) for place in case["there"]]
     allowed = True
     for place in case["coming"]:
-        row = fleet.cluster.number(str(place["host"]))
-        allowed = allowed and not closed_by(Layout(case["layout"]), taken, fleet.facts)[row]
+        row = fleet.cluster.row(str(place["host"]))
+        allowed = allowed and not excluded_by_layout(Layout(case["layout"]), taken, fleet.attributes)[row]
         taken.append(row)
     assert allowed == case["allowed"]
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import pytest
 from core_builders import gpu, host, lease, snapshot, task
 
-from offchain.core.fleet.want import Want
 from offchain.core.scheduler import host_observations
 from offchain.core.scheduler.host_health import (
     FIRST_COOLDOWN_MS,
@@ -21,13 +20,14 @@ from offchain.core.scheduler.host_health import (
 )
 from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import PodAtRisk, Risk, pods_at_risk, risk_of
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import placement
 
 LEASE = lease_id(7, 0, 0)
 RUNNING = task(7, lease(LEASE, created_at=100, state=LeaseState.ACTIVE), state=TaskState.RUNNING, manifest=b"m")
-SHAPE = Want.of(RUNNING).shape
+SHAPE = PodRequest.of(RUNNING).shape
 
 
 class Happened(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offchain.core.fit import Misfit
-from offchain.core.fleet.want import Want
-from offchain.core.placing import kinds
-from offchain.core.placing.cluster import Cluster, HostRoom
-from offchain.core.placing.shapes import GpuKind, Shape
-from offchain.core.planning.desk import Desk
+from offchain.core.scheduler import device_classes
 from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.cluster import Cluster, HostCapacity
 from offchain.core.scheduler.entitlements import may_preempt
+from offchain.core.scheduler.filters import count_excluded
+from offchain.core.scheduler.pod_request import DeviceClass, PodRequest, PodShape
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Host, Task
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 
@@ -23,7 +23,7 @@ def share(number: int, account: str, percent: int = 25, *, pods: int = 1, **chan
 
 
 def world(*hosts: Host) -> World:
-    found = World(Desk(b"seed"))
+    found = World(SchedulerState(b"seed"))
     found.put_hosts(hosts)
     return found
 
@@ -37,8 +37,8 @@ def test_another_account_waits_until_the_device_is_wholly_free() -> None:
     found.takes_ms = {1: MINUTE, 2: 3 * MINUTE}
     found.submit(share(1, "alice"), share(2, "alice"), share(3, "bob"))
     assert sorted(found.round(0)) == [1, 2]
-    assert found.desk.planner.excluded(Want.of(share(3, "bob"))) == {Misfit.DEVICE_SHARED: 1}
-    assert found.desk.planner.excluded(Want.of(share(4, "alice"))) == {}
+    assert count_excluded(PodRequest.of(share(3, "bob")), found.desk.planner.hosts) == {Misfit.DEVICE_SHARED: 1}
+    assert count_excluded(PodRequest.of(share(4, "alice")), found.desk.planner.hosts) == {}
     assert found.round(2 * MINUTE) == []
     assert found.round(4 * MINUTE) == [3]
 
@@ -63,23 +63,23 @@ def test_shares_that_come_at_once_are_kept_apart_by_accounts() -> None:
 
 
 def test_a_record_that_comes_meanwhile_gives_a_device_to_nobody_else() -> None:
-    desk, host = Desk(b"seed"), gpu_host("h", 1)
-    desk.put_hosts([host])
+    desk, host = SchedulerState(b"seed"), gpu_host("h", 1)
+    desk.update_hosts([host])
     desk.put_task(share(1, "alice"))
-    assert list(desk.round(0).placements) == [1]
+    assert list(desk.run_cycle(0).placements) == [1]
     less = replace(host, free=replace(host.free, cpu_milli=host.free.cpu_milli - 1))
-    desk.put_hosts([less])
+    desk.update_hosts([less])
     desk.put_task(share(2, "bob"))
-    assert list(desk.round(1).placements) == []
+    assert list(desk.run_cycle(1).placements) == []
     desk.put_task(share(3, "alice", minutes=1))
-    assert list(desk.round(2).placements) == [3]
+    assert list(desk.run_cycle(2).placements) == [3]
     # The chain refused the first, and not the other.
     desk.release(1)
-    desk.wait(1, MINUTE)
-    assert list(desk.round(3).placements) == []
+    desk.delay(1, MINUTE)
+    assert list(desk.run_cycle(3).placements) == []
     desk.release(3)
-    desk.wait(3, MINUTE)
-    assert list(desk.round(4).placements) == [2]
+    desk.delay(3, MINUTE)
+    assert list(desk.run_cycle(4).placements) == [2]
 
 
 def test_a_gang_of_shares_may_have_one_device() -> None:
@@ -127,19 +127,19 @@ def test_shares_that_keep_coming_put_off_nobody_for_ever() -> None:
 
 
 def test_room_beside_an_accounts_shares_wakes_none_of_another_account_in_the_same_moment() -> None:
-    desk, endless = Desk(b"seed"), {"max_duration_ms": FOREVER}
-    desk.put_hosts([gpu_host("h", 1)])
+    desk, endless = SchedulerState(b"seed"), {"max_duration_ms": FOREVER}
+    desk.update_hosts([gpu_host("h", 1)])
     for number in (1, 2):
         desk.put_task(share(number, "alice", 50, **endless))
-    assert sorted(desk.round(0).placements) == [1, 2]
+    assert sorted(desk.run_cycle(0).placements) == [1, 2]
     for number, account in ((3, "alice"), (4, "bob")):
         desk.put_task(share(number, account, 50, **endless))
-    assert not desk.round(0).placements
-    desk.task_gone(1)
-    assert list(desk.round(0).placements) == [3]
+    assert not desk.run_cycle(0).placements
+    desk.remove_task(1)
+    assert list(desk.run_cycle(0).placements) == [3]
     for number in (2, 3):
-        desk.task_gone(number)
-    assert list(desk.round(0).placements) == [4]
+        desk.remove_task(number)
+    assert list(desk.run_cycle(0).placements) == [4]
 
 
 def test_who_wants_a_share_makes_nobody_leave() -> None:
@@ -148,15 +148,15 @@ def test_who_wants_a_share_makes_nobody_leave() -> None:
 
 
 def test_more_accounts_than_can_be_told_apart_share_with_nobody(monkeypatch) -> None:
-    monkeypatch.setattr(kinds, "MOST_KINDS", 3 + kinds.SPARE_KINDS)
+    monkeypatch.setattr(device_classes, "MAX_CLASSES", 3 + device_classes.RESERVED_CLASSES)
     cluster = Cluster()
-    kind = GpuKind("A100")
-    host = cluster.put("h", HostRoom(9000, 9000, 9, ((kind, 1000), (kind, 1000))))
-    alice, bob = (Shape(1, 1, 1, 250, account=name) for name in ("alice", "bob"))
+    kind = DeviceClass("A100")
+    host = cluster.put("h", HostCapacity(9000, 9000, 9, ((kind, 1000), (kind, 1000))))
+    alice, bob = (PodShape(1, 1, 1, 250, account=name) for name in ("alice", "bob"))
     cluster.take(host, alice, 0b01)
     cluster.take(host, bob, 0b10)
     assert cluster.fits_on(host, alice, 0b01)
     assert not cluster.fits_on(host, bob, 0b10)
     assert not cluster.fits_on(host, alice, 0b10)
-    cluster.give(host, bob, 0b10)
+    cluster.release(host, bob, 0b10)
     assert cluster.fits_on(host, alice, 0b10)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates, reserve
 from tests.support.reservation_samples import (
     GPU,
@@ -21,7 +21,7 @@ from tests.support.reservation_samples import (
     running,
 )
 
-CORE = Shape(1000, 0)
+CORE = PodShape(1000, 0)
 
 
 def backfill(cluster, leases, *queue):
@@ -34,7 +34,7 @@ def backfill(cluster, leases, *queue):
 def test_a_task_may_start_before_the_head_if_it_ends_before_the_reservation_begins():
     cluster = gpus(2)
     free, kept = backfill(cluster, running(cluster, lease(0, 50)), ReservationRequest(1, PAIR, 1, 100, 0))
-    assert kept[1] == Reservation(1, PAIR, 50, 100, (Place(0, 0b11),))
+    assert kept[1] == Reservation(1, PAIR, 50, 100, (HostSlot(0, 0b11),))
     assert free.is_allowed(0, GPU, 0b10, 50)
     assert not free.is_allowed(0, GPU, 0b10, 51)
 
@@ -43,7 +43,7 @@ def test_a_task_may_run_on_beside_what_is_reserved():
     cluster = gpus(2)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 70, HALF, 0b10))
     free, kept = backfill(cluster, leases, ReservationRequest(1, GPU, 1, 100, 0))
-    assert kept[1].places == (Place(0, 0b1),)
+    assert kept[1].places == (HostSlot(0, 0b1),)
     assert free.is_allowed(0, HALF, 0b10, FOREVER)
     assert free.pick_devices(0, HALF, FOREVER) == 0b10
     assert free.pick_devices(0, GPU, 10) == -1
@@ -63,7 +63,7 @@ def test_hosts_without_reservations_are_not_restricted():
 def test_backfilled_resources_are_not_used_twice():
     cluster = gpus(4)
     leases = running(cluster, lease(0, 50, devices=0b1), lease(0, 50, devices=0b10))
-    free, kept = backfill(cluster, leases, ReservationRequest(1, Shape(3000, 3072, 3, 1000), 1, 100, 0))
+    free, kept = backfill(cluster, leases, ReservationRequest(1, PodShape(3000, 3072, 3, 1000), 1, 100, 0))
     # Of four, the head takes three: of the two that are free, one may run on.
     assert kept[1].start_ms == 50
     assert free.is_allowed(0, GPU, free.pick_devices(0, GPU, 99), 99)
@@ -75,7 +75,7 @@ def test_backfilled_resources_are_not_used_twice():
 def test_resources_used_now_are_not_free_now_for_any_duration():
     cluster = gpus(2)
     free = SampleBackfill(profile_of(cluster, reserved=[Allocation(0, CORE, 0, 10, 20)]))
-    free.place(0, Shape(2000, 0), 0, 5)
+    free.place(0, PodShape(2000, 0), 0, 5)
     assert not free.is_allowed(0, CORE, 0, 5)
     assert not free.is_allowed(0, CORE, 0, 15)
 
@@ -99,10 +99,10 @@ def test_a_reservation_begins_sooner_when_it_can_and_never_later():
     cluster.give(1, GPU, 1)
     leases.drop((1,))
     sooner = reserve(AvailabilityProfile(cluster, 20, leases), [head], kept)
-    assert sooner[1] == Reservation(1, GPU, 20, 100, (Place(1, 1),))
+    assert sooner[1] == Reservation(1, GPU, 20, 100, (HostSlot(1, 1),))
     # Somebody whose lease should have ended holds what was reserved: the next moment is tried.
     late = reserve(AvailabilityProfile(cluster, 50, leases), [head], {1: kept[1]})
-    assert late[1].places == (Place(1, 1),)
+    assert late[1].places == (HostSlot(1, 1),)
 
 
 def test_an_infeasible_task_gets_no_reservation():

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Shape
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
+from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
+from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.preemption import (
     MINUTE_MS,
     PreemptionHistory,
@@ -24,13 +23,13 @@ from offchain.core.scheduler.victim_search import RunningTask
 from tests.support.queue_samples import OWN
 from tests.support.reservation_samples import GPU, HALF, PAIR, SampleBackfill, gpus
 
-TENTH = Shape(1, 1, 1, 100)
+TENTH = PodShape(1, 1, 1, 100)
 NOW = 100 * MINUTE_MS
 RULES = PreemptionPolicy(notice_ms=MINUTE_MS, min_run_ms=10 * MINUTE_MS, max_per_account=2)
 
 
 def spot(task, *places, shape=GPU, priority=0, rate=1, started_ms=0):
-    places = tuple(Place(*place) for place in places)
+    places = tuple(HostSlot(*place) for place in places)
     return RunningTask(task, 0, priority, True, shape, places, rate, started_ms)  # noqa: FBT003
 
 
@@ -54,7 +53,7 @@ def test_the_task_that_loses_the_least_work_is_the_victim():
     running = [spot(1, (0, 1)), spot(2, (1, 1), started_ms=NOW - 5), spot(3, (2, 1), started_ms=NOW - 9)]
     found = ask(gpus(1, 1, 1), running, preemptor())
     assert [one.task for one in found.victims] == [2]
-    assert found.places == (Place(1, 1),)
+    assert found.places == (HostSlot(1, 1),)
     assert found.notice_ends_ms == NOW + MINUTE_MS
     assert RULES.cost(found.victims[0], NOW) == 5 + MINUTE_MS
 
@@ -69,7 +68,7 @@ def test_tasks_of_equal_or_higher_priority_are_not_preempted(priority):
 
 
 def test_only_spot_tasks_are_preempted():
-    firm = RunningTask(1, 0, 0, False, GPU, (Place(0, 1),), 1, 0)  # noqa: FBT003
+    firm = RunningTask(1, 0, 0, False, GPU, (HostSlot(0, 1),), 1, 0)  # noqa: FBT003
     assert victims(gpus(1), [firm], preemptor()) is PreemptionRefused.NOBODY
 
 
@@ -109,7 +108,7 @@ def test_preemption_is_refused_if_all_spot_tasks_together_are_not_enough():
 
 def test_hosts_of_other_models_and_reserved_hosts_are_excluded():
     hosts = Cluster.of([HostSpec("r", 1000, 1024, 1, "red"), HostSpec("b", 1000, 1024, 1, "blue")])
-    blue = Shape(1000, 1024, 1, 1000, frozenset({"blue"}))
+    blue = PodShape(1000, 1024, 1, 1000, frozenset({"blue"}))
     assert victims(hosts, [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], preemptor(blue)) == [2]
     closed = np.array([True, False])
     assert victims(gpus(1, 1), [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], preemptor(), closed=closed) == [2]
@@ -152,7 +151,7 @@ def test_the_only_allowed_set_of_victims_on_a_host_is_found():
         EntitlementNode(0, 1.0, NO_RESOURCES, 0.5),
     ]
     policies = Entitlements(whole, nodes).reclaim_policies(3, ResourceAmount(0, 0, 1000))
-    found = preempt(preemptor(Shape(1, 1, 2, 500)), running, cluster, NOW, RULES, PreemptionHistory(), policies)
+    found = preempt(preemptor(PodShape(1, 1, 2, 500)), running, cluster, NOW, RULES, PreemptionHistory(), policies)
     tasks = {one.task for one in found.victims}
     assert len(tasks) == 10
     assert set(range(15, 20)) <= tasks, "those of part 2, so that part 1 loses only what it may"
@@ -161,7 +160,7 @@ def test_the_only_allowed_set_of_victims_on_a_host_is_found():
 @pytest.mark.parametrize("others", [0, 100])
 def test_the_only_allowed_set_of_victims_for_a_gang_is_found(others):
     # Part 1 may lose four GPUs. The cheapest holds three and makes room for one pair: for another too few are left.
-    triple = Shape(3000, 3072, 3, 1000)
+    triple = PodShape(3000, 3072, 3, 1000)
     running = [
         spot(0, (0, 0b111), shape=triple),
         spot(1, (1, 3), shape=PAIR, rate=90),

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offchain.core.fleet.fleet import Fleet
-from offchain.core.placing.board import Place
+from offchain.core.scheduler.cluster import HostSlot
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.preemption import (
     MINUTE_MS,
     PreemptionDecision,
@@ -31,7 +31,7 @@ NOW = 100 * MINUTE_MS
 
 
 def spot(task: int, *hosts: int, rate: int = 1) -> RunningTask:
-    return RunningTask(task, 0, 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
+    return RunningTask(task, 0, 0, True, GPU, tuple(HostSlot(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
 
 
 def leave(running: list[RunningTask], groups_of_hosts: list[int], pods: int) -> list[int] | PreemptionRefused:
@@ -82,7 +82,7 @@ def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
     ("layout", "expected"), [(Layout.ANY, [1, 2]), (Layout.HOSTS, [1, 2]), (Layout.PROVIDERS, [1, 3])]
 )
 def test_groups_of_hosts_and_providers_follow_the_records_of_the_chain(layout: Layout, expected: list[int]):
-    fleet = Fleet()
+    fleet = HostTable()
     fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
     preemptor = job(9, pods=2, priority=5, layout=layout)
     found = choose_victims(

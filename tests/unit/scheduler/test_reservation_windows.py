@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from offchain.core.planning.desk import Desk
 from offchain.core.scheduler.reservation_windows import ReservationWindow, WindowFileError, parse_windows
+from offchain.core.scheduler.state import SchedulerState
 from tests.support.desk_world import MINUTE, World, gpu_host, job
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,7 @@ def window(*accounts, begin=60, end=120, **changes):
 
 
 def world(*windows, hosts=None):
-    made = World(Desk(b"seed", windows=windows))
+    made = World(SchedulerState(b"seed", windows=windows))
     made.put_hosts(hosts or [gpu_host("h1", 2)])
     return made
 

@@ -19,8 +19,7 @@ from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
 from offchain.cli.tenant import scheduler_decisions
 from offchain.core.fit import Misfit
-from offchain.core.planning.explained import Placed
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.schema.protocol.decisions import MAX_ANSWER_BYTES, SchedulingStatus, parse
 from offchain.schema.protocol.fields import WireError
@@ -30,7 +29,7 @@ from offchain.services.decision_recorder import DecisionRecorder, PlacementOutco
 from offchain.services.decision_server import DecisionServer, DecisionServerError, parse_address
 
 SEED = b"seed"
-WAITS = Waiting(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
+WAITS = WaitReason(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
 
 
 @pytest.fixture
@@ -48,8 +47,8 @@ async def recorded(toy: Toy, folder):
             yield quiet
 
 
-def placed(task: int, *pods: int, like: int | None = None) -> Placed:
-    return Placed(task, tuple(PodPlacement(pod, HOST, b"\0", 1) for pod in pods or (0,)), 1, 1, None, like)
+def placed(task: int, *pods: int, like: int | None = None) -> PlacedTask:
+    return PlacedTask(task, tuple(PodPlacement(pod, HOST, b"\0", 1) for pod in pods or (0,)), 1, 1, None, like)
 
 
 async def test_a_placement_is_kept_with_its_candidates_and_the_chains_answer(tmp_path):
@@ -160,7 +159,7 @@ def test_the_oldest_decisions_are_deleted_first(record, tmp_path, monkeypatch):
     monkeypatch.setattr(decision_recorder, "_PRUNE_EVERY", 1)
     for number in range(5):
         record.placed(number, [(0, placed(number))])
-        record.waits(number, 0, Waiting(number, 1, {}, 0, 1))
+        record.waits(number, 0, WaitReason(number, 1, {}, 0, 1))
     record.close()
     assert [number for number in range(5) if read(tmp_path, number).decisions] == [2, 3, 4]
     assert [number for number in range(5) if read(tmp_path, number).waits] == [3, 4]
@@ -188,7 +187,7 @@ def test_a_slow_disk_loses_decisions_but_uses_no_memory(tmp_path, monkeypatch):
         record._put(lambda _: begun.set() or let_go.wait() or 0)
         begun.wait()
         for number in range(5):
-            record.waits(1, 0, Waiting(number, 1, {}, 0, 1))
+            record.waits(1, 0, WaitReason(number, 1, {}, 0, 1))
         let_go.set()
     assert [number for number in range(5) if read(tmp_path, number).waits] == [0, 1]
 

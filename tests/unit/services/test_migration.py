@@ -6,9 +6,9 @@ import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
 from offchain.adapters.keys import signer
-from offchain.core.planning.shifts import SHIFT_MS
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS
 from offchain.core.scheduler.migration_watch import RETRY_FIRST_MS
+from offchain.core.scheduler.partition import SLOT_MS
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
@@ -164,7 +164,7 @@ async def test_a_pod_stays_when_its_host_stops_draining():
 
 
 OTHER_SCHEDULER = signer.from_uri("//Eve")
-MANY_SHIFTS = 20 * SHIFT_MS // BLOCK_MS
+MANY_SHIFTS = 20 * SLOT_MS // BLOCK_MS
 
 
 async def two_schedulers(survival: gen.Survival, other: str = OTHER_SCHEDULER.address) -> Toy:

@@ -1,1 +1,0 @@
-"""What the scheduler decides: which waiting task goes to which hosts now, and why the others wait."""

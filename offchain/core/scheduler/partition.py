@@ -1,0 +1,196 @@
+"""Work partition between schedulers without a leader.
+
+Equivalence classes by time slot, and hosts by rendezvous hashing.
+
+Chain time is cut into slots. The scheduler of a class in a slot follows from the class, the slot's number and the
+accounts of all bonded schedulers, so that all agree without messages. A dead scheduler delays its classes for one slot;
+the next slot most likely assigns them to another. Correctness does not depend on it: the chain decides which assignment
+was first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.pod_request import PodRequest
+
+SLOT_MS: Final = 8_000
+"""Four blocks."""
+
+HANDOVER_MS: Final = 2_000
+"""One block: the last assignments of the previous scheduler are in the best block by then."""
+
+
+class WorkPartition:
+    """`me`: the account of this scheduler, which has all classes while it is alone."""
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._accounts: tuple[str, ...] = (me,)
+        self._slot = -1
+        self._leaders: dict[bytes, str] = {}
+        """[class key]: the scheduler of this slot."""
+        self._previous: dict[bytes, str] = {}
+
+    def set_schedulers(self, accounts: Iterable[str]) -> None:
+        """Set the accounts of all bonded schedulers."""
+        found = tuple(sorted({self._me, *accounts}))
+        if found != self._accounts:
+            self._accounts = found
+            self._slot = -1
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no other scheduler."""
+        return len(self._accounts) == 1
+
+    def is_mine(self, class_key: bytes, now_ms: int) -> bool:
+        """Whether this scheduler places tasks of this class now."""
+        if self.is_alone:
+            return True
+        slot, into_ms = divmod(now_ms, SLOT_MS)
+        if self.leader(class_key, now_ms) != self._me:
+            return False
+        if into_ms >= HANDOVER_MS:
+            return True
+        if class_key not in self._previous:
+            self._previous[class_key] = self._leader(class_key, slot - 1)
+        return self._previous[class_key] == self._me
+
+    def leader(self, class_key: bytes, now_ms: int) -> str:
+        """Return the scheduler of this class in the slot."""
+        slot = now_ms // SLOT_MS
+        if slot != self._slot:
+            self._previous = self._leaders if slot == self._slot + 1 else {}
+            self._leaders, self._slot = {}, slot
+        if class_key not in self._leaders:
+            self._leaders[class_key] = self._leader(class_key, slot)
+        return self._leaders[class_key]
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """Return when this scheduler may get other classes; None while it is alone."""
+        if self.is_alone:
+            return None
+        slot, into_ms = divmod(now_ms, SLOT_MS)
+        return slot * SLOT_MS + (HANDOVER_MS if into_ms < HANDOVER_MS else SLOT_MS)
+
+    def _leader(self, class_key: bytes, slot: int) -> str:
+        def rank(account: str) -> bytes:
+            return hashlib.blake2b(f"{slot}:{account}".encode(), key=class_key[:64], digest_size=16).digest()
+
+        return min(self._accounts, key=rank)
+
+
+def class_key_of(request: PodRequest, least: int, pods: int) -> bytes:
+    """Return a key that is equal in all processes for tasks with equal requests."""
+    asked = (
+        request.resources,
+        request.placement,
+        str(request.unit),
+        request.max_rate_per_hour,
+        request.takes_over,
+        request.refused_by,
+    )
+    text = (*asked, least, pods)
+    return hashlib.blake2b(repr(text).encode(), digest_size=16).digest()
+
+
+IDLE_MS: Final = 2 * SLOT_MS
+"""The scheduler of a host would have used its free resources by then."""
+
+_Hashes = npt.NDArray[np.uint64]
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class HostShards:
+    """A part of the hosts for each scheduler, so that no two of them use the same resources.
+
+    A host belongs to the scheduler that hashes lowest together with it, of those with waiting tasks in this slot. While
+    many classes wait these are all of them, and the parts are stable; where only one class waits, its scheduler has all
+    hosts. A host that has been idle for two slots while tasks waited may be used by another scheduler, a different one
+    in each slot, so that the part of a dead scheduler is not lost. After four slots the scheduler of a gang may use it,
+    so that a gang larger than any part finds its hosts. An assignment outside of one's part costs no more than a
+    refused call.
+    """
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._accounts: tuple[str, ...] = (me,)
+        self._hashes: _Hashes = np.zeros((0, 1), dtype=np.uint64)
+        """[host, scheduler]: the lowest one has the host."""
+        self._changed: set[int] = set()
+        self._since_ms: Ints = np.zeros(0, dtype=np.int64)
+        """[host]: when its free resources last changed."""
+        self._slot = -1
+        self._mine: Bools = np.zeros(0, dtype=np.bool_)
+        self._previous: Bools = np.zeros(0, dtype=np.bool_)
+        """[host]: whether it was this scheduler's at the end of the slot before."""
+
+    def set_schedulers(self, accounts: Iterable[str]) -> None:
+        """Set the accounts of all bonded schedulers."""
+        found = tuple(sorted({self._me, *accounts}))
+        if found != self._accounts:
+            self._accounts = found
+            self._hashes = np.zeros((0, len(found)), dtype=np.uint64)
+
+    def on_changed(self, rows: Iterable[int]) -> None:
+        """Note that the free resources of these hosts changed."""
+        self._changed.update(rows)
+
+    def closed(
+        self, now_ms: int, names: Sequence[str], active: Collection[str], busy_since_ms: int, *, has_gang: bool
+    ) -> Bools:
+        """[host]: whether this scheduler must not use it now.
+
+        `active`: schedulers with waiting tasks in this slot. `busy_since_ms`: since when some tasks have always waited.
+        `has_gang`: one of this scheduler's tasks needs several pods at once.
+        """
+        self._update_idle_times(now_ms, len(names))
+        self._hash_new_hosts(names)
+        slot, into_ms = divmod(now_ms, SLOT_MS)
+        if slot != self._slot:
+            self._previous = self._mine if slot == self._slot + 1 else np.zeros(0, dtype=np.bool_)
+            self._slot = slot
+        working = [number for number, account in enumerate(self._accounts) if account in active or account == self._me]
+        hashes, me = self._hashes[:, working], working.index(self._accounts.index(self._me))
+        is_mine: Bools = hashes.argmin(axis=1) == me
+        if into_ms < HANDOVER_MS:
+            # The last assignments of the previous scheduler are not in the best block yet.
+            is_mine[len(self._previous) :] = False
+            is_mine[: len(self._previous)] &= self._previous
+        elif now_ms - busy_since_ms >= IDLE_MS:
+            idle_ms = now_ms - self._since_ms
+            if has_gang:
+                is_mine |= idle_ms >= 2 * IDLE_MS
+            is_mine |= (idle_ms >= IDLE_MS) & (_rehash(hashes, slot).argmin(axis=1) == me)
+        self._mine = is_mine
+        return np.logical_not(is_mine)
+
+    def _update_idle_times(self, now_ms: int, hosts: int) -> None:
+        known = len(self._since_ms)
+        self._since_ms = np.concatenate([self._since_ms, np.full(hosts - known, now_ms, dtype=np.int64)])
+        self._since_ms[list(self._changed)] = now_ms
+        self._changed.clear()
+
+    def _hash_new_hosts(self, names: Sequence[str]) -> None:
+        known = len(self._hashes)
+        if known < len(names):
+            more = [[_hash(name, account) for account in self._accounts] for name in names[known:]]
+            self._hashes = np.concatenate([self._hashes, np.array(more, dtype=np.uint64)])
+
+
+def _hash(host: str, account: str) -> int:
+    digest = hashlib.blake2b(f"{host}:{account}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _rehash(hashes: _Hashes, slot: int) -> _Hashes:
+    """Return other hashes for each slot, equal in all processes."""
+    mixed = (hashes ^ np.uint64(slot)) * _MULTIPLIER
+    return (mixed ^ (mixed >> np.uint64(29))) * _MULTIPLIER

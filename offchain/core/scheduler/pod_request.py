@@ -1,0 +1,158 @@
+"""What a pod asks for, in a form in which equal requests compare equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from offchain.core.values import BillingUnit, Layout, Placement, Resources, RetainedData, Task
+
+WHOLE_GPU = 1000
+"""Thousandths of a GPU."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DeviceClass:
+    """What a pod can tell of a device: devices of one class are equal but for what is free of them.
+
+    `account` has shares of the device; empty: nobody has.
+    """
+
+    model: str
+    vram_mib: int = 0
+    attested: bool = False
+    simulated: bool = False
+    account: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """The resources of one pod: `gpus` devices of one host with `gpu_milli` free thousandths each, of one of `models`.
+
+    No models: any model. A pod without GPUs has neither thousandths nor models. `account` owns the pod where that
+    matters, because the pod asks for a share of a device; empty: devices shared by others are accepted.
+    """
+
+    cpu_milli: int
+    memory_mib: int
+    gpus: int = 0
+    gpu_milli: int = 0
+    models: frozenset[str] = frozenset()
+    disk_gib: int = 0
+    min_vram_mib: int = 0
+    verified_only: bool = False
+    allow_simulated: bool = True
+    account: str = ""
+
+    @property
+    def total_milli(self) -> int:
+        """Thousandths of GPUs in all."""
+        return self.gpus * self.gpu_milli
+
+    def accepts(self, device_class: DeviceClass) -> bool:
+        """Whether a device of this class is suitable."""
+        return (
+            (not self.models or device_class.model in self.models)
+            and device_class.vram_mib >= self.min_vram_mib
+            and (device_class.attested or not self.verified_only)
+            and (self.allow_simulated or not device_class.simulated)
+            and (not self.account or device_class.account in ("", self.account))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """`shape` is for the columns; filters and the chain's own rule read the rest."""
+
+    shape: PodShape
+    resources: Resources
+    placement: Placement
+    unit: BillingUnit
+    max_rate_per_hour: int
+    takes_over: RetainedData | None = None
+    reserved_for: int | None = None
+    """The only task with this request: resources are reserved for it, so that it fits where others do not."""
+    manifest: bytes | None = None
+    """The digest of the manifest, where the scheduler has a record of pods with it, so that hosts differ for it."""
+    refused_by: tuple[str, ...] = ()
+    """Hosts that must not run a pod of the task, see :class:`Task`."""
+    layout: Layout = Layout.ANY
+    beside: frozenset[str] = frozenset()
+    """Hosts of other pods of the task, where its layout depends on them."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the hash once: requests are keys of caches."""
+        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
+        object.__setattr__(self, "_hash", hash((*rest, self.refused_by, self.layout, self.beside, self.shape.account)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @classmethod
+    def of(cls, task: Task, reserved_for: int | None = None) -> PodRequest:
+        """Return the request of each of the task's pods."""
+        plain = task.takes_over is None and not task.refused_by and task.layout is Layout.ANY
+        if plain and reserved_for is None:
+            return _plain_request(
+                task.resources, task.placement, task.unit, task.max_rate_per_hour, sharing_account(task)
+            )
+        return cls(
+            shape_of(task.resources, task.placement, task.takes_over, sharing_account(task)),
+            task.resources,
+            task.placement,
+            task.unit,
+            task.max_rate_per_hour,
+            task.takes_over,
+            reserved_for,
+            refused_by=task.refused_by,
+            layout=task.layout,
+            beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
+        )
+
+
+@lru_cache(maxsize=1 << 13)
+def _plain_request(
+    resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, account: str
+) -> PodRequest:
+    """Cached, because a million tasks make a few hundred different requests."""
+    return PodRequest(shape_of(resources, placement, None, account), resources, placement, unit, max_rate_per_hour)
+
+
+def sharing_account(task: Task) -> str:
+    """Return the owner of a task that asks for shares of devices, because that decides which devices fit; else ""."""
+    gpus = task.resources.gpus
+    return task.tenant if gpus.milli < WHOLE_GPU and gpus.count else ""
+
+
+def exclusive_shape(shape: PodShape) -> PodShape:
+    """Return the shape to reserve for such a pod.
+
+    Whole devices instead of shares, since their users are not known in advance.
+    """
+    return replace(shape, gpu_milli=WHOLE_GPU, account="") if shape.account else shape
+
+
+def shape_of(
+    resources: Resources, placement: Placement, takes_over: RetainedData | None = None, account: str = ""
+) -> PodShape:
+    """Return the resources that a pod takes. Data that it takes over is on its host's disk already.
+
+    `account`: see :func:`sharing_account`.
+    """
+    gpus = resources.gpus
+    disk = resources.disk_gib - (takes_over.disk_gib if takes_over else 0)
+    if not gpus.count:
+        return PodShape(resources.cpu_milli, resources.memory_mib, disk_gib=max(0, disk))
+    return PodShape(
+        resources.cpu_milli,
+        resources.memory_mib,
+        gpus.count,
+        gpus.milli,
+        frozenset(model.decode("utf-8", "surrogateescape") for model in gpus.models),
+        max(0, disk),
+        gpus.min_vram_mib,
+        placement.verified_only,
+        placement.allow_simulated,
+        account,
+    )

@@ -1,0 +1,501 @@
+"""The costs of every request on every host, cached, and computed anew for hosts that have changed since."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.scheduler.cluster import Cluster, KernelRequest
+from offchain.core.scheduler.columns import AnyInts, Bools, Floats, Ints, resized
+from offchain.core.scheduler.device_classes import UNUSED_ACCOUNT
+from offchain.core.scheduler.filters import affordable_lists, certainly_affordable, permitted_by_attributes
+from offchain.core.scheduler.hosts import HostTable, PriceLists
+from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.kernels import unscored_devices
+from offchain.core.scheduler.packing import FragmentationScore
+from offchain.core.scheduler.pod_request import PodRequest, PodShape
+from offchain.core.scheduler.score_column import AnyFloats, Penalties, empty_column, extended_column, update_tree
+from offchain.core.scheduler.scores import ScoreWeights, cost_parts, cost_without_price, price_costs, random_score
+from offchain.core.values import Placement, RetainedData
+
+_INITIAL_HOSTS: Final = 16
+_LOG_ENTRIES: Final = 1 << 15
+"""Changes kept one by one."""
+
+_SCAN_SPEEDUP: Final = 8
+"""Scanning all hosts in order takes as long as reading this many times fewer at random."""
+
+
+class _LogColumns(NamedTuple):
+    """Changes are numbered from 1 on."""
+
+    last: Ints
+    """[host]: the number of its last change."""
+    gained: Ints
+    """[host]: the number of its last change that may have freed resources."""
+    hosts: Ints
+    """[number modulo its length]: the host of that change."""
+
+
+class ChangeLog:
+    """The changes of hosts, by row: each host's last one, and the latest one by one."""
+
+    def __init__(self) -> None:
+        self._end = 0
+        self._log = _LogColumns(
+            np.zeros(_INITIAL_HOSTS, np.int64), np.zeros(_INITIAL_HOSTS, np.int64), np.zeros(_LOG_ENTRIES, np.int64)
+        )
+        self._new: list[int] = []
+        """Not entered yet; all may have freed resources."""
+
+    def end(self) -> int:
+        """Return the number of the last change."""
+        self._take_in()
+        return self._end
+
+    def add(self, hosts: Iterable[int]) -> None:
+        """Note that these hosts changed and may have more free."""
+        self._new.extend(hosts)
+
+    def add_shrunk(self, hosts: Ints) -> None:
+        """Note that these hosts have less free than before."""
+        self._take_in()
+        self._add_numbered(hosts, gains=False)
+
+    def since(self, seen: int, hosts: int) -> Ints:
+        """Return those of the first `hosts` hosts that changed after change `seen`."""
+        self._take_in()
+        found: Ints = np.flatnonzero(self._log.last[:hosts] > seen)
+        return found
+
+    def since_for(self, seen: int, costs: AnyFloats) -> Ints:
+        """Return the hosts whose costs may differ since change `seen`.
+
+        Without a gain, an infeasible host stays infeasible.
+
+        `costs`: [host], infinite: not feasible.
+        """
+        self._take_in()
+        found: Ints = _changed_since(self._log, self._end, seen, costs)
+        return found
+
+    def _take_in(self) -> None:
+        if self._new:
+            rows, self._new = np.array(self._new, dtype=np.int64), []
+            self._add_numbered(rows, gains=True)
+
+    def _add_numbered(self, hosts: Ints, *, gains: bool) -> None:
+        if len(hosts):
+            rows, (last, gained, kept) = 1 + int(hosts.max()), self._log
+            if rows > len(last):
+                self._log = _LogColumns(resized(last, 2 * rows), resized(gained, 2 * rows), kept)
+            _append(self._log, self._end, hosts, gains)
+            self._end += len(hosts)
+
+
+@compiled
+def _append(log: _LogColumns, end: int, hosts: Ints, gains: bool) -> None:  # noqa: FBT001 - compiled loops have no keywords
+    """Number the changes from `end` + 1 on."""
+    last, gained, kept = log
+    for host in hosts:
+        end += 1
+        last[host] = end
+        if gains:
+            gained[host] = end
+        kept[end % len(kept)] = host
+
+
+@compiled
+def _changed_since(log: _LogColumns, end: int, seen: int, costs: AnyFloats) -> Ints:
+    """See :meth:`ChangeLog.since_for`. Each host once."""
+    last, gained, kept = log
+    each, count = end - seen <= min(len(kept), len(costs) // _SCAN_SPEEDUP), 0
+    found = np.empty(end - seen if each else len(costs), dtype=np.int64)
+    if each:
+        for number in range(seen + 1, end + 1):
+            host = kept[number % len(kept)]
+            if last[host] == number and (costs[host] < np.inf or gained[host] > seen):
+                found[count] = host
+                count += 1
+    else:
+        # Without a branch, which processors would mispredict half of the time.
+        for host in range(min(len(costs), len(last))):
+            found[count] = host
+            count += (last[host] > seen) & ((costs[host] < np.inf) | (gained[host] > seen))
+    return found[:count]
+
+
+Costs = npt.NDArray[np.float32]
+
+MAX_ENTRIES = 8192
+"""Requests in the cache; beyond that the least recently used ones are removed."""
+
+MIN_ENTRIES = 1024
+"""Requests that are always kept; further ones only while costs are fewer than"""
+MAX_COSTS = 40_000_000
+"""this, at 6 bytes each."""
+
+FEW = 16
+"""Up to this many hosts are scored at once, without bounds."""
+
+LOWEST = np.float32(-1e9)
+"""Below all costs and bounds."""
+
+_NO_HOSTS: Ints = np.zeros(0, dtype=np.int64)
+_NO_BOUNDS: AnyFloats = np.zeros(0, dtype=np.float32)
+
+_StaticKey = tuple[Placement, RetainedData | None, tuple[str, ...], bytes | None]
+"""What of a request decides its costs beside resources and price."""
+
+
+class _CachedRequest:
+    """A shape as compiled loops read it. Classes of devices shared by other accounts are beyond its columns."""
+
+    __slots__ = ("_found", "_seen", "shape")
+
+    def __init__(self, shape: PodShape) -> None:
+        self.shape = shape
+        self._found = KernelRequest.accepting(shape, np.zeros(0, dtype=np.bool_))
+        self._seen = 0
+        """The number of device classes that were seen."""
+
+    def current(self, cluster: Cluster) -> KernelRequest:
+        """Return the request for all device classes of now."""
+        classes = cluster.classes
+        if len(classes) > len(self._found.accepts):
+            # Devices shared by another account are not suitable, and never completely free.
+            self._found = self._found._replace(accepts=resized(self._found.accepts, 1 << len(classes).bit_length()))
+        if len(classes) > self._seen:
+            for kind in cluster.classes_since(self._seen, self.shape.account):
+                self._found.accepts[kind] = self.shape.accepts(classes[kind])
+            self._seen = len(classes)
+        return self._found
+
+
+class _StaticCosts:
+    """[host]: costs regardless of resources and price; infinite: not permitted. Shared by many requests."""
+
+    __slots__ = ("__weakref__", "costs", "seen")
+
+    def __init__(self) -> None:
+        self.costs: Floats = np.zeros(0)
+        self.seen = 0
+        """The number of attribute changes that were taken in."""
+
+
+class _Bounds:
+    """Lower bounds of the scores of all requests for the same GPUs, but for what they leave free.
+
+    For shares: on devices without shares in use.
+    """
+
+    __slots__ = ("__weakref__", "column", "kernel_request", "seen_free")
+
+    def __init__(self, kernel_request: _CachedRequest) -> None:
+        self.column = empty_column()._replace(tree=np.zeros(0, dtype=np.float32))
+        self.seen_free = 0
+        self.kernel_request = kernel_request
+
+
+class _Entry:
+    """The cached columns of one request."""
+
+    __slots__ = (
+        "bounds",
+        "by_list",
+        "certain",
+        "column",
+        "generation",
+        "is_bounded",
+        "kernel_request",
+        "seen_free",
+        "static",
+    )
+
+    def __init__(self, kernel_request: _CachedRequest, static: _StaticCosts, bounds: _Bounds) -> None:
+        self.column = empty_column()
+        self.seen_free = 0
+        self.kernel_request = kernel_request
+        self.static = static
+        self.bounds = bounds
+        self.is_bounded = False
+        """Whether hosts may have costs that are too low: they were never the best, and are still to be scored."""
+        self.by_list: Floats = np.zeros(0)
+        """[list]: costs of the price; infinite: not permitted."""
+        self.certain: Bools = np.zeros(0, dtype=np.bool_)
+        """[list]: whether it certainly costs no more than its limit there."""
+        self.generation = 0
+
+    def __len__(self) -> int:
+        return len(self.column.costs)
+
+    def add_price_lists(self, request: PodRequest, price_lists: PriceLists, weights: ScoreWeights) -> None:
+        """Evaluate new price lists."""
+        if self.generation != price_lists.generation:
+            self.generation, self.by_list, self.certain = price_lists.generation, self.by_list[:0], self.certain[:0]
+        if len(self.by_list) < len(price_lists):
+            new = slice(len(self.by_list), len(price_lists))
+            costs = np.where(
+                affordable_lists(request, price_lists, new), price_costs(request, price_lists, new, weights), np.inf
+            )
+            self.by_list = np.concatenate([self.by_list, costs])
+            self.certain = np.concatenate([self.certain, certainly_affordable(request, price_lists, new)])
+
+
+class ScoreCache:
+    """Lower is better; infinite where the pod cannot go. The same hosts and seed give the same costs."""
+
+    def __init__(self, table: HostTable, policy: FragmentationScore, weights: ScoreWeights, seed: bytes) -> None:
+        self._hosts = table
+        self._policy = policy
+        self._weights = weights
+        self._seed = seed
+        self._entries: OrderedDict[PodRequest, _Entry] = OrderedDict()
+        self._static: WeakValueDictionary[_StaticKey, _StaticCosts] = WeakValueDictionary()
+        self._bounds: WeakValueDictionary[PodShape, _Bounds] = WeakValueDictionary()
+        """[shape that asks for GPUs alone]"""
+        self._free, self._attributes = ChangeLog(), ChangeLog()
+        self._max_free = table.cluster.max_free.tolist()
+        """The unit of how full hosts are."""
+        self._excluded: set[int] = set()
+        """Hosts that were too expensive for some request on the devices that it would have taken."""
+        self._all_hosts = _NO_HOSTS
+        self._random: Floats = np.zeros(0)
+        self._closed: Bools = np.zeros(0, dtype=np.bool_)
+
+    def close(self, hosts: Bools) -> None:
+        """[host]: nothing is placed there until the next call; hosts that come later are open."""
+        before, self._closed = self._closed_hosts(), hosts
+        self._free.add(np.flatnonzero(before != self._closed_hosts()).tolist())
+
+    def is_closed(self, host: int) -> bool:
+        return bool(self._closed_hosts()[host])
+
+    def changed(self, hosts: Iterable[int], *, attributes: bool = False) -> None:
+        """Note that free resources of hosts changed. `attributes`: attributes too, or the host is new."""
+        self._free.add(hosts)
+        if attributes:
+            self._attributes.add(hosts)
+        max_free = self._hosts.cluster.max_free.tolist()
+        if max_free != self._max_free:
+            # The fullness of all hosts is relative to it.
+            self._max_free = max_free
+            self._free.add(range(len(self._hosts.cluster)))
+
+    def use_policy(self, policy: FragmentationScore) -> None:
+        """Replace the policy, and forget all scores."""
+        self._policy = policy
+        self._entries.clear()
+
+    def place(self, request: PodRequest, pods: int) -> tuple[list[int], list[int], int]:
+        """Place up to `pods` pods one after the other, each on the best host, and take their resources.
+
+        Return their hosts, their devices as bits, and the host at which it stopped because only the exact rule can tell
+        whether it is too expensive; -1: none.
+        """
+        entry, stale = self._stale_entry(request)
+        chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
+        bounds = self._bounds_for(entry, stale)
+        placed, stopped = self._policy.place(
+            entry.kernel_request.current(self._hosts.cluster),
+            stale,
+            entry.column,
+            self._penalties(entry),
+            chosen,
+            on,
+            bounds,
+        )
+        hosts: list[int] = chosen[:placed].tolist()
+        if request.shape.account:
+            self._hosts.cluster.share_all(chosen[:placed], on[:placed], request.shape.account)
+        self._free.add_shrunk(chosen[:placed])
+        entry.seen_free = self._free.end()
+        if self._excluded and not self._excluded.isdisjoint(hosts):
+            # Other devices may be the cheapest there now.
+            self._free.add(self._excluded.intersection(hosts))
+        return hosts, on[:placed].tolist(), stopped
+
+    def costs(self, request: PodRequest) -> Costs:
+        """[host]: the cost of each host."""
+        costs: Costs = self._entry(request).column.costs
+        return costs
+
+    def devices(self, request: PodRequest) -> AnyInts:
+        """[host]: the devices that the pod would take there, as bits; -1 where it cannot go."""
+        costs, devices, _ = self._entry(request).column
+        return np.where(costs < np.inf, devices.astype(np.int32), -1)
+
+    def feasible(self, request: PodRequest) -> AnyInts:
+        """[host]: -1 where the pod cannot go, else 0."""
+        return (self._approximate(request).column.costs < np.inf).astype(np.int32) - 1
+
+    def devices_on(self, request: PodRequest, host: int) -> int:
+        """Return the devices that the pod would take on one host, as bits; -1 where it cannot go."""
+        entry = self._approximate(request)
+        costs, devices, _ = entry.column
+        if entry.is_bounded and devices[host] == unscored_devices(entry.kernel_request.shape.gpus):
+            self._score(entry, np.array([host]))
+        return int(devices[host]) if costs[host] < np.inf else -1
+
+    def cost_parts(self, request: PodRequest, hosts: Ints) -> dict[str, Floats]:
+        """[host of `hosts`]: the parts of its cost, by name, where the pod is feasible."""
+        count = len(self._hosts.cluster)
+        scores, devices = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._policy.score(request.shape, hosts, scores, devices)
+        penalties = cost_parts(request, self._hosts.attributes.at(hosts), self._weights)
+        return self._policy.parts(scores[hosts]) | penalties | {"draw": self._random_costs()[hosts]}
+
+    def is_affordable(self, request: PodRequest, host: int) -> bool:
+        """Whether pods of this request certainly cost no more than their limit there, on any devices."""
+        return bool(self._approximate(request).certain[self._hosts.attributes.price_list[host]])
+
+    def mark_affordable(self, request: PodRequest, host: int) -> None:
+        """Note that the exact rule found it so, for all hosts with the same price list."""
+        self._approximate(request).certain[self._hosts.attributes.price_list[host]] = True
+
+    def exclude(self, request: PodRequest, host: int) -> None:
+        """Note that no pod of this request can go there, by an exact rule, until the host changes."""
+        column = self._approximate(request).column
+        column.costs[host] = np.inf
+        self._excluded.add(host)
+        update_tree(column, np.array([host]))
+
+    def _entry(self, request: PodRequest) -> _Entry:
+        entry, stale = self._stale_entry(request)
+        if entry.is_bounded:
+            costs, devices, _ = entry.column
+            low = np.flatnonzero((devices == unscored_devices(entry.kernel_request.shape.gpus)) & (costs < np.inf))
+            entry.is_bounded, stale = False, np.union1d(stale, low)
+        if len(stale):
+            self._score(entry, stale)
+            entry.seen_free = self._free.end()
+        return entry
+
+    def _approximate(self, request: PodRequest) -> _Entry:
+        """Return the entry; hosts to be scored anew may have costs that are too low."""
+        entry, stale = self._stale_entry(request)
+        if len(stale):
+            bounds = self._bounds_for(entry, stale)
+            self._policy.place(
+                entry.kernel_request.current(self._hosts.cluster),
+                stale,
+                entry.column,
+                self._penalties(entry),
+                _NO_HOSTS,
+                _NO_HOSTS,
+                bounds,
+            )
+            entry.seen_free = self._free.end()
+            if len(bounds) and entry.kernel_request.shape.account:
+                # There is no bound for these hosts.
+                self._score(entry, np.flatnonzero(entry.column.costs < LOWEST / 2))
+        return entry
+
+    def _score(self, entry: _Entry, hosts: Ints) -> None:
+        self._policy.place(
+            entry.kernel_request.current(self._hosts.cluster),
+            hosts,
+            entry.column,
+            self._penalties(entry),
+            _NO_HOSTS,
+            _NO_HOSTS,
+        )
+
+    def _bounds_for(self, entry: _Entry, stale: Ints) -> AnyFloats:
+        """Return the bounds that these hosts are to have until they are scored; none where they are few."""
+        if len(stale) <= FEW:
+            return _NO_BOUNDS
+        of, hosts = entry.bounds, len(self._hosts.cluster)
+        if len(of.column.costs) < hosts:
+            of.column = extended_column(of.column, hosts)
+        if of.seen_free != self._free.end():
+            kernel_request = of.kernel_request.current(self._hosts.cluster)
+            self._policy.bound(kernel_request, self._free.since_for(of.seen_free, of.column.costs), of.column)
+            of.seen_free = self._free.end()
+        entry.is_bounded = True
+        own = (
+            self._hosts.cluster.rows_shared_by(entry.kernel_request.shape.account)
+            if entry.kernel_request.shape.account
+            else _NO_HOSTS
+        )
+        if not len(own):
+            return of.column.costs
+        costs = of.column.costs.copy()
+        costs[own] = LOWEST
+        return costs
+
+    def _stale_entry(self, request: PodRequest) -> tuple[_Entry, Ints]:
+        """Return the entry, and the hosts that are to be scored anew in it."""
+        entry = self._entries.get(request)
+        if entry is None:
+            entry = self._entries[request] = _Entry(
+                _CachedRequest(request.shape), self._static_of(request), self._bounds_of(request.shape)
+            )
+            if len(self._entries) > min(MAX_ENTRIES, max(MIN_ENTRIES, MAX_COSTS // (1 + len(self._hosts.cluster)))):
+                self._entries.popitem(last=False)
+        self._entries.move_to_end(request)
+        self._update_static(request, entry)
+        hosts = len(self._hosts.cluster)
+        if len(entry) < hosts:
+            entry.column = extended_column(entry.column, hosts)
+        if entry.seen_free == self._free.end():
+            return entry, _NO_HOSTS
+        if not entry.seen_free:
+            if len(self._all_hosts) != hosts:
+                self._all_hosts = np.arange(hosts)
+            return entry, self._all_hosts
+        return entry, self._free.since_for(entry.seen_free, entry.column.costs)
+
+    def _update_static(self, request: PodRequest, entry: _Entry) -> None:
+        """Update what does not depend on free resources."""
+        table, static = self._hosts, entry.static
+        entry.add_price_lists(request, table.attributes.price_lists, self._weights)
+        if static.seen != self._attributes.end():
+            hosts = self._attributes.since(static.seen, len(table.cluster))
+            attributes = table.attributes.at(hosts)
+            costs = cost_without_price(request, attributes, self._weights) + self._random_costs()[hosts]
+            if len(static.costs) < len(table.cluster):
+                static.costs = resized(static.costs, len(table.cluster))
+            static.costs[hosts] = np.where(permitted_by_attributes(request, attributes), costs, np.inf)
+            static.seen = self._attributes.end()
+
+    def _static_of(self, request: PodRequest) -> _StaticCosts:
+        who = request.placement, request.takes_over, request.refused_by, request.manifest
+        found = self._static.get(who)
+        if found is None:
+            found = self._static[who] = _StaticCosts()
+        return found
+
+    def _bounds_of(self, shape: PodShape) -> _Bounds:
+        account = UNUSED_ACCOUNT if shape.account else ""
+        of = replace(shape, cpu_milli=0, memory_mib=0, disk_gib=0, account=account)
+        found = self._bounds.get(of)
+        if found is None:
+            found = self._bounds[of] = _Bounds(_CachedRequest(of))
+        return found
+
+    def _penalties(self, entry: _Entry) -> Penalties:
+        return Penalties(
+            entry.static.costs, self._hosts.attributes.price_list, entry.by_list, entry.certain, self._closed_hosts()
+        )
+
+    def _closed_hosts(self) -> Bools:
+        """[host]: whether it is closed."""
+        hosts = len(self._hosts.cluster)
+        if len(self._closed) < hosts:
+            self._closed = resized(self._closed, hosts)
+        return self._closed
+
+    def _random_costs(self) -> Floats:
+        """[host]: a number that depends on its name and the seed."""
+        names = self._hosts.cluster.names
+        if len(self._random) < len(names):
+            more = [random_score(name, self._seed) for name in names[len(self._random) :]]
+            self._random = np.concatenate([self._random, np.array(more) * self._weights.draw])
+        return self._random

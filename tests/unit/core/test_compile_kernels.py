@@ -1,0 +1,34 @@
+"""What is compiled before a scheduler begins."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from core_builders import gpu, host, pod, task, wants
+
+from offchain.core.scheduler.state import SchedulerState
+from offchain.services.compiling import compile_kernels
+
+
+def compiled() -> dict[str, int]:
+    """How often each function of the planner was compiled."""
+    parts = ("scheduler", "queues", "timing", "preempting")
+    prefixes = tuple(f"offchain.core.{part}." for part in parts)
+    modules = [module for name, module in sys.modules.items() if name.startswith(prefixes)]
+    found = [(name, of) for module in modules for name, of in vars(module).items() if hasattr(of, "signatures")]
+    return {f"{of.__module__}.{name}": len(of.signatures) for name, of in found}
+
+
+def test_cycles_with_reservations_compile_nothing_more():
+    compile_kernels()
+    before = compiled()
+    desk = SchedulerState(b"seed")
+    desk.update_hosts([host("a", devices=(gpu(), gpu())), host("b")])
+    for number in range(5):
+        desk.put_task(task(id=number, resources=pod(gpus=wants())))
+    assert desk.run_cycle(10).unschedulable
+    desk.remove_task(0)
+    desk.put_task(replace(desk.task(1), id=7, resources=pod()))
+    assert desk.run_cycle(10).placements
+    assert compiled() == before

@@ -1,0 +1,131 @@
+"""Each policy on a cluster small enough to say where the pod belongs."""
+
+import numpy as np
+import pytest
+
+from offchain.core.scheduler.cluster import HostSpec
+from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.packing import MAX_SIZES, FragmentationScore, merge_rare_sizes, piece_values
+from offchain.core.scheduler.pod_request import PodShape
+from offchain.simulator.names import POLICIES
+from offchain.simulator.policies import make_policy
+from offchain.simulator.sim_score_cache import SimScoreCache
+from tests.support.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
+
+
+def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):
+    """Where the policy puts the pod, after pods on given hosts and devices."""
+    mine = cluster(*hosts)
+    for host, other, devices in before:
+        mine.take(host, other, devices)
+    host = SimScoreCache(mine, make_policy(name, mine, mix, 1), 1).place(shape)
+    return None if host is None else mine.names[host]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_only_a_feasible_host_with_an_accepted_model_is_chosen(name):
+    assert placed(name, BLUE) == "c"
+    assert placed(name, PodShape(0, 0, 8, 1000)) == "c"
+    assert placed(name, PodShape(0, 0, 9, 1000)) is None
+    assert placed(name, PodShape(64_000, 262_144), before=[(3, PLAIN, 0)]) == "c"
+    assert placed(name, PodShape(1, 1, 1, 1, frozenset({"green"}))) is None
+
+
+def test_an_unknown_policy_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="no policy 'magic': worth, fgd"):
+        make_policy("magic", cluster(), MIX, 1)
+
+
+def test_first_fit_takes_the_first_in_the_list():
+    assert placed("first_fit", WHOLE) == "a"
+    assert placed("first_fit", WHOLE, before=[(0, PodShape(0, 0, 4, 1000), 0b1111)]) == "b"
+
+
+def test_best_fit_leaves_the_least_free():
+    assert placed("best_fit", WHOLE) == "b"
+    assert placed("best_fit", HALF, before=[(0, PodShape(24_000, 0, 3, 1000), 0b111)]) == "a"
+
+
+def test_dot_product_avoids_hosts_with_much_of_the_requested_resources():
+    assert placed("dot_product", WHOLE) == "b"
+    assert placed("dot_product", PodShape(8_000, 0), before=[(3, PodShape(60_000, 0), 0)]) == "b"
+
+
+def test_gpu_packing_prefers_a_gpu_in_use():
+    assert placed("gpu_packing", HALF, before=[(2, HALF, 0b1)]) == "c"
+    assert placed("gpu_packing", WHOLE, before=[(2, HALF, 0b1)]) == "c"
+    assert placed("gpu_packing", WHOLE) == "b"
+
+
+def test_random_hosts_differ_by_seed_and_not_within_one():
+    def hosts(seed):
+        mine = cluster()
+        board = SimScoreCache(mine, make_policy("random", mine, MIX, seed), seed)
+        return [board.place(HALF) for _ in range(12)]
+
+    assert hosts(1) == hosts(1)
+    assert len({tuple(hosts(seed)) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("name", ["fgd", "worth"])
+def test_half_a_gpu_goes_to_a_half_used_gpu(name):
+    assert placed(name, HALF, before=[(2, HALF, 0b1000)], mix=DemandDistribution.of([WHOLE, HALF])) == "c"
+
+
+def test_pods_without_gpus_keep_cores_for_gpus():
+    hosts = (HostSpec("gpus", 32_000, 65_536, 4, "red"), HostSpec("taken", 32_000, 65_536, 1, "red"))
+    mix = DemandDistribution.of([PodShape(8_000, 0, 1, 1000)])
+    assert placed("worth", PLAIN, before=[(1, PodShape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
+
+
+@pytest.mark.parametrize(
+    ("factors", "lost"), [((1.0, 1.0), True), ((1.5, 1.0), True), ((1.0, 1.5), True), ((1.5, 1.5), False)]
+)
+def test_cores_and_memory_factors_matter_for_different_pods(factors, lost):
+    mine = cluster(HostSpec("one", 16_000, 16_384, 4, "red"))
+    policy = FragmentationScore(mine, DemandDistribution.of([PodShape(4_000, 4_096, 1, 1000)]), 1.0, *factors)
+    scores, devices = np.zeros(1), np.zeros(1, dtype=np.int64)
+    policy.score(PodShape(4_000, 4_096), np.array([0]), scores, devices)
+    assert bool(policy.parts(scores)["worth lost"][0] > 0) is lost
+
+
+def test_a_model_is_kept_for_pods_that_accept_no_other():
+    hosts = (HostSpec("common", 64_000, 65_536, 6, "red"), HostSpec("rare", 16_000, 65_536, 2, "blue"))
+    assert placed("worth", WHOLE, hosts=hosts, mix=DemandDistribution.of([WHOLE, WHOLE, BLUE])) == "common"
+
+
+def test_a_share_is_not_placed_where_the_rest_becomes_useless():
+    # 470 + 470 and 320 + 320 + 320 fill a GPU; 470 + 320 leave nothing of use.
+    small, large = PodShape(1_000, 1_024, 1, 320), PodShape(1_000, 1_024, 1, 470)
+    mix = DemandDistribution.of([small, small, small, large, large])
+    hosts = (HostSpec("begun", 64_000, 65_536, 1, "red"), HostSpec("idle", 64_000, 65_536, 1, "red"))
+    assert placed("worth", small, before=[(0, large, 1)], hosts=hosts, mix=mix) == "idle"
+    assert placed("worth", large, before=[(0, large, 1)], hosts=hosts, mix=mix) == "begun"
+
+
+def test_the_value_of_a_piece_is_its_best_cut():
+    values = piece_values({470: 2.0, 320: 3.0})
+    assert values[1000] == pytest.approx(1)
+    assert values[[319, 320, 469, 470, 640, 940]] == pytest.approx([0, 1 / 3, 1 / 3, 1 / 2, 2 / 3, 1])
+
+
+def test_shares_that_fill_waste_have_no_value():
+    # For each 810 there is room for a 150 beside it, and there are fewer of those.
+    values = piece_values({810: 10.0, 150: 2.0})
+    assert values[150] == 0
+    assert values[810] == pytest.approx(1)
+
+
+def test_rare_sizes_count_as_the_next_larger():
+    rare = dict.fromkeys(range(2, 999), 1e-09)
+    kept = merge_rare_sizes(rare | {470: 2.0, 320: 3.0})
+    assert len(kept) == MAX_SIZES
+    assert {320, 470, 998} < set(kept)
+    assert sum(kept.values()) == pytest.approx(5 + 995e-9)
+    values = piece_values(rare | {470: 2.0, 320: 3.0})
+    assert values[[320, 470, 640, 940]] == pytest.approx([1 / 3, 1 / 2, 2 / 3, 1], abs=1e-3)
+
+
+def test_without_demand_no_piece_has_value():
+    assert not piece_values({}).any()
+    assert not np.isnan(piece_values({1: 1.0})).any()

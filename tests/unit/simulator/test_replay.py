@@ -1,0 +1,286 @@
+"""A trace in virtual time: who starts when, and what is measured, worked out by hand."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from offchain.core.scheduler.cluster import HostSlot, HostSpec
+from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.queue_definitions import parse_queues
+from offchain.core.scheduler.resources import jain_fairness
+from offchain.simulator.fgd import FragmentationMeter
+from offchain.simulator.measures import ValueSummary, max_min, simulate_replay
+from offchain.simulator.names import ORDERS
+from offchain.simulator.orders import DrfOrder, FairShareOrder, FifoOrder, TaskRun, make_order
+from offchain.simulator.policies import make_policy
+from offchain.simulator.replay import MAX_SAMPLES, ClusterState, EventClock, SampleSeries, replay
+from offchain.simulator.replay_backfill import ReservingBackfill
+from offchain.simulator.sim_score_cache import SimScoreCache
+from offchain.simulator.trace import Trace, with_gangs
+from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
+
+
+def run(trace, order=lambda _: FifoOrder(), hosts=(HOST,), backfill=None, prices=None):
+    return simulate_replay(
+        hosts, trace, first_fit(*hosts), order, seed=1, clock_s=lambda: 0.0, backfill=backfill, prices=prices
+    )
+
+
+def started(outcome):
+    return {run.arrival.number: run.start_ms // 1000 for run in outcome.replayed.runs}
+
+
+def test_first_come_first_served_starts_each_when_there_is_room_for_all_before_it():
+    assert started(run(BY_HAND)) == {0: 0, 1: 10, 2: 10, 3: 16, 4: 20}
+
+
+def test_drf_starts_the_account_that_has_less():
+    assert started(run(BY_HAND, DrfOrder)) == {0: 0, 1: 10, 2: 18, 3: 10, 4: 14}
+
+
+def test_utilisation_waits_slowdown_and_cost_are_those_worked_out_by_hand():
+    found = run(BY_HAND, prices={"red": 2.0}).measures
+    assert found.window_hours == pytest.approx(12 / 3600)
+    assert found.until_end_hours == pytest.approx(24 / 3600)
+    assert found.gpu_percent == pytest.approx(100.0)
+    assert found.cpu_percent == pytest.approx(50.0)
+    assert found.gpu_percent_until_end == pytest.approx(100 * 42 / 48)
+    assert found.wait_s == ValueSummary(mean=7.6, p50=8.0, p95=13.0, p99=13.0, most=13.0)
+    assert found.wait_s_by_size["part of a GPU"] == ValueSummary(8.0, 8.0, 8.0, 8.0, 8.0)
+    assert found.wait_s_by_size["one GPU"].mean == 10.0
+    assert found.wait_s_by_size["no GPU"] is None
+    assert found.slowdown.mean == pytest.approx((1 + 1.9 + 1.4 + 1.7 + 1.2) / 5)
+    assert found.cost == pytest.approx(42 / 3600 * 2)
+    assert (found.started, found.refused) == (5, 0)
+
+
+def test_fairness_compares_what_each_got_with_its_max_min_share():
+    fifo, drf = run(BY_HAND).measures, run(BY_HAND, DrfOrder).measures
+    assert [(part.account, part.asked * 3600, part.got * 3600, part.fair * 3600) for part in fifo.accounts] == [
+        ("alice", pytest.approx(18), pytest.approx(12), pytest.approx(10)),
+        ("bob", pytest.approx(2), 0, pytest.approx(2)),
+    ]
+    assert fifo.jain_index == pytest.approx(0.5)
+    assert drf.jain_index == pytest.approx(1.6**2 / (2 * (1.1**2 + 0.5**2)))
+
+
+def test_max_min_gives_nobody_more_than_asked_and_the_rest_in_equal_parts():
+    assert max_min([5.0, 1.0, 9.0], 9.0) == [4.0, 1.0, 4.0]
+    assert max_min([1.0, 2.0], 9.0) == [1.0, 2.0]
+    assert jain_fairness([1.0, 1.0]) == 1.0
+    assert jain_fairness([3.0, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert jain_fairness([]) == 1.0
+
+
+def test_a_gang_starts_when_there_is_room_for_all_its_pods():
+    hosts = (HostSpec("a", 8_000, 65_536, 1, "red"), HostSpec("b", 8_000, 65_536, 1, "red"))
+    found = run(trace((0, 5, ONE, "x"), (1, 5, ONE, "x", 2), (2, 5, ONE, "x")), hosts=hosts)
+    assert started(found) == {0: 0, 1: 5, 2: 10}
+    gang = found.replayed.runs[1]
+    assert sorted(place.host for place in gang.slots) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "pods"),
+    [
+        (PodShape(0, 0, 3, 1000), 1),
+        (ONE, 3),
+        (HALF, 5),
+        (PodShape(0, 0, 1, 1000, frozenset({"blue"})), 1),
+        (PodShape(17_000, 0), 1),
+    ],
+)
+def test_tasks_beyond_the_cluster_are_refused_without_blocking_others(shape, pods):
+    found = run(trace((0, 5, shape, "x", pods), (0, 5, ONE, "x")))
+    assert [arrival.number for arrival in found.replayed.refused] == [0]
+    assert started(found) == {1: 0}
+    assert found.measures.refused == 1
+
+
+def test_a_gang_that_fills_the_idle_hosts_starts():
+    assert started(run(trace((0, 5, HALF, "x", 4)))) == {0: 0}
+
+
+@pytest.mark.parametrize("order", list(ORDERS))
+@pytest.mark.parametrize(("lasts", "starts"), [(3, 2), (20, 19)])
+def test_backfill_admits_tasks_that_end_before_the_reserved_start(order, lasts, starts):
+    lines = trace((0, 9, ONE, "x"), (1, 10, TWO, "x"), (2, lasts, ONE, "y"))
+    found = run(lines, lambda cluster: make_order(order, cluster, skip_blocked=True), backfill=ReservingBackfill)
+    # DRF puts the account that has nothing first; the others are in order of arrival, all of one queue.
+    assert started(found) == {0: 0, 1: 9, 2: starts}
+
+
+def test_without_backfill_small_tasks_delay_a_large_one():
+    small = [(second, 3, ONE, "x") for second in range(0, 30, 2)]
+    lines = trace(*sorted([*small, (1, 4, TWO, "x")], key=lambda line: line[0]))
+
+    def large_starts(backfill):
+        found = run(
+            lines, lambda cluster: make_order("queues", cluster, skip_blocked=backfill is not None), backfill=backfill
+        )
+        return next(one.start_ms // 1000 for one in found.replayed.runs if one.arrival.shape == TWO)
+
+    assert large_starts(None) == 31
+    assert large_starts(ReservingBackfill) == 3
+
+
+def test_a_gang_starts_on_its_reserved_slots():
+    hosts = tuple(HostSpec(name, 16_000, 65_536, 2, "red") for name in "ab")
+    lines = trace((0, 6, ONE, "x"), (0, 8, ONE, "x"), (1, 5, TWO, "x", 2), (2, 9, ONE, "y"), (2, 4, ONE, "y"))
+    found = run(lines, lambda _: FifoOrder(skip_blocked=True), hosts=hosts, backfill=ReservingBackfill)
+    assert started(found) == {0: 0, 1: 0, 2: 8, 3: 13, 4: 2}
+
+
+def test_nothing_is_reserved_for_tasks_that_wait_no_more():
+    hosts = cluster(HOST)
+    reserved = ReservingBackfill(hosts)
+    hosts.take(0, ONE, 1)
+    (running, large) = arrivals((0, 9, ONE, "x"), (1, 5, TWO, "x"))
+    reserved.on_placed(TaskRun(running, 0, (HostSlot(0, 1),)))
+    reserved.on_arrival(large)
+    reserved.begin(1000, lambda _: True)
+    assert reserved.on_blocked(large) is None
+    passing = arrivals((1, 20, ONE, "y"))[0]
+    assert not reserved.allowed(passing, np.array([2])).any()
+    reserved.on_left(large)
+    asked: list[int] = []
+    assert list(reserved.begin(700_000, lambda one: asked.append(one.number) or True)) == []
+    assert asked == []
+    assert reserved.allowed(passing, np.array([2])) is None
+
+
+def test_in_queues_weights_priorities_and_limits_decide():
+    queues = parse_queues("queues: {big: {weight: 3}, small: {account_most: {gpus: 1}}}")
+    line = trace(*[(0, 10, ONE, "x") for _ in range(6)]).arrivals
+    named = [
+        replace(one, queue=queue, priority=priority)
+        for one, (queue, priority) in zip(
+            line, [("big", 1), ("big", 9), ("small", 1), ("small", 1), ("big", 1), ("big", 1)], strict=True
+        )
+    ]
+    hosts = (HostSpec("a", 32_000, 65_536, 4, "red"),)
+    found = run(Trace(tuple(named), timed=True), lambda cluster: FairShareOrder(cluster, queues), hosts=hosts)
+    assert [one.arrival.number for one in found.replayed.runs] == [1, 2, 0, 4, 5, 3]
+    assert started(found) == {1: 0, 2: 0, 0: 0, 4: 0, 5: 10, 3: 10}
+
+
+def test_a_task_held_by_a_limit_for_ever_is_refused():
+    queues = parse_queues("queues: {small: {account_most: {gpus: 1}}}")
+    (two, one) = trace((0, 1, TWO, "x"), (0, 1, ONE, "x")).arrivals
+    lines = Trace((replace(two, queue="small"), replace(one, queue="small")), timed=True)
+    found = run(lines, lambda cluster: FairShareOrder(cluster, queues))
+    assert [arrival.number for arrival in found.replayed.refused] == [0]
+    assert started(found) == {1: 0}
+
+
+def test_gangs_are_generated_by_the_seed_for_tasks_with_gpus():
+    lines = trace(*[(0, 1, ONE if at % 2 else PodShape(100, 100), "x") for at in range(400)])
+    made = with_gangs(lines, 50, 3)
+    pods = [arrival.pods for arrival in made.arrivals]
+    assert made == with_gangs(lines, 50, 3) != with_gangs(lines, 50, 4)
+    assert set(pods[::2]) == {1}
+    assert set(pods[1::2]) == {1, 2, 4, 8}
+    assert 70 < sum(many > 1 for many in pods) < 130
+    assert made.notes
+
+
+def test_only_different_requests_skip_a_blocked_task():
+    order = FifoOrder(skip_blocked=True)
+    two, other_two, one, half = arrivals((0, 1, TWO, "x"), (0, 1, TWO, "x"), (0, 1, ONE, "x"), (0, 1, HALF, "x"))
+    for arrival in (two, other_two, one, half):
+        order.add(arrival)
+    order.begin(0)
+    assert order.next() is two
+    order.on_blocked(two)
+    assert order.next() is one
+    order.on_placed(one)
+    assert order.next() is half
+    order.on_blocked(half)
+    assert order.next() is None
+    order.begin(1)
+    assert order.next() is two
+    order.on_dropped(two)
+    assert order.next() is other_two
+
+
+def test_fragmentation_is_what_the_demand_is_not_expected_to_use():
+    mine = cluster()
+    fragments = FragmentationMeter(mine, DemandDistribution.of([ONE, HALF]))
+    assert fragments.percent() == pytest.approx(0.0)
+    mine.take(0, HALF, 0b1)
+    # All can be used by HALF; by ONE only the whole GPU of the 1.5 that are free.
+    assert fragments.percent() == pytest.approx(100 * 0.5 * 0.5 / 1.5)
+    mine.take(0, PodShape(14_000, 0), 0)
+    assert fragments.percent() == pytest.approx(100.0)
+    mine.take(0, PodShape(0, 0, 1, 500), 0b1)
+    mine.take(0, PodShape(0, 0, 1, 1000), 0b10)
+    assert fragments.percent() == 0.0
+
+
+def test_samples_are_at_even_steps_and_never_too_many():
+    looks = []
+
+    def look():
+        looks.append(1)
+        return ClusterState(1.0, 2.0, 3.0)
+
+    series = SampleSeries(look, 2_000)
+    for now_ms in (0, 1_000, 10_000_000):
+        series.until(now_ms, 1, 2)
+    times = [sample.at_ms for sample in series.samples]
+    steps = {later - earlier for earlier, later in pairwise(times)}
+    assert len(steps) == 1
+    assert times[0] == 0
+    assert MAX_SAMPLES // 2 <= len(times) < MAX_SAMPLES
+    assert times[-1] < 10_000_000 <= times[-1] + steps.pop()
+    assert len(looks) == 2
+
+
+def test_a_sample_shows_the_state_after_all_events_of_its_moment():
+    found = run(trace((0, 4, TWO, "x"), (2, 4, ONE, "x"), (200, 1, ONE, "x")))
+    shown = {
+        sample.at_ms // 1000: (sample.state.gpu_percent, sample.running, sample.waiting) for sample in found.samples
+    }
+    assert [shown[second] for second in (0, 2, 4, 8, 200)] == [
+        (100.0, 1, 0),
+        (100.0, 1, 1),
+        (50.0, 1, 0),
+        (0.0, 0, 0),
+        (50.0, 1, 0),
+    ]
+
+
+def test_time_is_monotonic_and_ends_precede_arrivals():
+    clock = EventClock()
+    clock.at(5, 1, "comes")
+    clock.at(5, 0, "ends")
+    clock.at(7, 0, "later")
+    assert clock.advance() == ["ends", "comes"]
+    with pytest.raises(ValueError, match="4 ms is over"):
+        clock.at(4, 0, "never")
+    assert clock.next_ms() == 7
+
+
+def test_the_score_cache_sees_released_resources():
+    mine = cluster()
+    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    places = [board.place_allowed(ONE), board.place_allowed(ONE)]
+    assert board.place_allowed(ONE) is None
+    assert board.place_allowed(HALF) is None
+    board.release(ONE, places[0])
+    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    for shape in (ONE, HALF):
+        board.score_all(shape)
+        assert (board.score_all(shape) == fresh.score_all(shape)).all()
+    assert board.place_allowed(HALF).devices == places[0].devices
+    assert board.place_allowed(ONE) is None
+
+
+def test_an_empty_trace_gives_empty_results():
+    mine = cluster()
+    board = SimScoreCache(mine, make_policy("first_fit", mine, DemandDistribution(), 1), 1)
+    found = replay(board, (), FifoOrder(), SampleSeries(lambda: ClusterState(0.0, 0.0, 0.0), 0))
+    assert (found.runs, found.refused) == ([], [])

@@ -180,13 +180,11 @@ class QueueUsage:
         limits[nodes["limited"] == 0] = UNLIMITED
         wanted: Ints = np.where(nodes["branch"][:, None] < 0, used, 0)
         _add_waiting(self.tables, wanted)
-        of_nodes, of_tasks, of_limits = [
-            [ResourceAmount(*row) for row in table.tolist()] for table in (used, wanted, limits)
-        ]
+        amounts = ([ResourceAmount(*row) for row in table.tolist()] for table in (used, wanted, limits))
+        used_amounts, wanted_amounts, limit_amounts = amounts
         parents, weights = nodes["parent"].tolist(), nodes["weight"].tolist()
-        return Entitlements(
-            self.totals, entitlement_nodes(parents, weights, of_nodes, of_tasks, of_limits, self.totals)
-        )
+        found = entitlement_nodes(parents, weights, used_amounts, wanted_amounts, limit_amounts, self.totals)
+        return Entitlements(self.totals, found)
 
     def _add_node(self, name: str, queue: str, weight: float, parent: int) -> int:
         number = len(self.names)

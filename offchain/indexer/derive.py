@@ -1,7 +1,7 @@
-"""What follows from an event: which rows are new or different. Pure, and the same for live blocks and for a replay.
+"""Derivation of rows from events. Pure, and the same for live blocks and for a replay.
 
-An event that speaks of something whose beginning is unknown, or with the fields of an older runtime, changes no row of
-a task, lease or host; that it was there, and about whom, is noted all the same.
+An event about a task, lease or host whose creation is not in the index, or with the fields of an older runtime, changes
+no row of these tables; its mentions are stored nevertheless.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
+from offchain.indexer.rows import BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
 _ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
-"""An account in JSON. No other text of an event looks like one: variants have names, and bytes begin with 0x."""
+"""An account in JSON. No other text in an event has this form: variants are names, and bytes begin with 0x."""
 _STATES = {
     "Cancelled": "Cancelled",
     "Expired": "Expired",
@@ -34,7 +34,7 @@ _ENDS = {
     "NotVerified": "NoAgreement",
     "DisputeResolved": "DisputeLost",
 }
-"""Why leases end of which an event says nothing more."""
+"""Reasons for the end of leases that an event does not name."""
 _BOTH_ENDS = {"Transfer": ("from", "to", "amount"), "TransferOnHold": ("source", "dest", "amount")}
 _BOTH_ENDS |= {"TransferAndHold": ("source", "dest", "transferred")}
 _INTO = ("Deposit", "Minted", "Released", "Restored", "Endowed")
@@ -42,8 +42,8 @@ _OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
+class IndexedEvent:
+    """An event, its index in the block and the time of the block. `text` is `fields` as stored JSON."""
 
     block: int
     place: int
@@ -54,48 +54,46 @@ class Seen:
     text: str
 
 
-class Get(Protocol):
-    """The present row with a key; None where there is none."""
+class RowLookup(Protocol):
+    """Return the present row with a key, or None."""
 
-    def __call__(self, table: type[R], *key: Any) -> R | None:
-        """As the class says."""
-        ...
+    def __call__(self, table: type[R], *key: Any) -> R | None: ...
 
 
 def text_of(value: Any) -> str:
-    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
+    """Return an enum's value as text: Running, or Failed(AttemptsExhausted)."""
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, payload),) = value.items()
         return f"{name}({text_of(payload)})"
     return str(value)
 
 
-def derive(seen: Seen, get: Get) -> Iterator[Row]:
-    """The new rows, each to take the place of the one with its key. `get` must already know what was yielded before."""
-    fields = seen.fields
-    mentioned: dict[str, None] = dict.fromkeys(_ADDRESS.findall(seen.text))
-    if seen.pallet in TASK_PALLETS:
+def derive(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    """Yield new rows and replacements of rows with the same key. `lookup` must see rows yielded before."""
+    fields = event.fields
+    mentioned: dict[str, None] = dict.fromkeys(_ADDRESS.findall(event.text))
+    if event.pallet in TASK_PALLETS:
         mentioned |= dict.fromkeys(str(task) for task in sorted(tasks_of_event(fields)))
         lease = fields.get("lease")
-        held = get(LeaseRow, lease) if isinstance(lease, int) else None
-        if held is not None:
-            mentioned[held.host] = None
-    rule = _RULES.get(seen.pallet)
+        known = lookup(LeaseRow, lease) if isinstance(lease, int) else None
+        if known is not None:
+            mentioned[known.host] = None
+    rule = _RULES.get(event.pallet)
     if rule is not None:
-        for row in rule(seen, get):
+        for row in rule(event, lookup):
             if isinstance(row, BillRow):
                 mentioned[row.host] = None
             yield row
     for subject in mentioned:
-        yield MentionRow(subject, seen.block, seen.place)
+        yield MentionRow(subject, event.block, event.place)
 
 
 # --- tasks and their leases -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Sums:
-    """What an event leaves of a task's numbers, while its leases are gone through."""
+class _TaskTotals:
+    """The live leases and amounts of a task while one event is processed."""
 
     live: list[int]
     paid: int
@@ -103,120 +101,124 @@ class _Sums:
     refunded: int
 
 
-def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
-    fields = seen.fields
-    if seen.name == "Submitted" and "first" in fields:
-        yield from _submitted(seen)
-    elif seen.name == "DataMoved":
-        moved = get(LeaseRow, fields["from"])
+def _tasks(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    fields = event.fields
+    if event.name == "Submitted" and "first" in fields:
+        yield from _submitted(event)
+    elif event.name == "DataMoved":
+        moved = lookup(LeaseRow, fields["from"])
         if moved is not None:
             yield replace(moved, state="Purged", reason="DataMoved")
-    elif seen.name != "ItemRefused":
-        task = get(TaskRow, fields.get("task"))
+    elif event.name != "ItemRefused":
+        task = lookup(TaskRow, fields.get("task"))
         if task is not None:
-            yield from _task(seen, task, get)
+            yield from _task(event, task, lookup)
 
 
-def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
-    fields = seen.fields
-    sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
-    if seen.name == "Assigned":
-        yield from _assigned(seen, task, sums, get)
-    elif seen.name == "LeaseMoved":
-        yield from _moved(seen, task, sums, get)
+def _task(event: IndexedEvent, task: TaskRow, lookup: RowLookup) -> Iterator[Row]:
+    fields = event.fields
+    totals = _TaskTotals(json.loads(task.live), task.paid, task.fee, task.refunded)
+    if event.name == "Assigned":
+        yield from _assigned(event, task, totals, lookup)
+    elif event.name == "LeaseMoved":
+        yield from _moved(event, task, totals, lookup)
     elif isinstance(fields.get("lease"), int):
-        lease = get(LeaseRow, fields["lease"])
+        lease = lookup(LeaseRow, fields["lease"])
         if lease is not None:
-            changed = _lease_after(seen, lease)
-            if changed.ended_ms is not None and lease.lease in sums.live:
-                sums.live.remove(lease.lease)
+            changed = _lease_after(event, lease)
+            if changed.ended_ms is not None and lease.lease in totals.live:
+                totals.live.remove(lease.lease)
             yield changed
     for bill in fields.get("bills", ()):
-        yield from _billed(seen, bill, sums, get)
-    if seen.name in ("Stopped", "Preempted"):
-        for number in sums.live:
-            lease = get(LeaseRow, number)
+        yield from _billed(event, bill, totals, lookup)
+    if event.name in ("Stopped", "Preempted"):
+        for number in totals.live:
+            lease = lookup(LeaseRow, number)
             if lease is not None:
-                yield replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
-        sums.live = []
+                yield replace(lease, state="Ended", reason=_reason(event), ended_ms=event.time_ms)
+        totals.live = []
     yield replace(
         task,
-        state=_state_after(seen) or task.state,
+        state=_state_after(event) or task.state,
         failures=fields.get("failures", task.failures),
-        live=json.dumps(sums.live),
-        changed_block=seen.block,
-        changed_ms=seen.time_ms,
-        paid=Amount(sums.paid),
-        fee=Amount(sums.fee),
-        refunded=Amount(sums.refunded),
-        pruned=int(seen.name == "Pruned" or task.pruned),
+        live=json.dumps(totals.live),
+        changed_block=event.block,
+        changed_ms=event.time_ms,
+        paid=totals.paid,
+        fee=totals.fee,
+        refunded=totals.refunded,
+        pruned=int(event.name == "Pruned" or task.pruned),
     )
 
 
-def _assigned(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
-    for terms in seen.fields["leases"]:
-        yield from _open(seen, task, sums, get, terms)
+def _assigned(event: IndexedEvent, task: TaskRow, totals: _TaskTotals, lookup: RowLookup) -> Iterator[Row]:
+    for terms in event.fields["leases"]:
+        yield from _open(event, task, totals, lookup, terms)
 
 
-def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]) -> Iterator[Row]:
-    opened = _opened(seen, task.task, *terms)
-    sums.live.append(opened.lease)
+def _open(
+    event: IndexedEvent, task: TaskRow, totals: _TaskTotals, lookup: RowLookup, terms: Iterable[Any]
+) -> Iterator[Row]:
+    opened = _opened(event, task.task, *terms)
+    totals.live.append(opened.lease)
     yield opened
-    host = get(HostRow, opened.host)
+    host = lookup(HostRow, opened.host)
     if host is not None:
         yield replace(host, leases=host.leases + 1)
 
 
-def _moved(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
-    """A pod goes on by another lease, with what is left of the deposit."""
-    fields = seen.fields
-    yield from _billed(seen, fields["bill"], sums, get)
-    yield from _open(seen, task, sums, get, (fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"]))
+def _moved(event: IndexedEvent, task: TaskRow, totals: _TaskTotals, lookup: RowLookup) -> Iterator[Row]:
+    """A pod moves to another lease, with the rest of the deposit."""
+    fields = event.fields
+    yield from _billed(event, fields["bill"], totals, lookup)
+    yield from _open(
+        event, task, totals, lookup, (fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"])
+    )
 
 
-def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
-    lease = get(LeaseRow, bill["lease"])
+def _billed(event: IndexedEvent, bill: Mapping[str, Any], totals: _TaskTotals, lookup: RowLookup) -> Iterator[Row]:
+    lease = lookup(LeaseRow, bill["lease"])
     if lease is None:
         return
-    line = BillRow(
-        seen.block,
-        seen.place,
+    bill_row = BillRow(
+        event.block,
+        event.place,
         lease.lease,
         lease.task,
         lease.host,
-        # The closing bill is for the whole time: what was paid before is in it.
-        Amount(bill["paid"] - lease.paid),
-        Amount(bill["fee"] - lease.fee),
-        Amount(bill.get("scheduler_fee", 0) - lease.scheduler_fee),
-        Amount(bill.get("settler_fee", 0) - lease.settler_fee),
-        # What went back of the coins held for storage is in no bill.
-        Amount(bill["refunded"]),
+        # The closing bill covers the whole lease, with the payments before.
+        bill["paid"] - lease.paid,
+        bill["fee"] - lease.fee,
+        bill.get("scheduler_fee", 0) - lease.scheduler_fee,
+        bill.get("settler_fee", 0) - lease.settler_fee,
+        # Refunds of coins owner for storage are in no bill.
+        bill["refunded"],
     )
-    yield line
+    yield bill_row
     if lease.ended_ms is None:
-        lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
-    if lease.lease in sums.live:
-        sums.live.remove(lease.lease)
-    yield _after_bill(lease, line)
-    yield from _earned(get, line)
-    sums.paid += line.paid
-    sums.fee += line.fee
-    sums.refunded += line.refunded
+        lease = replace(lease, state="Ended", reason=_reason(event), ended_ms=event.time_ms)
+    if lease.lease in totals.live:
+        totals.live.remove(lease.lease)
+    yield _after_bill(lease, bill_row)
+    yield from _earned(lookup, bill_row)
+    totals.paid += bill_row.paid
+    totals.fee += bill_row.fee
+    totals.refunded += bill_row.refunded
 
 
-def _after_bill(lease: LeaseRow, line: BillRow) -> LeaseRow:
+def _after_bill(lease: LeaseRow, bill_row: BillRow) -> LeaseRow:
     return replace(
         lease,
-        paid=Amount(lease.paid + line.paid),
-        fee=Amount(lease.fee + line.fee),
-        scheduler_fee=Amount(lease.scheduler_fee + line.scheduler_fee),
-        settler_fee=Amount(lease.settler_fee + line.settler_fee),
-        refunded=Amount(lease.refunded + line.refunded),
+        paid=lease.paid + bill_row.paid,
+        fee=lease.fee + bill_row.fee,
+        scheduler_fee=lease.scheduler_fee + bill_row.scheduler_fee,
+        settler_fee=lease.settler_fee + bill_row.settler_fee,
+        refunded=lease.refunded + bill_row.refunded,
     )
 
 
-def _submitted(seen: Seen) -> Iterator[Row]:
-    fields = seen.fields
+def _submitted(event: IndexedEvent) -> Iterator[Row]:
+    fields = event.fields
     for task in range(fields["first"], fields["first"] + fields["count"]):
         yield TaskRow(
             task=task,
@@ -227,18 +229,14 @@ def _submitted(seen: Seen) -> Iterator[Row]:
             state="Queued",
             failures=0,
             live="[]",
-            submitted_block=seen.block,
-            submitted_ms=seen.time_ms,
-            changed_block=seen.block,
-            changed_ms=seen.time_ms,
-            paid=Amount(0),
-            fee=Amount(0),
-            refunded=Amount(0),
-            pruned=0,
+            submitted_block=event.block,
+            submitted_ms=event.time_ms,
+            changed_block=event.block,
+            changed_ms=event.time_ms,
         )
 
 
-def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit: int = 0) -> LeaseRow:
+def _opened(event: IndexedEvent, task: int, lease: int, host: str, rate: int = 0, deposit: int = 0) -> LeaseRow:
     _, pod, generation = lease_parts(lease)
     return LeaseRow(
         lease=lease,
@@ -248,30 +246,22 @@ def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit
         host=host,
         state="Pending",
         reason=None,
-        rate_per_hour=Amount(rate),
-        deposited=Amount(deposit),
-        paid=Amount(0),
-        fee=Amount(0),
-        scheduler_fee=Amount(0),
-        settler_fee=Amount(0),
-        refunded=Amount(0),
-        assigned_ms=seen.time_ms,
-        started_ms=None,
-        ended_ms=None,
-        exit_code=None,
-        result_digest=None,
-        wall_ms=None,
-        cpu_ms=None,
-        memory_peak_mib=None,
-        stars=None,
+        rate_per_hour=rate,
+        deposited=deposit,
+        paid=0,
+        fee=0,
+        scheduler_fee=0,
+        settler_fee=0,
+        refunded=0,
+        assigned_ms=event.time_ms,
     )
 
 
-def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
-    fields = seen.fields
-    match seen.name:
+def _lease_after(event: IndexedEvent, lease: LeaseRow) -> LeaseRow:
+    fields = event.fields
+    match event.name:
         case "PodStarted":
-            return replace(lease, state="Active", started_ms=seen.time_ms)
+            return replace(lease, state="Active", started_ms=event.time_ms)
         case "PodReported":
             result = fields["result"]
             usage = result["usage"]
@@ -279,7 +269,7 @@ def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
                 lease,
                 state="Ended",
                 reason="Completed",
-                ended_ms=seen.time_ms,
+                ended_ms=event.time_ms,
                 exit_code=result["exit_code"],
                 result_digest=result["digest"],
                 wall_ms=usage["wall_ms"],
@@ -287,7 +277,7 @@ def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
                 memory_peak_mib=usage["memory_peak_mib"],
             )
         case "Requeued" | "PodLost" | "LeaseEnded":
-            return replace(lease, state="Ended", reason=text_of(fields["reason"]), ended_ms=seen.time_ms)
+            return replace(lease, state="Ended", reason=text_of(fields["reason"]), ended_ms=event.time_ms)
         case "Rated":
             return replace(lease, stars=fields["stars"])
         case "Purged" | "DataLost":
@@ -295,80 +285,80 @@ def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
     return lease
 
 
-def _reason(seen: Seen) -> str:
-    """Why leases end that an event names only with their bills."""
-    if seen.name == "LeaseMoved":
-        return text_of(seen.fields["reason"])
-    return _ENDS.get(seen.name) or ("GangAborted" if seen.name in ("Requeued", "PodLost") else seen.name)
+def _reason(event: IndexedEvent) -> str:
+    """Return why leases end that the event names only in its bills."""
+    if event.name == "LeaseMoved":
+        return text_of(event.fields["reason"])
+    return _ENDS.get(event.name) or ("GangAborted" if event.name in ("Requeued", "PodLost") else event.name)
 
 
-def _state_after(seen: Seen) -> str | None:
-    told = seen.fields.get("to" if seen.name == "StateChanged" else "state")
-    return _STATES.get(seen.name) if told is None else text_of(told)
+def _state_after(event: IndexedEvent) -> str | None:
+    state = event.fields.get("to" if event.name == "StateChanged" else "state")
+    return _STATES.get(event.name) if state is None else text_of(state)
 
 
-def _earned(get: Get, bill: BillRow) -> Iterator[Row]:
-    host = get(HostRow, bill.host)
+def _earned(lookup: RowLookup, bill: BillRow) -> Iterator[Row]:
+    host = lookup(HostRow, bill.host)
     if host is not None and bill.paid:
-        yield replace(host, earned=Amount(host.earned + bill.paid - bill.fee))
+        yield replace(host, earned=host.earned + bill.paid - bill.fee)
 
 
-def _leases(seen: Seen, get: Get) -> Iterator[Row]:
-    fields = seen.fields
-    lease = get(LeaseRow, fields["lease"]) if isinstance(fields.get("lease"), int) else None
+def _leases(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    fields = event.fields
+    lease = lookup(LeaseRow, fields["lease"]) if isinstance(fields.get("lease"), int) else None
     if lease is None:
         return
-    match seen.name:
+    match event.name:
         case "Extended" | "ToppedUp":
-            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
+            yield replace(lease, deposited=lease.deposited + fields["amount"])
         case "Suspended" | "Resumed":
-            state = "Suspended" if seen.name == "Suspended" else "Active"
+            state = "Suspended" if event.name == "Suspended" else "Active"
             yield replace(lease, state=state, rate_per_hour=fields["rate_per_hour"])
         case "DataKept" if "amount" in fields:
-            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
+            yield replace(lease, deposited=lease.deposited + fields["amount"])
         case "Paid" | "StoragePaid" | "DataKept":
-            yield from _paid_meanwhile(seen, lease, get)
+            yield from _paid_meanwhile(event, lease, lookup)
         case "PurgedWithoutReceipt":
             yield replace(lease, state="Purged")
 
 
-def _paid_meanwhile(seen: Seen, lease: LeaseRow, get: Get) -> Iterator[Row]:
-    fields = seen.fields
+def _paid_meanwhile(event: IndexedEvent, lease: LeaseRow, lookup: RowLookup) -> Iterator[Row]:
+    fields = event.fields
     share, fee = fields["share"], fields["fee"]
-    line = BillRow(
-        seen.block,
-        seen.place,
+    bill_row = BillRow(
+        event.block,
+        event.place,
         lease.lease,
         lease.task,
         lease.host,
-        Amount(share + fee),
-        Amount(fee),
-        Amount(fields.get("scheduler_fee", 0)),
-        Amount(fields.get("settler_fee", 0)),
-        Amount(fields.get("refunded", 0)),
+        share + fee,
+        fee,
+        fields.get("scheduler_fee", 0),
+        fields.get("settler_fee", 0),
+        fields.get("refunded", 0),
     )
-    yield line
-    # Releases before 4 paid for kept data at once.
-    kept = share + fee if seen.name == "DataKept" else 0
-    yield replace(_after_bill(lease, line), deposited=Amount(lease.deposited + kept))
-    yield from _earned(get, line)
-    task = get(TaskRow, lease.task)
+    yield bill_row
+    # Releases before 4 paid for retained data at once.
+    kept = share + fee if event.name == "DataKept" else 0
+    yield replace(_after_bill(lease, bill_row), deposited=lease.deposited + kept)
+    yield from _earned(lookup, bill_row)
+    task = lookup(TaskRow, lease.task)
     if task is not None:
         yield replace(
             task,
-            paid=Amount(task.paid + line.paid),
-            fee=Amount(task.fee + fee),
-            refunded=Amount(task.refunded + line.refunded),
+            paid=task.paid + bill_row.paid,
+            fee=task.fee + fee,
+            refunded=task.refunded + bill_row.refunded,
         )
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------
 
 
-def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
-    fields = seen.fields
-    if seen.name == "Registered":
-        known = get(HostRow, fields["host"])
+def _hosts(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    fields = event.fields
+    if event.name == "Registered":
+        known = lookup(HostRow, fields["host"])
         if known is None:
             yield HostRow(
                 host=fields["host"],
@@ -377,66 +367,66 @@ def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
                 generation=0,
                 score_ppm=None,
                 leases=0,
-                earned=Amount(0),
-                slashed=Amount(0),
-                registered_ms=seen.time_ms,
-                changed_ms=seen.time_ms,
+                earned=0,
+                slashed=0,
+                registered_ms=event.time_ms,
+                changed_ms=event.time_ms,
             )
         else:
-            yield replace(known, provider=fields["provider"], status="Unverified", changed_ms=seen.time_ms)
+            yield replace(known, provider=fields["provider"], status="Unverified", changed_ms=event.time_ms)
         return
-    host = get(HostRow, fields.get("host"))
+    host = lookup(HostRow, fields.get("host"))
     if host is None:
         return
-    host = replace(host, changed_ms=seen.time_ms)
-    match seen.name:
+    host = replace(host, changed_ms=event.time_ms)
+    match event.name:
         case "StatusChanged":
             yield replace(host, status=text_of(fields["to"]))
         case "HardwareChanged":
             yield replace(host, generation=fields["generation"])
         case "Slashed":
-            yield replace(host, slashed=Amount(host.slashed + fields["amount"]))
+            yield replace(host, slashed=host.slashed + fields["amount"])
         case "AbsenceReported":
-            # Chains before this field did not say what the treasury got.
+            # Earlier runtimes have no field for the share of the treasury.
             lost = fields["bounty"] + fields.get("forfeited", 0)
-            yield replace(host, slashed=Amount(host.slashed + lost))
+            yield replace(host, slashed=host.slashed + lost)
 
 
-def _reputation(seen: Seen, get: Get) -> Iterator[Row]:
-    host = get(HostRow, seen.fields.get("host")) if seen.name == "Scored" else None
+def _reputation(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    host = lookup(HostRow, event.fields.get("host")) if event.name == "Scored" else None
     if host is not None:
-        yield replace(host, score_ppm=seen.fields["score_ppm"])
+        yield replace(host, score_ppm=event.fields["score_ppm"])
 
 
 # --- coins ------------------------------------------------------------------------------------------------------------
 
 
-def _balances(seen: Seen, get: Get) -> Iterator[Row]:
-    del get
-    fields = seen.fields
+def _balances(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    del lookup
+    fields = event.fields
     reason = fields.get("reason")
     sender = receiver = None
     amount = fields.get("amount", fields.get("free_balance"))
-    if seen.name in _BOTH_ENDS:
-        names = _BOTH_ENDS[seen.name]
+    if event.name in _BOTH_ENDS:
+        names = _BOTH_ENDS[event.name]
         sender, receiver, amount = (fields.get(name) for name in names)
-    elif seen.name in _INTO:
+    elif event.name in _INTO:
         receiver = fields.get("who", fields.get("account"))
-    elif seen.name in _OUT_OF:
+    elif event.name in _OUT_OF:
         sender = fields.get("who", fields.get("account"))
     if amount is not None and (sender or receiver):
-        told = None if reason is None else text_of(reason)
-        yield TransferRow(seen.block, seen.place, seen.name, sender, receiver, amount, told)
+        why = None if reason is None else text_of(reason)
+        yield TransferRow(event.block, event.place, event.name, sender, receiver, amount, why)
 
 
-def _fees(seen: Seen, get: Get) -> Iterator[Row]:
-    del get
-    if seen.name == "TransactionFeePaid":
-        amount = seen.fields["actual_fee"]
-        yield TransferRow(seen.block, seen.place, "Fee", seen.fields["who"], None, amount, None)
+def _fees(event: IndexedEvent, lookup: RowLookup) -> Iterator[Row]:
+    del lookup
+    if event.name == "TransactionFeePaid":
+        amount = event.fields["actual_fee"]
+        yield TransferRow(event.block, event.place, "Fee", event.fields["who"], None, amount, None)
 
 
-_RULES: Mapping[str, Callable[[Seen, Get], Iterator[Row]]] = {
+_RULES: Mapping[str, Callable[[IndexedEvent, RowLookup], Iterator[Row]]] = {
     "Tasks": _tasks,
     "Leases": _leases,
     "Hosts": _hosts,

@@ -11,9 +11,8 @@ from offchain.cli.kit import index_address
 from offchain.cli.kit.event_text import event_text, plain_fields, time_text
 from offchain.cli.kit.output import say, table
 from offchain.indexer import queries
+from offchain.indexer.block_rows import unpack, with_bytes
 from offchain.indexer.database import IndexFault
-from offchain.indexer.index import read_meta
-from offchain.indexer.plain import unpack, with_bytes
 from offchain.ports import ChainEvent
 
 _MOST: Final = 1000
@@ -70,12 +69,12 @@ def answers_of(index: str | None, task: int, genesis: bytes) -> Answers | None:
     named = index is not None or bool(os.environ.get("GANTRY_INDEX"))
     address = index_address.choose(index)
     try:
-        with contextlib.closing(queries.open_for_reading(address)) as db, db.moment():
-            other = read_meta(db).get("genesis") != genesis.hex()
+        with contextlib.closing(queries.open_for_reading(address)) as db, db.snapshot():
+            other = queries.read_meta(db).get("genesis") != genesis.hex()
             found = None if other else queries.task(db, task)
             if found is None:
                 return None
-            last = queries.reached(db)
+            last = queries.last_block(db)
             happened = queries.mentions(db, str(task), _MOST)
     except IndexFault:
         if named:

@@ -1,1 +1,1 @@
-"""The chain's history in a database: every event of every final block once, and what they add up to."""
+"""The chain's history in SQLite or PostgreSQL: every event of every final block, and the tables derived from them."""

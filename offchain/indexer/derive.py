@@ -20,7 +20,7 @@ from offchain.indexer.event_fold import (
     payment_of,
     task_state_after,
 )
-from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
+from offchain.indexer.rows import BillRow, CoinAmount, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
 _ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
@@ -41,7 +41,7 @@ _OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class IndexedEvent:
     """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
 
     block: int
@@ -53,7 +53,7 @@ class Seen:
     text: str
 
 
-class Get(Protocol):
+class RowLookup(Protocol):
     """The present row with a key; None where there is none."""
 
     def __call__(self, table: type[R], *key: Any) -> R | None:
@@ -69,7 +69,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def derive(seen: Seen, get: Get) -> Iterator[Row]:
+def derive(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     """The new rows, each to take the place of the one with its key. `get` must already know what was yielded before."""
     fields = seen.fields
     mentioned: dict[str, None] = dict.fromkeys(_ADDRESS.findall(seen.text))
@@ -102,7 +102,7 @@ class _Sums:
     refunded: int
 
 
-def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
+def _tasks(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields = seen.fields
     if seen.name == "Submitted" and "first" in fields:
         yield from _submitted(seen)
@@ -116,7 +116,7 @@ def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
             yield from _task(seen, task, get)
 
 
-def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
+def _task(seen: IndexedEvent, task: TaskRow, get: RowLookup) -> Iterator[Row]:
     fields = seen.fields
     sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
     if seen.name == "LeaseMoved":
@@ -146,14 +146,14 @@ def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
         live=json.dumps(sums.live),
         changed_block=seen.block,
         changed_ms=seen.time_ms,
-        paid=Amount(sums.paid),
-        fee=Amount(sums.fee),
-        refunded=Amount(sums.refunded),
+        paid=CoinAmount(sums.paid),
+        fee=CoinAmount(sums.fee),
+        refunded=CoinAmount(sums.refunded),
         pruned=int(seen.name == "Pruned" or task.pruned),
     )
 
 
-def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]) -> Iterator[Row]:
+def _open(seen: IndexedEvent, task: TaskRow, sums: _Sums, get: RowLookup, terms: Iterable[Any]) -> Iterator[Row]:
     opened = _opened(seen, task.task, *terms)
     sums.live.append(opened.lease)
     yield opened
@@ -162,7 +162,7 @@ def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]
         yield replace(host, leases=host.leases + 1)
 
 
-def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
+def _billed(seen: IndexedEvent, bill: Mapping[str, Any], sums: _Sums, get: RowLookup) -> Iterator[Row]:
     lease = get(LeaseRow, bill["lease"])
     if lease is None:
         return
@@ -182,15 +182,15 @@ def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Itera
 def _after_bill(lease: LeaseRow, line: BillRow) -> LeaseRow:
     return replace(
         lease,
-        paid=Amount(lease.paid + line.paid),
-        fee=Amount(lease.fee + line.fee),
-        scheduler_fee=Amount(lease.scheduler_fee + line.scheduler_fee),
-        settler_fee=Amount(lease.settler_fee + line.settler_fee),
-        refunded=Amount(lease.refunded + line.refunded),
+        paid=CoinAmount(lease.paid + line.paid),
+        fee=CoinAmount(lease.fee + line.fee),
+        scheduler_fee=CoinAmount(lease.scheduler_fee + line.scheduler_fee),
+        settler_fee=CoinAmount(lease.settler_fee + line.settler_fee),
+        refunded=CoinAmount(lease.refunded + line.refunded),
     )
 
 
-def _submitted(seen: Seen) -> Iterator[Row]:
+def _submitted(seen: IndexedEvent) -> Iterator[Row]:
     fields = seen.fields
     for task in range(fields["first"], fields["first"] + fields["count"]):
         yield TaskRow(
@@ -206,14 +206,14 @@ def _submitted(seen: Seen) -> Iterator[Row]:
             submitted_ms=seen.time_ms,
             changed_block=seen.block,
             changed_ms=seen.time_ms,
-            paid=Amount(0),
-            fee=Amount(0),
-            refunded=Amount(0),
+            paid=CoinAmount(0),
+            fee=CoinAmount(0),
+            refunded=CoinAmount(0),
             pruned=0,
         )
 
 
-def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit: int = 0) -> LeaseRow:
+def _opened(seen: IndexedEvent, task: int, lease: int, host: str, rate: int = 0, deposit: int = 0) -> LeaseRow:
     _, pod, generation = lease_parts(lease)
     return LeaseRow(
         lease=lease,
@@ -223,13 +223,13 @@ def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit
         host=host,
         state="Pending",
         reason=None,
-        rate_per_hour=Amount(rate),
-        deposited=Amount(deposit),
-        paid=Amount(0),
-        fee=Amount(0),
-        scheduler_fee=Amount(0),
-        settler_fee=Amount(0),
-        refunded=Amount(0),
+        rate_per_hour=CoinAmount(rate),
+        deposited=CoinAmount(deposit),
+        paid=CoinAmount(0),
+        fee=CoinAmount(0),
+        scheduler_fee=CoinAmount(0),
+        settler_fee=CoinAmount(0),
+        refunded=CoinAmount(0),
         assigned_ms=seen.time_ms,
         started_ms=None,
         ended_ms=None,
@@ -242,7 +242,7 @@ def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit
     )
 
 
-def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
+def _lease_after(seen: IndexedEvent, lease: LeaseRow) -> LeaseRow:
     fields = seen.fields
     match seen.name:
         case "PodStarted":
@@ -270,40 +270,40 @@ def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
     return lease
 
 
-def _reason(seen: Seen) -> str:
+def _reason(seen: IndexedEvent) -> str:
     """Why leases end that an event names only with their bills."""
     if seen.name == "LeaseMoved":
         return text_of(seen.fields["reason"])
     return _ENDS.get(seen.name) or ("GangAborted" if seen.name in ("Requeued", "PodLost") else seen.name)
 
 
-def _state_after(seen: Seen) -> str | None:
+def _state_after(seen: IndexedEvent) -> str | None:
     state = task_state_after(seen.name, seen.fields)
     return None if state is None else text_of(state)
 
 
-def _bill_row(seen: Seen, lease: LeaseRow, payment: LeaseAmounts) -> BillRow:
+def _bill_row(seen: IndexedEvent, lease: LeaseRow, payment: LeaseAmounts) -> BillRow:
     return BillRow(
         seen.block,
         seen.place,
         lease.lease,
         lease.task,
         lease.host,
-        Amount(payment.paid),
-        Amount(payment.fee),
-        Amount(payment.scheduler_fee),
-        Amount(payment.settler_fee),
-        Amount(payment.refunded),
+        CoinAmount(payment.paid),
+        CoinAmount(payment.fee),
+        CoinAmount(payment.scheduler_fee),
+        CoinAmount(payment.settler_fee),
+        CoinAmount(payment.refunded),
     )
 
 
-def _earned(get: Get, bill: BillRow) -> Iterator[Row]:
+def _earned(get: RowLookup, bill: BillRow) -> Iterator[Row]:
     host = get(HostRow, bill.host)
     if host is not None and bill.paid:
-        yield replace(host, earned=Amount(host.earned + bill.paid - bill.fee))
+        yield replace(host, earned=CoinAmount(host.earned + bill.paid - bill.fee))
 
 
-def _leases(seen: Seen, get: Get) -> Iterator[Row]:
+def _leases(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields = seen.fields
     lease = get(LeaseRow, fields["lease"]) if isinstance(fields.get("lease"), int) else None
     if lease is None:
@@ -312,7 +312,7 @@ def _leases(seen: Seen, get: Get) -> Iterator[Row]:
     if payment is not None:
         yield from _paid_meanwhile(seen, lease, payment, get)
     elif deposit is not None:
-        yield replace(lease, deposited=Amount(lease.deposited + deposit))
+        yield replace(lease, deposited=CoinAmount(lease.deposited + deposit))
     match seen.name:
         case "Suspended" | "Resumed":
             state = "Suspended" if seen.name == "Suspended" else "Active"
@@ -321,25 +321,25 @@ def _leases(seen: Seen, get: Get) -> Iterator[Row]:
             yield replace(lease, state="Purged")
 
 
-def _paid_meanwhile(seen: Seen, lease: LeaseRow, payment: LeaseAmounts, get: Get) -> Iterator[Row]:
+def _paid_meanwhile(seen: IndexedEvent, lease: LeaseRow, payment: LeaseAmounts, get: RowLookup) -> Iterator[Row]:
     line = _bill_row(seen, lease, payment)
     yield line
-    yield replace(_after_bill(lease, line), deposited=Amount(lease.deposited + payment.deposited))
+    yield replace(_after_bill(lease, line), deposited=CoinAmount(lease.deposited + payment.deposited))
     yield from _earned(get, line)
     task = get(TaskRow, lease.task)
     if task is not None:
         yield replace(
             task,
-            paid=Amount(task.paid + line.paid),
-            fee=Amount(task.fee + line.fee),
-            refunded=Amount(task.refunded + line.refunded),
+            paid=CoinAmount(task.paid + line.paid),
+            fee=CoinAmount(task.fee + line.fee),
+            refunded=CoinAmount(task.refunded + line.refunded),
         )
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------
 
 
-def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
+def _hosts(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields = seen.fields
     if seen.name == "Registered":
         known = get(HostRow, fields["host"])
@@ -351,8 +351,8 @@ def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
                 generation=0,
                 score_ppm=None,
                 leases=0,
-                earned=Amount(0),
-                slashed=Amount(0),
+                earned=CoinAmount(0),
+                slashed=CoinAmount(0),
                 registered_ms=seen.time_ms,
                 changed_ms=seen.time_ms,
             )
@@ -369,14 +369,14 @@ def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
         case "HardwareChanged":
             yield replace(host, generation=fields["generation"])
         case "Slashed":
-            yield replace(host, slashed=Amount(host.slashed + fields["amount"]))
+            yield replace(host, slashed=CoinAmount(host.slashed + fields["amount"]))
         case "AbsenceReported":
             # Chains before this field did not say what the treasury got.
             lost = fields["bounty"] + fields.get("forfeited", 0)
-            yield replace(host, slashed=Amount(host.slashed + lost))
+            yield replace(host, slashed=CoinAmount(host.slashed + lost))
 
 
-def _reputation(seen: Seen, get: Get) -> Iterator[Row]:
+def _reputation(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     host = get(HostRow, seen.fields.get("host")) if seen.name == "Scored" else None
     if host is not None:
         yield replace(host, score_ppm=seen.fields["score_ppm"])
@@ -385,7 +385,7 @@ def _reputation(seen: Seen, get: Get) -> Iterator[Row]:
 # --- coins ------------------------------------------------------------------------------------------------------------
 
 
-def _balances(seen: Seen, get: Get) -> Iterator[Row]:
+def _balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     del get
     fields = seen.fields
     reason = fields.get("reason")
@@ -403,14 +403,14 @@ def _balances(seen: Seen, get: Get) -> Iterator[Row]:
         yield TransferRow(seen.block, seen.place, seen.name, sender, receiver, amount, told)
 
 
-def _fees(seen: Seen, get: Get) -> Iterator[Row]:
+def _fees(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     del get
     if seen.name == "TransactionFeePaid":
         amount = seen.fields["actual_fee"]
         yield TransferRow(seen.block, seen.place, "Fee", seen.fields["who"], None, amount, None)
 
 
-_RULES: Mapping[str, Callable[[Seen, Get], Iterator[Row]]] = {
+_RULES: Mapping[str, Callable[[IndexedEvent, RowLookup], Iterator[Row]]] = {
     "Tasks": _tasks,
     "Leases": _leases,
     "Hosts": _hosts,

@@ -1,26 +1,37 @@
-"""What is asked of the index. Every answer is of one moment of the index; lists are in the order of the chain."""
+"""Reads of the index. Run several within :meth:`IndexDatabase.snapshot`; lists are in the order of the chain."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from offchain.indexer.database import Database, IndexFault, open_index
-from offchain.indexer.index import DERIVED_VERSION, HALTED, SCHEMA, last_block, newer, read_meta
+from sqlalchemy import ColumnElement, select
+
+from offchain.indexer.database import IndexDatabase, IndexFault, open_index
 from offchain.indexer.rows import (
     BillRow,
     BlockRow,
     EventRow,
     HostRow,
     LeaseRow,
+    MentionRow,
+    MetaRow,
+    R,
     Row,
     TaskRow,
     TransferRow,
-    columns_of,
 )
+from offchain.indexer.tables import DERIVED_VERSION, SCHEMA_VERSION, TABLES, column_names, columns
+from offchain.ports import BlockRef
+
+HALTED = "halted"
+"""Row of `meta`: why the index may not be read, while the node does not serve the chain that is in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class TimedEvent:
     """An event with the time of its block."""
 
     event: EventRow
@@ -28,7 +39,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TimedTransfer:
     """A movement of coins with the time of its block."""
 
     transfer: TransferRow
@@ -36,8 +47,8 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """Which events: of this pallet, of this name, from and up to these blocks; the newest `limit` of them."""
+class EventFilter:
+    """Selects the newest `limit` events of a pallet, of a name, and from and to a block; None does not restrict."""
 
     pallet: str | None = None
     name: str | None = None
@@ -46,8 +57,8 @@ class Filter:
     limit: int = 1000
 
 
-def open_for_reading(address: str) -> Database:
-    """An index that can be asked. Raises IndexFault where there is none, or it is of another release."""
+def open_for_reading(address: str) -> IndexDatabase:
+    """Open an index. Raises IndexFault if there is none, it is of another release, or its chain is in doubt."""
     db = open_index(address)
     try:
         fault = _unusable(db)
@@ -60,16 +71,15 @@ def open_for_reading(address: str) -> Database:
     return db
 
 
-def _unusable(db: Database) -> IndexFault | None:
+def _unusable(db: IndexDatabase) -> IndexFault | None:
     meta = read_meta(db)
     if not meta.get("schema"):
         return IndexFault(
             f"There is no index in {db.name} yet.", "Start one with gantry worker indexer.", code="no_index"
         )
-    schema, derived = int(meta["schema"]), int(meta.get("derived", 0))
-    if schema > SCHEMA or derived > DERIVED_VERSION:
-        return newer(db)
-    if schema < SCHEMA or derived < DERIVED_VERSION:
+    if is_newer(meta):
+        return newer_release(db)
+    if int(meta["schema"]) < SCHEMA_VERSION or int(meta.get("derived", 0)) < DERIVED_VERSION:
         return IndexFault(
             f"The index {db.name} is being brought to the form of this release.",
             "Wait for gantry worker indexer to say that it has started.",
@@ -85,99 +95,118 @@ def _unusable(db: Database) -> IndexFault | None:
     return None
 
 
-def reached(db: Database) -> BlockRow | None:
-    """The last block in the index."""
+def read_meta(db: IndexDatabase) -> dict[str, str]:
+    """Return the table `meta`; empty if nothing was written yet."""
+    return {row.name: row.value for row in db.rows(MetaRow)} if db.has_table(MetaRow.TABLE) else {}
+
+
+def is_newer(meta: Mapping[str, str]) -> bool:
+    """Whether a newer release than this one has written the index."""
+    return int(meta.get("schema", 0)) > SCHEMA_VERSION or int(meta.get("derived", 0)) > DERIVED_VERSION
+
+
+def newer_release(db: IndexDatabase) -> IndexFault:
+    return IndexFault(f"The index {db.name} is of a newer release.", "Use that release again.")
+
+
+def last_block(db: IndexDatabase) -> BlockRow | None:
+    found = db.rows(BlockRow, newest=1)
+    return found[0] if found else None
+
+
+def cursor(db: IndexDatabase) -> BlockRef | None:
+    """Return the last block in the index as a reference."""
     last = last_block(db)
-    return None if last is None else db.rows(BlockRow, "WHERE number = ?", last.number)[0]
+    return None if last is None else BlockRef(last.number, bytes.fromhex(last.hash[2:]))
 
 
-def task(db: Database, number: int) -> TaskRow | None:
-    """A task as it stands."""
-    found = db.rows(TaskRow, "WHERE task = ?", number)
+def task(db: IndexDatabase, number: int) -> TaskRow | None:
+    found = db.rows(TaskRow, columns(TaskRow).task == number)
     return found[0] if found else None
 
 
-def host(db: Database, address: str) -> HostRow | None:
-    """A host as it stands."""
-    found = db.rows(HostRow, "WHERE host = ?", address)
+def host(db: IndexDatabase, address: str) -> HostRow | None:
+    found = db.rows(HostRow, columns(HostRow).host == address)
     return found[0] if found else None
 
 
-def leases_of_task(db: Database, number: int) -> list[LeaseRow]:
-    """All leases that a task ever had."""
-    return db.rows(LeaseRow, "WHERE task = ? ORDER BY lease", number)
+def leases_of_task(db: IndexDatabase, number: int) -> list[LeaseRow]:
+    return db.rows(LeaseRow, columns(LeaseRow).task == number)
 
 
-def leases_of_host(db: Database, address: str, limit: int) -> list[LeaseRow]:
-    """The newest leases of a host, oldest first."""
-    return db.rows(LeaseRow, "WHERE host = ? ORDER BY lease DESC LIMIT ?", address, limit)[::-1]
+def leases_of_host(db: IndexDatabase, address: str, limit: int) -> list[LeaseRow]:
+    return db.rows(LeaseRow, columns(LeaseRow).host == address, newest=limit)
 
 
-def tasks_of(db: Database, tenant: str, limit: int) -> list[TaskRow]:
-    """The newest tasks of a tenant, oldest first."""
-    return db.rows(TaskRow, "WHERE tenant = ? ORDER BY task DESC LIMIT ?", tenant, limit)[::-1]
+def tasks_of(db: IndexDatabase, tenant: str, limit: int) -> list[TaskRow]:
+    return db.rows(TaskRow, columns(TaskRow).tenant == tenant, newest=limit)
 
 
-def bills_of_task(db: Database, number: int) -> list[BillRow]:
-    """What was paid for a task, and when."""
-    leases = [lease.lease for lease in leases_of_task(db, number)]
-    return [bill for lease in leases for bill in db.rows(BillRow, "WHERE lease = ? ORDER BY block, place", lease)]
+def bills_of_task(db: IndexDatabase, number: int) -> list[BillRow]:
+    """Return all payments for a task, grouped by lease."""
+    lease = columns(LeaseRow)
+    leases = select(lease.lease).where(lease.task == number)
+    return sorted(db.rows(BillRow, columns(BillRow).lease.in_(leases)), key=lambda bill: bill.lease)
 
 
-def mentions(db: Database, subject: str, limit: int) -> list[Happened]:
-    """The newest events about a task (its number) or an account, oldest first."""
-    return _happened(
+def mentions(db: IndexDatabase, subject: str, limit: int) -> list[TimedEvent]:
+    """Return the newest events about a task (its number) or an account."""
+    event, mention = columns(EventRow), columns(MentionRow)
+    found = _newest_with_times(
         db,
-        "JOIN mentions m ON m.block = e.block AND m.place = e.place WHERE m.subject = ?"
-        " ORDER BY m.block DESC, m.place DESC LIMIT ?",
-        subject,
+        EventRow,
         limit,
+        mention.block == event.block,
+        mention.place == event.place,
+        mention.subject == subject,
+        order=MentionRow,
     )
+    return [TimedEvent(*one) for one in found]
 
 
-def events(db: Database, wanted: Filter) -> list[Happened]:
-    """The newest events that pass a filter, oldest first."""
+def events(db: IndexDatabase, selected: EventFilter) -> list[TimedEvent]:
+    event = columns(EventRow)
     bounds = [
-        ("e.pallet = ?", wanted.pallet),
-        ("e.name = ?", wanted.name),
-        ("e.block >= ?", wanted.first_block),
-        ("e.block <= ?", wanted.last_block),
+        (operator.eq, event.pallet, selected.pallet),
+        (operator.eq, event.name, selected.name),
+        (operator.ge, event.block, selected.first_block),
+        (operator.le, event.block, selected.last_block),
     ]
-    chosen = [(clause, value) for clause, value in bounds if value is not None]
-    where = f"WHERE {' AND '.join(clause for clause, _ in chosen)}" if chosen else ""
-    values = [value for _, value in chosen]
-    return _happened(db, f"{where} ORDER BY e.block DESC, e.place DESC LIMIT ?", *values, wanted.limit)
+    conditions = [compare(column, value) for compare, column, value in bounds if value is not None]
+    return [TimedEvent(*one) for one in _newest_with_times(db, EventRow, selected.limit, *conditions)]
 
 
-def transfers(db: Database, account: str, limit: int) -> list[Moved]:
-    """The newest movements of an account's coins, oldest first."""
-    # Two questions, so that each uses its own index.
+def transfers(db: IndexDatabase, account: str, limit: int) -> list[TimedTransfer]:
+    """Return the newest movements of an account's coins."""
+    transfer = columns(TransferRow)
+    # One query for each side, so that each uses its own index.
     found = [
-        row
-        for side in ("sender", "receiver")
-        for row in db.rows(TransferRow, f"WHERE {side} = ? ORDER BY block DESC, place DESC LIMIT ?", account, limit)
+        one
+        for side in (transfer.sender, transfer.receiver)
+        for one in _newest_with_times(db, TransferRow, limit, side == account)
     ]
-    newest = sorted(dict.fromkeys(found), key=lambda row: (row.block, row.place))[-limit:]
-    times = _times(db, {row.block for row in newest})
-    return [Moved(row, times[row.block]) for row in newest]
+    newest = sorted(dict.fromkeys(found), key=lambda one: (one[0].block, one[0].place))[-limit:]
+    return [TimedTransfer(*one) for one in newest]
 
 
-def _times(db: Database, blocks: set[int]) -> dict[int, int]:
-    if not blocks:
-        return {}
-    rows = db.rows(BlockRow, f"WHERE number IN ({', '.join('?' * len(blocks))})", *blocks)
-    return {row.number: row.time_ms for row in rows}
-
-
-def _happened(db: Database, rest: str, *values: object) -> list[Happened]:
-    names = ", ".join(f"e.{column.name}" for column in columns_of(EventRow))
-    found = db.values(
-        f"SELECT {names}, b.time_ms FROM events e JOIN blocks b ON b.number = e.block {rest}",  # noqa: S608 - our own names
-        *values,
+def _newest_with_times(
+    db: IndexDatabase,
+    row_type: type[R],
+    limit: int,
+    *conditions: ColumnElement[bool],
+    order: type[Row] | None = None,
+) -> list[tuple[R, int]]:
+    """Return the newest rows and the times of their blocks, oldest first. `order`: the table whose index is read."""
+    block, row, by = columns(BlockRow), columns(row_type), columns(order or row_type)
+    statement = (
+        select(TABLES[row_type], block.time_ms)
+        .where(block.number == row.block, *conditions)
+        .order_by(by.block.desc(), by.place.desc())
+        .limit(limit)
     )
-    return [Happened(EventRow(*row[:-1]), row[-1]) for row in found][::-1]
+    return [(row_type(*found[:-1]), found[-1]) for found in reversed(db.execute(statement))]
 
 
-def as_dict(row: Row) -> dict[str, object]:
-    """Names and values, for JSON and CSV."""
-    return {column.name: getattr(row, column.name) for column in columns_of(type(row))}
+def as_dict(row: Row) -> dict[str, Any]:
+    """Return the columns of a row by name, for JSON and CSV."""
+    return {name: getattr(row, name) for name in column_names(type(row))}

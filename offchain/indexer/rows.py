@@ -1,21 +1,20 @@
-"""The rows of the index, and which tables they are in.
+"""Rows of the index: the only definition of its tables.
 
-A table is a frozen dataclass: its fields are the columns. Amounts are base units, times Unix milliseconds of the chain.
+A table is a frozen dataclass whose fields are the columns. Amounts are base units, times Unix ms of the chain.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from types import NoneType
-from typing import Any, ClassVar, NewType, TypeVar, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeVar
 
-Amount = NewType("Amount", int)
-"""Base units: up to 128 bits, which is more than a database's integers hold."""
+CoinAmount = Annotated[int, "base units"]
+"""Up to 128 bits, which is more than a database's integers hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of some table. `KEY`: the columns that tell rows apart; `INDEXES`: further ways in which they are found."""
+    """Base of all rows. `KEY`: the columns of the primary key; `INDEXES`: the columns of each further index."""
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
@@ -23,7 +22,6 @@ class Row:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The values of the key's columns."""
         return tuple(getattr(self, name) for name in self.KEY)
 
 
@@ -31,36 +29,16 @@ R = TypeVar("R", bound=Row)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """`kind` is int, str or Amount."""
+class MetaRow(Row):
+    """Genesis hash, versions of the format, and the reason why the index may not be read."""
 
+    TABLE = "meta"
+    KEY = ("name",)
     name: str
-    kind: type
-    optional: bool
+    value: str
 
 
-_KNOWN: dict[str, tuple[Column, ...]] = {}
-
-
-def columns_of(table: type[Row]) -> tuple[Column, ...]:
-    """A table's columns, in their order."""
-    known = _KNOWN.get(table.TABLE)
-    if known is None:
-        known = _KNOWN[table.TABLE] = _columns(table)
-    return known
-
-
-def _columns(table: type[Row]) -> tuple[Column, ...]:
-    hints = get_type_hints(table)
-    found = []
-    for field in fields(table):
-        parts = get_args(hints[field.name])
-        kind = next((part for part in parts if part is not NoneType), hints[field.name])
-        found.append(Column(field.name, kind, NoneType in parts))
-    return tuple(found)
-
-
-# --- what is read from the chain --------------------------------------------------------------------------------------
+# --- tables that are read from the chain ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +57,9 @@ class BlockRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class ExtrinsicRow(Row):
-    """An extrinsic. `failure`: why its call had no effect; `refused`: how many items of its batch had none.
+    """An extrinsic. `failure`: the error of its call; `refused`: the number of items of its batch that failed.
 
-    `payer`, `fee`, `tip`: None where nothing was charged.
+    `payer`, `fee` and `tip` are None if no fee was charged.
     """
 
     TABLE = "extrinsics"
@@ -93,15 +71,15 @@ class ExtrinsicRow(Row):
     failure: str | None
     refused: int
     payer: str | None
-    fee: Amount | None
-    tip: Amount | None
+    fee: CoinAmount | None
+    tip: CoinAmount | None
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow(Row):
-    """An event. `fields` is a JSON object (bytes as 0x and hex digits); `failure`: what the error in it is called.
+    """An event. `fields` is a JSON object (bytes as 0x and hex digits); `failure`: the name of the error in it.
 
-    `extrinsic`: the place of the extrinsic that caused it, None for what a block does by itself.
+    `extrinsic` is the index of the extrinsic that caused it; None if a hook of the block did.
     """
 
     TABLE = "events"
@@ -116,12 +94,12 @@ class EventRow(Row):
     failure: str | None
 
 
-# --- what follows from the events -------------------------------------------------------------------------------------
+# --- tables that are derived from the events --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(Row):
-    """A task as it stands. `paid` has the fee in it. `live`: its leases that have not ended, as a JSON list."""
+    """A task's present state. `paid` includes the fee; `live` is a JSON list of its leases that have not ended."""
 
     TABLE = "tasks"
     KEY = ("task",)
@@ -138,15 +116,15 @@ class TaskRow(Row):
     submitted_ms: int
     changed_block: int
     changed_ms: int
-    paid: Amount
-    fee: Amount
-    refunded: Amount
-    pruned: int
+    paid: CoinAmount = 0
+    fee: CoinAmount = 0
+    refunded: CoinAmount = 0
+    pruned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow(Row):
-    """A lease as it stands. `state`: Pending, Active, Suspended, Ended or Purged; `reason`: why it ended."""
+    """A lease's present state: Pending, Active, Suspended, Ended or Purged; `reason`: why it ended."""
 
     TABLE = "leases"
     KEY = ("lease",)
@@ -158,29 +136,29 @@ class LeaseRow(Row):
     host: str
     state: str
     reason: str | None
-    rate_per_hour: Amount
-    deposited: Amount
-    paid: Amount
-    fee: Amount
-    scheduler_fee: Amount
-    settler_fee: Amount
-    refunded: Amount
+    rate_per_hour: CoinAmount
+    deposited: CoinAmount
+    paid: CoinAmount
+    fee: CoinAmount
+    scheduler_fee: CoinAmount
+    settler_fee: CoinAmount
+    refunded: CoinAmount
     assigned_ms: int
-    started_ms: int | None
-    ended_ms: int | None
-    exit_code: int | None
-    result_digest: str | None
-    wall_ms: int | None
-    cpu_ms: int | None
-    memory_peak_mib: int | None
-    stars: int | None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    exit_code: int | None = None
+    result_digest: str | None = None
+    wall_ms: int | None = None
+    cpu_ms: int | None = None
+    memory_peak_mib: int | None = None
+    stars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow(Row):
-    """A host as it stands.
+    """A host's present state.
 
-    `earned`: what its leases brought its provider; `slashed`: what its bond lost by faults and by reported absences.
+    `earned`: the provider's income from its leases; `slashed`: the bond's losses through faults and reported absences.
     """
 
     TABLE = "hosts"
@@ -192,18 +170,17 @@ class HostRow(Row):
     generation: int
     score_ppm: int | None
     leases: int
-    earned: Amount
-    slashed: Amount
+    earned: CoinAmount
+    slashed: CoinAmount
     registered_ms: int
     changed_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class BillRow(Row):
-    """What an event says was paid for a lease since the bill before.
+    """A payment for a lease: the amounts since its previous bill, from one event.
 
-    `paid` has the fee in it, and `fee` the shares of the scheduler and of the settler; the rest of the fee is the
-    treasury's.
+    `paid` includes the fee, and `fee` the shares of scheduler and settler; the rest of the fee is the treasury's.
     """
 
     TABLE = "bills"
@@ -214,16 +191,16 @@ class BillRow(Row):
     lease: int
     task: int
     host: str
-    paid: Amount
-    fee: Amount
-    scheduler_fee: Amount
-    settler_fee: Amount
-    refunded: Amount
+    paid: CoinAmount
+    fee: CoinAmount
+    scheduler_fee: CoinAmount
+    settler_fee: CoinAmount
+    refunded: CoinAmount
 
 
 @dataclass(frozen=True, slots=True)
 class TransferRow(Row):
-    """Coins that moved, were held or were let go of. `sender` or `receiver` is None where the event names only one."""
+    """Coins that were transferred, held or released. `sender` or `receiver` is None if the event names only one."""
 
     TABLE = "transfers"
     KEY = ("block", "place")
@@ -233,13 +210,13 @@ class TransferRow(Row):
     kind: str
     sender: str | None
     receiver: str | None
-    amount: Amount
+    amount: CoinAmount
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class MentionRow(Row):
-    """An event is about a task (`subject` is its number) or an account (its address)."""
+    """A reference from an event to a task (`subject` is its number) or to an account (its address)."""
 
     TABLE = "mentions"
     KEY = ("subject", "block", "place")
@@ -248,7 +225,7 @@ class MentionRow(Row):
     place: int
 
 
-READ: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
+CHAIN_ROWS: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
 """Tables that only the chain can fill."""
-DERIVED: tuple[type[Row], ...] = (TaskRow, LeaseRow, HostRow, BillRow, TransferRow, MentionRow)
-"""Tables that follow from the events, and can be made from them again."""
+DERIVED_ROWS: tuple[type[Row], ...] = (TaskRow, LeaseRow, HostRow, BillRow, TransferRow, MentionRow)
+"""Tables that are derived from the events, and can be rebuilt from them."""

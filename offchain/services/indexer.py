@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 from offchain.indexer.database import open_index
-from offchain.indexer.index import Index
 from offchain.indexer.service import follow
+from offchain.indexer.writer import IndexWriter
 from offchain.ports import Block, ChainPort
 from offchain.services import log
 from offchain.services.runner import run_until_stopped
@@ -39,7 +39,7 @@ async def serve_index(chain: ChainPort, address: str) -> None:
     """Keep the index up to date from a connected chain."""
     out = log.EventLog("indexer")
     with contextlib.closing(open_index(address, create=True)) as db:
-        index = Index(db)
+        index = IndexWriter(db)
         # In a thread: after an upgrade it may take minutes, and signals are to be heard meanwhile.
         await asyncio.to_thread(index.prepare, await chain.genesis_hash(), _now_and_then(out))
         after = None if index.cursor is None else index.cursor.number

@@ -22,8 +22,11 @@ from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
-from offchain.indexer.database import open_index
-from offchain.indexer.index import Index, replayed_digest, stored_digest
+from offchain.indexer.database import IndexDatabase, open_index
+from offchain.indexer.rows import BlockRow
+from offchain.indexer.tables import columns
+from offchain.indexer.verification import replayed_digest, stored_digest
+from offchain.indexer.writer import IndexWriter
 from offchain.ports import Block, Call, ChainEvent
 from tests.support.development_node import DevelopmentNode
 from tests.support.history_blocks import GENESIS, History
@@ -53,7 +56,7 @@ def _throughput(path: Path, wanted: int) -> list[Figure]:
     entry = runtime.entry("System", "Events").value
     history = History(1, hosts=25)
     db = open_index(str(path), create=True)
-    index = Index(db)
+    index = IndexWriter(db)
     index.prepare(GENESIS)
     rates, events = [], 0
     while events < wanted:
@@ -134,12 +137,12 @@ async def _watch(chain: SubstrateChain, address: Path, blocks: int) -> tuple[flo
         async with aclosing(chain.finalized()) as heads:
             async for head in heads:
                 told = time.monotonic()
-                while not _has(db, head.number):
+                while not _row(db, head.number):
                     if time.monotonic() - told > _PATIENCE_S:
                         raise IndexBenchError(f"block {head.number} is not in the index after {_PATIENCE_S} s")
                     await asyncio.sleep(_POLL_S)
                 lag = round(time.monotonic() - told, 3)
-                events = db.values("SELECT events FROM blocks WHERE number = ?", head.number)[0][0]
+                events = _row(db, head.number)[0].events
                 if events >= EVENTS_PER_BLOCK:
                     lags.append(lag)
                     say(f"block {head.number}, {events} events: in the index after {lag} s")
@@ -148,8 +151,8 @@ async def _watch(chain: SubstrateChain, address: Path, blocks: int) -> tuple[flo
     raise IndexBenchError("the chain ended")
 
 
-def _has(db: Any, number: int) -> bool:
-    return bool(db.exists("blocks") and db.values("SELECT 1 FROM blocks WHERE number = ?", number))
+def _row(db: IndexDatabase, number: int) -> list[BlockRow]:
+    return db.rows(BlockRow, columns(BlockRow).number == number) if db.has_table(BlockRow.TABLE) else []
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The index on SQLite and on PostgreSQL: every block once, whatever is killed; the same state from the events alone."""
+"""The index on SQLite and PostgreSQL: every block is stored once, and the derived tables follow from the events."""
 
 import asyncio
 from contextlib import contextmanager, suppress
@@ -6,15 +6,18 @@ from contextlib import contextmanager, suppress
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from offchain.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
 from offchain.indexer import queries
+from offchain.indexer.block_rows import read_block
 from offchain.indexer.database import IndexFault, open_index
-from offchain.indexer.fold import Fold, read_block
-from offchain.indexer.index import Index, last_block, replayed_digest, stored_digest
-from offchain.indexer.queries import Filter
+from offchain.indexer.projection import Projection
+from offchain.indexer.queries import EventFilter, cursor
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow
 from offchain.indexer.service import follow
+from offchain.indexer.verification import replayed_digest, stored_digest
+from offchain.indexer.writer import IndexWriter
 from tests.support.examples import examples
 from tests.support.fake_chain import FakeChain
 from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
@@ -38,41 +41,41 @@ def address(request, tmp_path, postgres):
 
 def opened(address):
     db = open_index(address, create=True)
-    index = Index(db)
+    index = IndexWriter(db)
     index.prepare(GENESIS)
     return db, index
 
 
-def same(db):
+def assert_derived_from_events(db):
     assert stored_digest(db).hex() == replayed_digest(db).hex()
 
 
-def test_blocks_go_in_and_come_out_in_order_with_what_follows_from_them(address):
+def test_blocks_are_stored_in_order_with_the_derived_rows(address):
     db, index = opened(address)
     blocks = list(History(3).blocks(30))
     index.add(blocks[:10])
     for block in blocks[10:]:
         index.add([block])
-    assert index.cursor == last_block(db) == blocks[-1].ref
-    assert [row.number for row in db.rows(BlockRow, "ORDER BY number")] == list(range(30))
-    stored = db.rows(EventRow, "ORDER BY block, place")
+    assert index.cursor == cursor(db) == blocks[-1].ref
+    assert [row.number for row in db.rows(BlockRow)] == list(range(30))
+    stored = db.rows(EventRow)
     assert [(row.pallet, row.name) for row in stored] == [(e.pallet, e.name) for b in blocks for e in b.events]
     assert stored == [row for block in blocks for row in read_block(block).events]
-    same(db)
+    assert_derived_from_events(db)
     db.close()
 
 
-def test_the_state_does_not_depend_on_how_blocks_came_or_what_was_forgotten(address, monkeypatch):
-    monkeypatch.setattr("offchain.indexer.index._KEPT_ROWS", 3)
+def test_derived_rows_do_not_depend_on_batches_or_evicted_rows(address, monkeypatch):
+    monkeypatch.setattr("offchain.indexer.writer._KEPT_ROWS", 3)
     db, index = opened(address)
     blocks = list(History(4).blocks(40))
     for at in range(0, 40, 7):
         index.add(blocks[at : at + 7])
-    alone = Fold()
+    alone = Projection()
     for block in blocks:
-        alone.take(read_block(block).seen)
-    assert db.rows(TaskRow, "ORDER BY task") == [row for _, row in sorted(alone.state[TaskRow].items())]
-    same(db)
+        alone.apply(read_block(block).indexed)
+    assert db.rows(TaskRow) == [row for _, row in sorted(alone.state[TaskRow].items())]
+    assert_derived_from_events(db)
     db.close()
 
 
@@ -80,7 +83,7 @@ def test_a_second_indexer_is_refused(address):
     db, _ = opened(address)
     other = open_index(address, create=True)
     with pytest.raises(IndexFault, match="Another indexer"):
-        Index(other).prepare(GENESIS)
+        IndexWriter(other).prepare(GENESIS)
     other.close()
     db.close()
     db, _ = opened(address)
@@ -92,66 +95,66 @@ def test_another_chain_is_refused(address):
     db.close()
     db = open_index(address)
     with pytest.raises(WrongChain):
-        Index(db).prepare(bytes(32))
+        IndexWriter(db).prepare(bytes(32))
     db.close()
 
 
-def test_a_newer_release_s_index_is_refused_and_an_older_one_s_is_derived_anew(address):
+def test_an_index_of_a_newer_release_is_refused_and_old_derived_tables_are_rebuilt(address):
     db, index = opened(address)
     index.add(list(History(5).blocks(20)))
     before = stored_digest(db).hex()
-    db.execute("DELETE FROM tasks")
-    db.execute("UPDATE meta SET value = '0' WHERE name = 'derived'")
+    db.execute(text("DELETE FROM tasks"))
+    db.execute(text("UPDATE meta SET value = '0' WHERE name = 'derived'"))
     db.close()
     with pytest.raises(IndexFault, match="being brought"):
         queries.open_for_reading(address)
     db, index = opened(address)
     assert stored_digest(db).hex() == before
     assert index.cursor.number == 19
-    db.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    db.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema'"))
     db.close()
     with pytest.raises(IndexFault, match="newer release"):
         queries.open_for_reading(address)
     db = open_index(address)
     with pytest.raises(IndexFault, match="newer release"):
-        Index(db).prepare(GENESIS)
+        IndexWriter(db).prepare(GENESIS)
     db.close()
 
 
-def test_amounts_of_128_bits_are_kept_exactly(address):
+def test_amounts_of_128_bits_are_stored_exactly(address):
     db, _ = opened(address)
     rows = [TransferRow(1, n, "Transfer", "a", "b", amount, None) for n, amount in enumerate([0, 2**63, 2**128 - 1])]
     with db.transaction():
         db.insert(TransferRow, rows)
-    assert db.rows(TransferRow, "ORDER BY place") == rows
-    assert list(db.stream(TransferRow, "ORDER BY place")) == rows
+    assert db.rows(TransferRow) == rows
+    assert list(db.stream(TransferRow)) == rows
     db.close()
 
 
 @pytest.mark.parametrize("count", [3, 300])
-def test_put_adds_and_replaces(address, count):
+def test_upsert_adds_and_replaces(address, count):
     db, _ = opened(address)
     rows = [BlockRow(n, "0x", "0x", n, 0, 0) for n in range(count)]
     newer = [BlockRow(n, "0x11", "0x", n, 1, 1) for n in range(count // 2, 2 * count)]
     for batch in (rows, newer):
         with db.transaction():
-            db.put(BlockRow, batch)
-    assert db.rows(BlockRow, "ORDER BY number") == rows[: count // 2] + newer
+            db.upsert(BlockRow, batch)
+    assert db.rows(BlockRow) == rows[: count // 2] + newer
     db.close()
 
 
-def test_questions(address):
+def test_queries(address):
     db, index = opened(address)
     blocks = list(History(6).blocks(40))
     index.add(blocks)
     db.close()
     db = queries.open_for_reading(address)
-    task = next(row for row in db.rows(TaskRow, "ORDER BY task") if row.state == "Settled" and row.task)
-    story = queries.mentions(db, str(task.task), 1000)
-    assert story[0].event.name == "Submitted"
-    assert story[-1].event.name == "Settled"
-    assert [(one.event.block, one.event.place) for one in story] == sorted(
-        (one.event.block, one.event.place) for one in story
+    task = next(row for row in db.rows(TaskRow) if row.state == "Settled" and row.task)
+    events = queries.mentions(db, str(task.task), 1000)
+    assert events[0].event.name == "Submitted"
+    assert events[-1].event.name == "Settled"
+    assert [(one.event.block, one.event.place) for one in events] == sorted(
+        (one.event.block, one.event.place) for one in events
     )
     assert sum(bill.paid for bill in queries.bills_of_task(db, task.task)) == task.paid
     assert sum(lease.paid for lease in queries.leases_of_task(db, task.task)) == task.paid
@@ -166,20 +169,20 @@ def test_questions(address):
     assert all(TENANTS[0] in (one.transfer.sender, one.transfer.receiver) for one in moved)
     assert queries.transfers(db, TENANTS[0], 2) == moved[-2:]
     assert {row.tenant for row in queries.tasks_of(db, TENANTS[0], 10)} == {TENANTS[0]}
-    settled = queries.events(db, Filter("Tasks", "Settled"))
+    settled = queries.events(db, EventFilter("Tasks", "Settled"))
     assert len(settled) == sum(e.name == "Settled" for b in blocks for e in b.events)
-    assert queries.events(db, Filter("Tasks", "Settled", limit=1)) == settled[-1:]
-    few = queries.events(db, Filter(first_block=3, last_block=4))
+    assert queries.events(db, EventFilter("Tasks", "Settled", limit=1)) == settled[-1:]
+    few = queries.events(db, EventFilter(first_block=3, last_block=4))
     assert {one.event.block for one in few} == {3, 4}
-    refused = queries.events(db, Filter(name="ItemRefused", limit=1))
+    refused = queries.events(db, EventFilter(name="ItemRefused", limit=1))
     assert refused[0].event.failure == "Tasks.NotQueued"
     assert queries.task(db, 10**9) is None
     assert queries.host(db, "nobody") is None
-    assert queries.reached(db).number == 39
+    assert queries.last_block(db).number == 39
     db.close()
 
 
-def test_an_index_that_is_not_there_is_named(tmp_path):
+def test_a_missing_index_and_an_unknown_kind_of_address_are_refused(tmp_path):
     with pytest.raises(IndexFault, match="no index at"):
         queries.open_for_reading(str(tmp_path / "none.db"))
     with pytest.raises(IndexFault, match="no kind of index"):
@@ -192,22 +195,22 @@ def test_a_password_is_in_no_message():
     assert "secret" not in str(away.value)
 
 
-# --- killed at any instruction ----------------------------------------------------------------------------------------
+# --- process killed before any write ----------------------------------------------------------------------------------
 
 
 class Killed(BaseException):
-    """kill -9: what was committed is all that is left."""
+    """kill -9: only commits survive."""
 
 
 class Fragile:
-    """A database whose owner dies before one of its writes."""
+    """A database whose process dies before its write number `fuse`."""
 
     def __init__(self, db, fuse):
         self._db, self._fuse = db, fuse
 
     def __getattr__(self, name):
         found = getattr(self._db, name)
-        if name not in ("execute", "insert", "put"):
+        if name not in ("execute", "insert", "upsert"):
             return found
 
         def write(*arguments):
@@ -221,13 +224,13 @@ class Fragile:
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fuses=st.lists(st.integers(0, 60), max_size=6), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=5))
-def test_killed_at_any_write_every_block_is_in_it_once(tmp_path_factory, fuses, sizes):
+def test_every_block_is_stored_once_if_the_process_is_killed_at_any_write(tmp_path_factory, fuses, sizes):
     address = str(tmp_path_factory.mktemp("index") / "index.db")
     blocks = list(History(7).blocks(25))
     for fuse in [*fuses, 10**9]:
         db = open_index(address, create=True)
         try:
-            index = Index(Fragile(db, fuse))
+            index = IndexWriter(Fragile(db, fuse))
             index.prepare(GENESIS)
             turn = 0
             while index.cursor is None or index.cursor.number < 24:
@@ -240,20 +243,20 @@ def test_killed_at_any_write_every_block_is_in_it_once(tmp_path_factory, fuses, 
             db.close()
     db = open_index(address)
     whole = open_index(address + ".whole", create=True)
-    index = Index(whole)
+    index = IndexWriter(whole)
     index.prepare(GENESIS)
     index.add(blocks)
     assert stored_digest(db).hex() == stored_digest(whole).hex()
-    assert db.rows(EventRow, "ORDER BY block, place") == whole.rows(EventRow, "ORDER BY block, place")
+    assert db.rows(EventRow) == whole.rows(EventRow)
     db.close()
     whole.close()
 
 
-def test_after_a_failed_write_nothing_of_it_is_remembered(address):
+def test_a_failed_write_leaves_no_state_in_memory(address):
     db, index = opened(address)
     blocks = list(History(8).blocks(12))
     index.add(blocks[:6])
-    fold, db_insert = index._fold, db.insert
+    projection, db_insert = index._projection, db.insert
 
     def full(table, rows):
         if table is EventRow:
@@ -264,29 +267,29 @@ def test_after_a_failed_write_nothing_of_it_is_remembered(address):
     with pytest.raises(StoreStuck):
         index.add(blocks[6:])
     assert index.cursor == blocks[5].ref
-    assert index._fold is not fold
+    assert index._projection is not projection
     db.insert = db_insert
     index.add(blocks[6:])
     assert len(db.rows(BlockRow)) == 12
-    same(db)
+    assert_derived_from_events(db)
     db.close()
 
 
-async def test_it_follows_a_chain_and_goes_on_after_a_loss(address):
+async def test_it_follows_a_chain_and_continues_after_a_lost_connection(address):
     chain = FakeChain()
     chain.effects = lambda _call, account: [("System", "Remarked", {"sender": account, "hash": b"12"})]
     db = open_index(address, create=True)
-    index = Index(db)
+    index = IndexWriter(db)
     index.prepare(chain.genesis)
     written = asyncio.Event()
 
-    def told(block):
+    def on_written(block):
         if block.ref.number >= wanted:
             written.set()
 
     for wanted in (5, 12, 30):
         chain.unreachable = False
-        task = asyncio.ensure_future(follow(chain, index, told))
+        task = asyncio.ensure_future(follow(chain, index, on_written))
         while not written.is_set():
             if chain._best.block.ref.number < wanted:
                 await chain.produce()
@@ -296,11 +299,11 @@ async def test_it_follows_a_chain_and_goes_on_after_a_loss(address):
         await chain.drop_subscriptions()
         with suppress(ChainUnreachable, ExceptionGroup):
             await task
-    assert [row.number for row in db.rows(BlockRow, "ORDER BY number")] == list(range(31))
+    assert [row.number for row in db.rows(BlockRow)] == list(range(31))
     db.close()
 
 
-def test_a_commit_whose_answer_was_lost_is_found(address):
+def test_a_commit_without_an_answer_is_detected(address):
     db, index = opened(address)
     blocks = list(History(11).blocks(12))
     index.add(blocks[:6])
@@ -319,15 +322,16 @@ def test_a_commit_whose_answer_was_lost_is_found(address):
     assert index.cursor == blocks[8].ref
     index.add(blocks[9:])
     assert len(db.rows(BlockRow)) == 12
-    same(db)
+    assert_derived_from_events(db)
     db.close()
 
 
-def test_a_server_that_was_killed_is_connected_to_again():
+def test_a_restarted_server_is_connected_to_again():
     with server() as own:
         if own is None:
             pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
-        db, index = opened(own.address())
+        address = own.address()
+        db, index = opened(address)
         blocks = list(History(10).blocks(20))
         index.add(blocks[:10])
         own.kill()
@@ -336,16 +340,16 @@ def test_a_server_that_was_killed_is_connected_to_again():
         own.start()
         assert index.cursor == blocks[9].ref
         index.add(blocks[10:])
-        assert [row.number for row in db.rows(BlockRow, "ORDER BY number")] == list(range(20))
-        same(db)
-        other = open_index(db._address, create=True)
+        assert [row.number for row in db.rows(BlockRow)] == list(range(20))
+        assert_derived_from_events(db)
+        other = open_index(address)
         with pytest.raises(IndexFault, match="Another indexer"):
-            Index(other).prepare(GENESIS)
+            IndexWriter(other).prepare(GENESIS)
         other.close()
         db.close()
 
 
-async def test_while_its_node_serves_another_chain_nobody_is_answered(address):
+async def test_readers_are_refused_while_the_node_serves_another_chain(address):
     chain = FakeChain()
     chain.genesis = GENESIS
     await chain.produce(5)

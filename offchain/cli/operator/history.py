@@ -13,11 +13,11 @@ from offchain.cli.kit.event_text import event_text, phrase, state_phrase, time_t
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
 from offchain.indexer import queries
-from offchain.indexer.database import Database
-from offchain.indexer.index import replayed_digest, stored_digest
-from offchain.indexer.plain import unpack, with_bytes
-from offchain.indexer.queries import Filter, Happened, Moved
+from offchain.indexer.block_rows import unpack, with_bytes
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.queries import EventFilter, TimedEvent, TimedTransfer
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.ports import ChainEvent, DispatchFailure
 from offchain.schema.manifest.values import format_amount
 
@@ -220,7 +220,7 @@ def events(  # one option a filter
       gantry history events --from-block 1000 --to-block 2000 --csv > events.csv
     """
     with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
-        happened = queries.events(db, Filter(pallet, name, from_block, to_block, limit))
+        happened = queries.events(db, EventFilter(pallet, name, from_block, to_block, limit))
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
         elif as_json:
@@ -260,24 +260,24 @@ def verify(index: str | None, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
+def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[IndexDatabase]:
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
-    with contextlib.closing(queries.open_for_reading(network.choose_index(index))) as db, db.moment():
+    with contextlib.closing(queries.open_for_reading(network.choose_index(index))) as db, db.snapshot():
         yield db
 
 
-def _reached(db: Database) -> int | None:
-    last = queries.reached(db)
+def _reached(db: IndexDatabase) -> int | None:
+    last = queries.last_block(db)
     return None if last is None else last.number
 
 
-def _up_to(db: Database) -> str:
+def _up_to(db: IndexDatabase) -> str:
     number = _reached(db)
     return "" if number is None else f" up to block {number}"
 
 
-def _event_plain(happened: Happened) -> dict[str, Any]:
+def _event_plain(happened: TimedEvent) -> dict[str, Any]:
     event = happened.event
     return {
         "block": event.block,
@@ -290,7 +290,7 @@ def _event_plain(happened: Happened) -> dict[str, Any]:
     }
 
 
-def _moved_plain(moved: Moved) -> dict[str, Any]:
+def _moved_plain(moved: TimedTransfer) -> dict[str, Any]:
     return {**queries.as_dict(moved.transfer), "time_ms": moved.time_ms}
 
 
@@ -304,7 +304,7 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
 
 
-def _events_table(happened: Sequence[Happened]) -> None:
+def _events_table(happened: Sequence[TimedEvent]) -> None:
     table(
         ("BLOCK", "TIME", "EVENT", ""),
         [
@@ -314,7 +314,7 @@ def _events_table(happened: Sequence[Happened]) -> None:
     )
 
 
-def _event_text(happened: Happened) -> str:
+def _event_text(happened: TimedEvent) -> str:
     row = happened.event
     event = ChainEvent(row.pallet, row.name, with_bytes(unpack(row.fields)), row.extrinsic)
     pallet, _, name = (row.failure or "").partition(".")

@@ -20,9 +20,9 @@ from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
 from offchain.cli.tenant.scheduler_decisions import SchedulerReply
 from offchain.core.values import TaskState
 from offchain.indexer import queries
+from offchain.indexer.block_rows import unpack, with_bytes
 from offchain.indexer.database import IndexFault
-from offchain.indexer.index import read_meta
-from offchain.indexer.plain import unpack, with_bytes
+from offchain.indexer.queries import read_meta
 from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
 
@@ -83,12 +83,12 @@ def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | 
     named = index is not None or bool(os.environ.get("GANTRY_INDEX"))
     address = network.choose_index(index)
     try:
-        with contextlib.closing(queries.open_for_reading(address)) as db, db.moment():
+        with contextlib.closing(queries.open_for_reading(address)) as db, db.snapshot():
             other = read_meta(db).get("genesis") != genesis.hex()
             found = None if other else queries.task(db, task)
             if found is None:
                 return None
-            last = queries.reached(db)
+            last = queries.last_block(db)
             happened = queries.mentions(db, str(task), _MOST)
     except IndexFault:
         if named:

@@ -19,9 +19,9 @@ from faults.plan import Plan
 from faults.tenant import Judgement, Tenant
 from faults.verdict import Findings, summary
 from offchain.devnet.paths import ROOT
-from offchain.indexer.index import last_block, replayed_digest, stored_digest
-from offchain.indexer.queries import open_for_reading
+from offchain.indexer.queries import last_block, open_for_reading
 from offchain.indexer.rows import LeaseRow, TaskRow
+from offchain.indexer.verification import replayed_digest, stored_digest
 
 PATIENCE_S = 420.0
 _CLEAN_S = 90.0
@@ -128,7 +128,7 @@ def _index_differs(net: FaultNet, judgement: Judgement) -> list[str]:
             if time.monotonic() > limit:
                 return [f"the index does not get to block {judgement.last}: it is at {block}"]
             _mind(net, _TURN_S)
-        with db.moment():  # the indexer goes on writing meanwhile
+        with db.snapshot():  # the indexer goes on writing meanwhile
             follows = stored_digest(db).hex() == replayed_digest(db).hex()
             tasks = {row.task: (row.state, row.paid) for row in db.rows(TaskRow)}
             leases = {row.lease: (row.paid, row.refunded, row.result_digest) for row in db.rows(LeaseRow)}

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from offchain.indexer.block_rows import read_block
 from offchain.indexer.derive import text_of
-from offchain.indexer.fold import Fold, read_block
+from offchain.indexer.projection import Projection
 from offchain.indexer.rows import HostRow, LeaseRow, R, TaskRow
 from offchain.ports import Block
 
@@ -49,7 +50,7 @@ class Ledger:
     """Adds up final blocks as they come."""
 
     def __init__(self) -> None:
-        self._fold = Fold()
+        self._projection = Projection()
         self._submissions: Counter[int] = Counter()
         self._ends: Counter[int] = Counter()
         self._reports: Counter[int] = Counter()
@@ -58,7 +59,7 @@ class Ledger:
 
     def add(self, block: Block) -> None:
         """The next block."""
-        self._fold.take(read_block(block).seen)
+        self._projection.apply(read_block(block).indexed)
         self._fold.drain()
         for event in block.events:
             if event.name == "TransactionFeePaid":
@@ -139,7 +140,7 @@ class Ledger:
 
     def _rows(self, table: type[R]) -> list[R]:
         # Copied first: another thread may ask while blocks are added.
-        return [row for row in list(self._fold.state.get(table, {}).values()) if isinstance(row, table)]
+        return [row for row in list(self._projection.state.get(table, {}).values()) if isinstance(row, table)]
 
     def _leases_by_task(self) -> dict[int, list[LeaseRow]]:
         found: dict[int, list[LeaseRow]] = {}

@@ -1,9 +1,10 @@
 import pytest
+from sqlalchemy import text
 
 from offchain.adapters.outbox import intents
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
-from offchain.indexer.sqlite import Sqlite
+from offchain.indexer.database import SqliteDatabase
 from offchain.ports import Call
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
@@ -22,14 +23,20 @@ def test_migrations_run_once_each(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize("database", [Store, Sqlite])
-def test_only_the_owner_reads_the_files_of_a_database(tmp_path, database):
+@pytest.mark.parametrize(
+    ("database", "execute"),
+    [
+        (Store, lambda store, statement: store._db.execute(statement)),
+        (SqliteDatabase, lambda db, statement: db.execute(text(statement))),
+    ],
+)
+def test_only_the_owner_reads_the_files_of_a_database(tmp_path, database, execute):
     path = tmp_path / "s.db"
     opened = database(path)
     opened.close()
     path.chmod(0o644)
     opened = database(path)
-    opened._db.execute("CREATE TABLE t (n INTEGER)")
+    execute(opened, "CREATE TABLE t (n INTEGER)")
     files = sorted(tmp_path.iterdir())
     assert {file.name for file in files} == {"s.db", "s.db-shm", "s.db-wal"}
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}

@@ -3,10 +3,11 @@ import io
 import json
 
 import pytest
+from sqlalchemy import text
 
 from offchain.cli import main as cli
 from offchain.indexer.database import open_index
-from offchain.indexer.index import Index
+from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
 
 
@@ -14,7 +15,7 @@ from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
 def index(tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "index.db"
     db = open_index(str(path), create=True)
-    made = Index(db)
+    made = IndexWriter(db)
     made.prepare(GENESIS)
     made.add(list(History(6).blocks(40)))
     db.close()
@@ -95,7 +96,7 @@ def test_a_modified_index_is_detected(tmp_path, index, history, monkeypatch):
     changed = tmp_path / "changed.db"
     changed.write_bytes(index.read_bytes())
     db = open_index(str(changed))
-    db.execute("UPDATE tasks SET paid = '1' WHERE task = 0")
+    db.execute(text("UPDATE tasks SET paid = '1' WHERE task = 0"))
     db.close()
     monkeypatch.setenv("GANTRY_INDEX", str(changed))
     code, out, err = history("verify", "--json")

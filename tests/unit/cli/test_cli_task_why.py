@@ -13,9 +13,9 @@ from offchain.core.fit import Misfit
 from offchain.core.scheduler.explain import Candidate, CandidateReport, PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.indexer import queries
+from offchain.indexer.block_rows import unpack
 from offchain.indexer.database import open_index
-from offchain.indexer.index import Index
-from offchain.indexer.plain import unpack
+from offchain.indexer.writer import IndexWriter
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome
 from tests.support.chain_records import Tasks, lease, placement, task_spec
@@ -129,10 +129,10 @@ def test_only_workers_that_schedule_have_the_option_answers(world: World) -> Non
 def index_of(path: Path, genesis: bytes) -> int:
     """An index of this chain; gives a task that was settled."""
     with contextlib.closing(open_index(str(path), create=True)) as db:
-        made = Index(db)
+        made = IndexWriter(db)
         made.prepare(genesis)
         made.add(list(History(6).blocks(40)))
-        (settled,) = queries.events(db, queries.Filter("Tasks", "Settled", limit=1))
+        (settled,) = queries.events(db, queries.EventFilter("Tasks", "Settled", limit=1))
         return int(unpack(settled.event.fields)["task"])
 
 

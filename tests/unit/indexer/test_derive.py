@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from offchain.adapters.chain.runtime import ChainRuntime
-from offchain.indexer.fold import Fold, read_block
-from offchain.indexer.rows import DERIVED, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
+from offchain.indexer.block_rows import read_block
+from offchain.indexer.projection import Projection
+from offchain.indexer.rows import DERIVED_ROWS, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
 from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.history_blocks import HOSTS, PROVIDERS, TENANTS, History
@@ -39,7 +40,7 @@ def after(runtime):
     """The rows after these events, one a block."""
 
     def fold(*events):
-        made = Fold()
+        made = Projection()
         for number, (pallet, name, fields) in enumerate(events, start=1):
             made.take(read_block(block_of(runtime, number, pallet, name, fields)).seen)
         return made
@@ -137,7 +138,7 @@ def test_time_that_was_bought_is_in_the_deposit(after):
 def test_kept_data_that_was_paid_at_once_by_an_earlier_release_is_in_the_deposit():
     kept = ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1})
     events = tuple(ChainEvent(*event, 0) for event in (SUBMITTED, ASSIGNED, kept))
-    fold = Fold()
+    fold = Projection()
     fold.take(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, events, ())).seen)
     assert (lease(fold).deposited, lease(fold).paid) == (1003, 3)
 
@@ -311,7 +312,7 @@ def test_events_of_the_first_release_are_noted():
         ChainEvent("Billing", "EscrowOpened", {"lease": 3, "rate_per_hour": 1, "deposit": 1}, 0),
         ChainEvent("Leases", "Ended", {"lease": 3, "reason": "Completed"}, 0),
     ]
-    fold = Fold()
+    fold = Projection()
     fold.take(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, tuple(old), ())).seen)
     assert {"7", TENANT, HOST} <= subjects(fold)
 
@@ -328,5 +329,5 @@ def test_the_made_up_histories_of_other_tests_fit_the_chain_s_types(runtime):
 
 
 def test_every_table_has_a_key_of_its_columns():
-    for table in DERIVED:
+    for table in DERIVED_ROWS:
         assert set(table.KEY) <= set(table.__slots__)

@@ -5,7 +5,7 @@ import os
 import signal
 
 from offchain.indexer import queries
-from offchain.indexer.queries import Filter
+from offchain.indexer.queries import EventFilter
 from offchain.services.indexer import serve_index
 from tests.support.fake_chain import FakeChain
 
@@ -24,8 +24,8 @@ async def test_it_indexes_until_it_is_told_to_stop_and_goes_on_later(tmp_path):
         os.kill(os.getpid(), signal.SIGTERM)
         await task
     db = queries.open_for_reading(address)
-    assert queries.reached(db).number == 9
-    assert queries.events(db, Filter()) == []
+    assert queries.last_block(db).number == 9
+    assert queries.events(db, EventFilter()) == []
     db.close()
 
 
@@ -35,7 +35,7 @@ def reached(address, number):
     except queries.IndexFault:
         return False
     try:
-        last = queries.reached(db)
+        last = queries.last_block(db)
         return last is not None and last.number >= number
     finally:
         db.close()

@@ -1,0 +1,67 @@
+"""SQLAlchemy tables of the index, made from the row classes, and the versions of their format."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final, get_args, get_type_hints
+
+from sqlalchemy import BigInteger, Column, ColumnCollection, Dialect, Index, Integer, MetaData, Numeric, Table, Text
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, CoinAmount, MetaRow, Row
+
+SCHEMA_VERSION: Final = 1
+"""Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
+DERIVED_VERSION: Final = 3
+"""Version of the derived tables. They are rebuilt from the events if `meta.derived` holds a lower one."""
+
+
+class CoinAmountType(TypeDecorator[int]):
+    """128-bit integers: NUMERIC(39, 0) in PostgreSQL, texts in SQLite, whose integers have 64 bits."""
+
+    impl = Numeric(39, 0)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else Numeric(39, 0))
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        return str(value) if value is not None and dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:  # noqa: ARG002
+        return None if value is None else int(value)
+
+
+INTEGER: Final = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits on both databases."""
+_TYPES: Final[dict[Any, TypeEngine[Any]]] = {int: INTEGER, str: Text(), CoinAmount: CoinAmountType()}
+
+METADATA: Final = MetaData()
+
+
+def _table(row_type: type[Row]) -> Table:
+    hints = get_type_hints(row_type, include_extras=True)
+    columns = []
+    for field in fields(row_type):
+        optional = hints[field.name] not in _TYPES  # `KIND | None`
+        kind = get_args(hints[field.name])[0] if optional else hints[field.name]
+        columns.append(
+            Column(
+                field.name, _TYPES[kind], primary_key=field.name in row_type.KEY, nullable=optional, autoincrement=False
+            )
+        )
+    indexes = [Index(f"{row_type.TABLE}_by_{'_'.join(names)}", *names) for names in row_type.INDEXES]
+    return Table(row_type.TABLE, METADATA, *columns, *indexes, sqlite_with_rowid=False, sqlite_strict=True)
+
+
+_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *DERIVED_ROWS)
+TABLES: Final = {row_type: _table(row_type) for row_type in _ROW_TYPES}
+
+
+def columns(row_type: type[Row]) -> ColumnCollection[str, Column[Any]]:
+    """Return the columns of a table, for conditions."""
+    return TABLES[row_type].c
+
+
+def column_names(row_type: type[Row]) -> list[str]:
+    return TABLES[row_type].c.keys()

@@ -1,0 +1,81 @@
+"""Comparison of the stored derived tables with those that follow from the stored events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+
+from offchain.indexer.block_rows import indexed_event
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.projection import APPENDED, Projection
+from offchain.indexer.rows import DERIVED_ROWS, BlockRow, EventRow, Row
+from offchain.indexer.tables import column_names, columns
+
+_MODULUS = 1 << 256
+_PAGE_BLOCKS = 1_000
+_PAGE_EVENTS = 20_000
+Progress = Callable[[str], None]
+
+
+class TablesDigest:
+    """Hash over the rows of all derived tables in any order: equal tables have equal digests."""
+
+    def __init__(self) -> None:
+        self._sums = dict.fromkeys((table.TABLE for table in DERIVED_ROWS), 0)
+        self.rows = 0
+
+    def add(self, table: type[Row], rows: Iterable[Row]) -> None:
+        values = attrgetter(*column_names(table))
+        total = self._sums[table.TABLE]
+        for row in rows:
+            text = json.dumps(values(row), separators=(",", ":"))
+            total += int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+            self.rows += 1
+        self._sums[table.TABLE] = total % _MODULUS
+
+    def hex(self) -> str:
+        """Return 64 hex digits."""
+        text = json.dumps(self._sums, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored_digest(db: IndexDatabase) -> TablesDigest:
+    """Return the digest of the derived tables in the database."""
+    digest = TablesDigest()
+    for table in DERIVED_ROWS:
+        digest.add(table, db.stream(table))
+    return digest
+
+
+def replayed_digest(db: IndexDatabase, progress: Progress = lambda _: None) -> TablesDigest:
+    """Return the digest of the derived tables that follow from the stored events. Writes nothing."""
+    digest, projection = TablesDigest(), Projection()
+    for events in event_pages(db, progress):
+        projection.apply(events)
+        for table, rows in projection.drain()[1].items():
+            digest.add(table, rows)
+    for table, state in projection.state.items():
+        if table not in APPENDED:
+            digest.add(table, state.values())
+    return digest
+
+
+def event_pages(db: IndexDatabase, progress: Progress) -> Iterator[list[IndexedEvent]]:
+    """Yield all stored events in order, in pages of about 20,000; `progress` is called after each page."""
+    block, event = columns(BlockRow), columns(EventRow)
+    after, done = -1, 0
+    while blocks := db.rows(BlockRow, block.number > after, limit=_PAGE_BLOCKS):
+        times, events = {}, 0
+        for one in blocks:
+            times[one.number] = one.time_ms
+            events += one.events
+            if events >= _PAGE_EVENTS:
+                break
+        page = db.rows(EventRow, event.block > after, event.block <= one.number)
+        yield [indexed_event(row, times[row.block]) for row in page]
+        after = one.number
+        done += len(page)
+        progress(f"derived from {done} events")

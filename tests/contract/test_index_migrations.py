@@ -1,0 +1,145 @@
+"""Migrations of the index: from an empty database, and from one that a release before Alembic wrote."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from offchain.errors import WrongChain
+from offchain.indexer import migrations, queries
+from offchain.indexer.database import open_index
+from offchain.indexer.tables import METADATA, SCHEMA_VERSION
+from offchain.indexer.verification import replayed_digest, stored_digest
+from offchain.indexer.writer import IndexWriter
+from tests.support.history_blocks import GENESIS, History
+from tests.support.postgres_server import server
+
+OLD = Path(__file__).parents[1] / "vectors" / "index_schema_1"
+"""The tables and rows that the release before Alembic made from `BLOCKS[:14]`, as SQL."""
+BLOCKS = list(History(6).blocks(20, 12))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with server() as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request, tmp_path, postgres):
+    if request.param == "sqlite":
+        return str(tmp_path / "index.db")
+    if postgres is None:
+        pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
+    return postgres.address()
+
+
+@pytest.fixture
+def old_index(address):
+    """The address of an index that the release before Alembic wrote."""
+    is_postgres = address.startswith("postgresql")
+    engine = create_engine(
+        address.replace("postgresql:", "postgresql+psycopg:") if is_postgres else f"sqlite:///{address}"
+    )
+    with engine.begin() as connection:
+        for part in ("postgresql" if is_postgres else "sqlite", "rows"):
+            for statement in (OLD / f"{part}.sql").read_text(encoding="utf-8").splitlines():
+                connection.exec_driver_sql(statement)
+    engine.dispose()
+    return address
+
+
+def prepared(address):
+    db = open_index(address, create=True)
+    writer = IndexWriter(db)
+    writer.prepare(GENESIS)
+    return db, writer
+
+
+def differences(db):
+    """What Alembic would change. In an old SQLite file the key of `meta` may be NULL, so this table is left out."""
+    options = {"compare_type": True, "include_object": lambda _, name, kind, *_more: (kind, name) != ("table", "meta")}
+    with db.transaction() as connection:
+        return compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
+
+
+def test_the_newest_revision_is_the_schema_version():
+    assert ScriptDirectory.from_config(migrations.configuration()).get_current_head() == str(SCHEMA_VERSION)
+
+
+def test_migrations_of_an_empty_database_make_the_tables(address):
+    db, _ = prepared(address)
+    assert differences(db) == []
+    assert db.execute(text("SELECT version_num FROM alembic_version")) == [(str(SCHEMA_VERSION),)]
+    assert queries.read_meta(db)["schema"] == str(SCHEMA_VERSION)
+    db.close()
+    db, writer = prepared(address)
+    writer.add(BLOCKS)
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
+    db.close()
+
+
+def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index):
+    db = queries.open_for_reading(old_index)
+    assert queries.last_block(db).number == 13
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
+    db.close()
+    rebuilt = []
+    db = open_index(old_index)
+    writer = IndexWriter(db)
+    writer.prepare(GENESIS, rebuilt.append)
+    assert rebuilt == []
+    assert differences(db) == []
+    assert writer.cursor == BLOCKS[13].ref
+    writer.add(BLOCKS[14:])
+    continued = stored_digest(db).hex()
+    assert continued == replayed_digest(db).hex()
+    db.close()
+
+
+def test_an_index_of_the_release_before_alembic_for_another_chain_is_refused(old_index):
+    db = open_index(old_index)
+    with pytest.raises(WrongChain):
+        IndexWriter(db).prepare(hashlib.sha256(b"other").digest())
+    db.close()
+
+
+def test_a_continued_index_equals_one_that_is_written_at_once(old_index, tmp_path):
+    db, writer = prepared(old_index)
+    writer.add(BLOCKS[14:])
+    whole, other = prepared(str(tmp_path / "whole.db"))
+    other.add(BLOCKS)
+    assert stored_digest(db).hex() == stored_digest(whole).hex()
+    db.close()
+    whole.close()
+
+
+def test_a_migration_that_is_interrupted_leaves_nothing(address, monkeypatch):
+    db = open_index(address, create=True)
+    upgrade = command.upgrade
+
+    def interrupted(config, revision):
+        upgrade(config, revision)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "upgrade", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        IndexWriter(db).prepare(GENESIS)
+    monkeypatch.undo()
+    assert not db.has_table("blocks")
+    db.close()
+    db, _ = prepared(address)
+    assert differences(db) == []
+    db.close()
+
+
+def test_the_command_line_starts_without_sqlalchemy():
+    code = "import sys; from offchain.cli.main import main; main(['--help']); sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -192,7 +192,7 @@ async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(
 
 async def test_a_host_that_comes_again_takes_its_own_place(places):
     told = []
-    relay = Relay(all_allowed, told=lambda what, _host: told.append(what))
+    relay = Relay(all_allowed, report=lambda what, _host: told.append(what))
     gateway = await places(world.RunningGateway.start(relay=relay))
     seed = os.urandom(32)
     await places(world.through(gateway, seed=seed))

@@ -19,6 +19,7 @@ from offchain.core.scheduler.reservations import (
     reservation_candidates,
     reserve,
 )
+from tests.support.placing_samples import is_feasible
 
 GPU = PodShape(1000, 1024, 1, 1000)
 HALF = PodShape(500, 512, 1, 500)
@@ -84,7 +85,9 @@ def room_of(cluster: Cluster, host: int) -> HostAvailability:
 def fits(cluster: Cluster, shape: PodShape, pods: int) -> bool:
     """Whether all of them have room now."""
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
     return sum(most_pods(room_of(cluster, host), shape, pods) for host in hosts) >= pods
 
@@ -146,7 +149,7 @@ class Replay:
                 return
             for waiting, places in self._ends.pop(now, []):
                 for place in places:
-                    self.cluster.give(place.host, waiting.shape, place.devices)
+                    self.cluster.release(place.host, waiting.shape, place.devices)
                 self.leases.drop((waiting.task,))
             here = [job.waiting for job in jobs if job.waiting.since_ms <= now and job.waiting.task not in self.started]
             self._round(now, sorted(here, key=self.key))
@@ -182,7 +185,7 @@ class Replay:
             start = earliest_start(profile, waiting.shape, waiting.pods, waiting.longest_ms)
             return start.places if start is not None and start.at_ms == now else ()
         for host in range(len(self.cluster)):
-            if self.cluster.fits(host, waiting.shape):
+            if is_feasible(self.cluster, host, waiting.shape):
                 devices = backfill.pick_devices(host, waiting.shape, now + waiting.longest_ms)
                 if devices is None:
                     devices = room_of(self.cluster, host).pick_devices(waiting.shape)

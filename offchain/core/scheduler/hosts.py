@@ -144,7 +144,7 @@ class HostAttributes:
     reputation: Floats
     """The score on the chain from 0 to 1 (best), in steps; one half without a history."""
     failure_score: Floats
-    """Recent failures, from 0 (none) to 1, by :mod:`offchain.core.conduct`."""
+    """Recent failures, from 0 (none) to 1, by :mod:`offchain.core.scheduler.host_health`."""
 
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = NameIndex(), NameIndex(), NameIndex(), NameIndex()

@@ -44,7 +44,7 @@ def random_score(name: str, seed: bytes) -> float:
 
 
 def failure_score(request: PodRequest, attributes: HostAttributes) -> Floats:
-    """Recent failures of the host, as this scheduler saw them (`core/conduct/`)."""
+    """Recent failures of the host, as this scheduler saw them (:mod:`offchain.core.scheduler.host_health`)."""
     del request
     return attributes.failure_score
 

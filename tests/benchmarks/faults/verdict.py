@@ -60,7 +60,7 @@ class Ledger:
     def add(self, block: Block) -> None:
         """The next block."""
         self._projection.apply(read_block(block).indexed)
-        self._fold.drain()
+        self._projection.drain()
         for event in block.events:
             if event.name == "TransactionFeePaid":
                 self._fees[event.fields["who"]] += event.fields["actual_fee"]

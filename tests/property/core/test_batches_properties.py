@@ -105,18 +105,21 @@ def test_a_batch_keeps_shares_within_a_slice_and_takes_each_task_once(of: list[t
         QueuedTask(number, "default", account, shape, AMOUNTS[shape], priority, at)
         for number, (account, shape, priority, at) in enumerate(of)
     ]
-    turn = FairShareQueue(queue_tree([QueueDefinition("default")]), TOTALS, (), waiting, 10**6)
+    turn = FairShareQueue(queue_tree([QueueDefinition("default")]), TOTALS)
+    for queued in waiting:
+        turn.add(queued)
+    turn.begin_cycle(10**6)
     seen: list[int] = []
     held: dict[str, ResourceAmount] = {account: ResourceAmount() for account in "abc"}
     of_task = {claim.id: claim for claim in waiting}
-    while run := turn.run():
+    while run := turn.next_batch():
         ready = {claim.account for claim in waiting if claim.id not in seen}
         poorest = min(dominant_share(held[account], TOTALS) for account in ready)
         assert turn.next() == run.tasks[0]
         amount = of_task[run.tasks[0]].amount
-        assert sum(run.of_parts) == len(run.tasks)
+        assert sum(run.leaf_counts) == len(run.tasks)
         start = 0
-        for many in run.of_parts:
+        for many in run.leaf_counts:
             part = [of_task[number] for number in run.tasks[start : start + many]]
             start += many
             assert {(claim.account, claim.amount) for claim in part} == {(part[0].account, amount)}
@@ -125,6 +128,6 @@ def test_a_batch_keeps_shares_within_a_slice_and_takes_each_task_once(of: list[t
                 seen.append(claim.id)
             share = dominant_share(held[part[0].account], TOTALS)
             assert share <= poorest + max(BATCH_SHARE, dominant_share(amount, TOTALS)) + 1e-9
-        turn.ran(len(run.tasks))
+        turn.commit_batch(len(run.tasks))
     assert sorted(seen) == list(range(len(waiting)))
     assert len(turn) == 0

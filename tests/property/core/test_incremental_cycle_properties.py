@@ -19,7 +19,7 @@ from tests.support.examples import examples
 
 NOW = 60 * MINUTE
 
-LIMITED = queue_tree([QueueDefinition("default", account_most=ResourceLimit(gpu_milli=3000))])
+LIMITED = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(gpu_milli=3000))])
 
 History = tuple[dict[str, Host], list[Task], list["Event"]]
 """The hosts, who waits when the moment begins, and what happens in it."""

@@ -11,6 +11,7 @@ from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.reservations import ReservationRequest, earliest_start
 from tests.support.examples import examples
+from tests.support.placing_samples import is_feasible
 from tests.support.reservation_samples import (
     GPU,
     HALF,
@@ -60,7 +61,7 @@ def busy(draw):
     for shape in draw(st.lists(shapes(), max_size=6)):
         host = draw(st.integers(0, len(cluster) - 1))
         devices = room_of(cluster, host).pick_devices(shape)
-        if devices >= 0 and cluster.fits(host, shape):
+        if devices >= 0 and is_feasible(cluster, host, shape):
             cluster.take(host, shape, devices)
             leases.append(Allocation(host, shape, devices, 0, draw(st.integers(1, 20))))
     windows = []
@@ -93,7 +94,9 @@ def rooms(cluster, leases, windows, host, moments):
 def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, shape, pods, longest_ms):
     cluster, leases, windows = work
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
 
     def fit(at):
@@ -125,7 +128,9 @@ def test_a_spread_gang_starts_at_the_first_moment_at_which_enough_groups_have_ro
     cluster, leases, windows = work
     groups = np.array(groups[: len(cluster)], dtype=np.int64)
     hosts = [
-        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+        i
+        for i in range(len(cluster))
+        if not shape.models or cluster.classes[cluster.free.main_class[i]].model in shape.models
     ]
 
     def open_groups(at):
@@ -153,7 +158,7 @@ def test_a_backfill_updated_by_placements_equals_a_new_one(work, pods):
         host = index % len(cluster)
         fresh = SampleBackfill(profile)
         devices = room_of(cluster, host).pick_devices(shape)
-        if devices < 0 or not cluster.fits(host, shape):
+        if devices < 0 or not is_feasible(cluster, host, shape):
             continue
         claim = Allocation(host, shape, devices, 0, ends_ms)
         chosen = np.zeros(len(cluster), dtype=np.int64)

@@ -35,7 +35,7 @@ class Chain:
 
     def _scheduler(self, name: str) -> MigrationPlanner:
         made = mover(list(self.hosts.values()), list(self.tasks.values()), account=name)
-        made._desk.schedulers(SCHEDULERS)
+        made._desk.set_schedulers(SCHEDULERS)
         return made
 
     def block(self) -> dict[str, tuple[list[PodMove], list[StandbyNaming]]]:
@@ -69,7 +69,7 @@ class Chain:
             self._tell(made)
 
     def _tell(self, made: MigrationPlanner) -> None:
-        made._desk.put_hosts(self.hosts.values())
+        made._desk.update_hosts(self.hosts.values())
         for name in self.hosts:
             made.watch.host_changed(name)
         for task in self.tasks.values():
@@ -120,7 +120,7 @@ def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[St
         while found[-1].unconfirmed:
             found.append(made.plan(tuple(gates), now_ms))
 
-    made._desk.round(now_ms, (), moving)
+    made._desk.run_cycle(now_ms, (), moving)
     return [move for one in found for move in one.moves], [naming for one in found for naming in one.standbys]
 
 

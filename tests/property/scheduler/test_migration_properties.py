@@ -90,7 +90,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
 
 def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> MigrationPlanner:
     desk = SchedulerState(seed, account=account)
-    desk.put_hosts(there)
+    desk.update_hosts(there)
     made = MigrationPlanner(desk, LIMITS)
     for task in tasks:
         desk.put_task(task)
@@ -173,7 +173,7 @@ def test_moves_under_way_are_bounded_and_do_not_share_resources(
         namings += named
         at += 3_600_000
         for host in there:
-            made._desk.put_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
+            made._desk.update_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
     assert len(moves) <= MAX_MOVES
     assert len(namings) <= MAX_STANDBYS
     places = [(move.host, index) for move in moves for index in move.devices]

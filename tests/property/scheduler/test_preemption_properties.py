@@ -21,6 +21,7 @@ from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
 from tests.property.scheduler.test_availability_properties import clusters, shapes
 from tests.support.examples import examples
+from tests.support.placing_samples import is_feasible
 from tests.support.queue_samples import OWN
 from tests.support.reservation_samples import fits, room_of
 
@@ -38,7 +39,7 @@ def work(draw):
         for _ in range(draw(st.sampled_from([1, 1, 1, 2]))):
             host = draw(st.integers(0, len(cluster) - 1))
             devices = room_of(cluster, host).pick_devices(shape)
-            if devices >= 0 and cluster.fits(host, shape):
+            if devices >= 0 and is_feasible(cluster, host, shape):
                 cluster.take(host, shape, devices)
                 places.append(HostSlot(host, devices))
         if places:
@@ -60,7 +61,7 @@ def without(cluster, gone, then):
     """What `then` says of the cluster when these have ended."""
     for one in gone:
         for place in one.places:
-            cluster.give(place.host, one.shape, place.devices)
+            cluster.release(place.host, one.shape, place.devices)
     said = then()
     for one in gone:
         for place in one.places:
@@ -76,7 +77,7 @@ def fits_apart(cluster, shape, pods, apart):
     """Whether all of them have room now, one on the hosts of each group."""
     if apart is None:
         return fits(cluster, shape, pods)
-    return len({apart[host] for host in range(len(cluster)) if cluster.fits(host, shape)}) >= pods
+    return len({apart[host] for host in range(len(cluster)) if is_feasible(cluster, host, shape)}) >= pods
 
 
 @settings(max_examples=examples(120))
@@ -103,7 +104,7 @@ def test_victims_are_eligible_enough_and_needed(work, shape, pods, priority, gro
         for place in done.places:
             cluster.take(place.host, shape, place.devices)
         for place in done.places:
-            cluster.give(place.host, shape, place.devices)
+            cluster.release(place.host, shape, place.devices)
         return len(done.places)
 
     assert without(cluster, done.victims, places) == pods

@@ -189,7 +189,7 @@ def test_a_file_from_before_shares_allows_none(tmp_path):
 @pytest.mark.parametrize("works", [True, False])
 def test_a_sandbox_is_announced_where_a_trial_of_the_runtime_showed_it(tmp_path, monkeypatch, works):
     tried = []
-    monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *given: tried.append(given) or works)
+    monkeypatch.setattr("node_agent.runtime.settings.is_sandboxed", lambda *given: tried.append(given) or works)
     settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings).capabilities.sandboxed is works
     assert tried == [(None, "runsc")]
@@ -205,17 +205,17 @@ def test_no_sandbox_is_announced_without_a_runtime_or_without_an_engine(tmp_path
 def test_an_agent_does_not_isolate_pods_less_than_its_host_is_registered_with():
     plain, sandboxed = hw.DOCKER_ONLY, replace(hw.DOCKER_ONLY, sandboxed=True)
     told: list[str] = []
-    check_isolation(sandboxed, sandboxed=True, tell=told.append)
-    check_isolation(plain, sandboxed=False, tell=told.append)
+    check_isolation(sandboxed, sandboxed=True, warn=told.append)
+    check_isolation(plain, sandboxed=False, warn=told.append)
     assert told == []
-    check_isolation(plain, sandboxed=True, tell=told.append)
+    check_isolation(plain, sandboxed=True, warn=told.append)
     assert len(told) == 1
     with pytest.raises(OurError, match="registered as one that runs pods in a sandbox"):
-        check_isolation(sandboxed, sandboxed=False, tell=told.append)
+        check_isolation(sandboxed, sandboxed=False, warn=told.append)
 
 
 def test_a_known_result_of_the_trial_is_not_tried_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("node_agent.runtime.startup.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
+    monkeypatch.setattr("node_agent.runtime.settings.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
     settings = AgentSettings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
     assert probe_hardware(settings, sandboxed=True).capabilities.sandboxed
 

@@ -1,5 +1,6 @@
 """The meter of an agent with test doubles: storage, signatures, and who gets receipts."""
 
+import asyncio
 import contextlib
 from dataclasses import replace
 
@@ -74,7 +75,7 @@ class Metered(World):
             self.key,
             HARDWARE,
             now_ms=lambda: self.now_ms,
-            handlers=ReceiptRequests(self.meter).handlers(),
+            handlers=ReceiptRequests(asyncio.get_running_loop(), self.meter).handlers(),
         )
         async with agent_running(agent, state):
             yield agent
@@ -255,7 +256,7 @@ async def test_a_host_that_does_not_reach_its_chain_says_so(world):
     async with world.metering() as agent:
         number = await world.running(agent)
         world.chain.unreachable = True
-        meter_answers = ReceiptRequests(world.meter)
+        meter_answers = ReceiptRequests(asyncio.get_running_loop(), world.meter)
         request = type("Asked", (), {"args": ReceiptArgs(), "lease": number})
         with pytest.raises(HostRefused) as no:
             await meter_answers.receipt(request, None)

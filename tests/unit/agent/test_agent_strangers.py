@@ -116,7 +116,7 @@ class Host(World):
             HARDWARE,
             now_ms=lambda: self.now_ms,
             pods=self.pods,
-            handlers=ReceiptRequests(meter).handlers(),
+            handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
         )
         async with agent_running(agent, state):
             self.agent_now = agent

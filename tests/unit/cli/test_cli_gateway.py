@@ -46,7 +46,7 @@ class HiddenHost(RealHost):
         hidden = Hidden(base, HOST.seed(), genesis_hash=self._genesis, signer=HOST)
         hidden.gateway = self.gateway
         hidden.listen([parse_gateway(self.address)])
-        await hidden.attached()
+        await hidden.wait_registered()
         return hidden
 
 

@@ -152,7 +152,7 @@ def test_the_standing_of_a_task_is_known_at_any_moment():
 
 
 def test_the_standing_names_the_limit_of_a_task():
-    queues = queue_tree([QueueDefinition("default", account_most=ResourceLimit(part=0.5))])
+    queues = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))])
     found = desk(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
     found.run_cycle(10)
     limit = found.standing(2, 10).limit

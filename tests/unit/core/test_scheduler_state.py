@@ -71,7 +71,7 @@ def test_a_task_that_the_records_show_as_assigned_is_charged_once():
         host(free=TWO, total=TWO),
         task(1),
         task(2),
-        queues=queue_tree([QueueDefinition("default", account_most=ResourceLimit(part=0.5))]),
+        queues=queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))]),
     )
     assert placed(found) == [1]
     held = found.limit(2)
@@ -134,7 +134,7 @@ def test_the_reason_for_waiting_is_counted_over_hosts():
 
 
 def test_limits_of_a_queue_hold_for_all_its_accounts():
-    queues = queue_tree([QueueDefinition("research", most=ResourceLimit(cpu_milli=1000))])
+    queues = queue_tree([QueueDefinition("research", limit=ResourceLimit(cpu_milli=1000))])
     wide = host(free=Capacity(4000, 8192, 100))
     tasks = [task(number, tenant=f"t{number}", queue=b"research") for number in (1, 2)]
     found = desk(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)

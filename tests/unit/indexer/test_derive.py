@@ -1,4 +1,4 @@
-"""What follows from events: each goes through the chain's own types first, so that none is of our making."""
+"""Derived rows. Every event is encoded and decoded by the chain's types first, so that it has their form."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def after(runtime):
     def fold(*events):
         made = Projection()
         for number, (pallet, name, fields) in enumerate(events, start=1):
-            made.take(read_block(block_of(runtime, number, pallet, name, fields)).seen)
+            made.apply(read_block(block_of(runtime, number, pallet, name, fields)).indexed)
         return made
 
     return fold
@@ -73,13 +73,13 @@ def subjects(fold):
     return {row.subject for row in fold.appended[MentionRow]}
 
 
-def test_a_submitted_task_waits(after):
+def test_a_submitted_task_is_queued(after):
     found = task(after(SUBMITTED))
     assert (found.state, found.tenant, found.kind, found.submitted_ms) == ("Queued", TENANT, "Service", 1000)
     assert found.manifest_digest == f"0x{DIGEST.hex()}"
 
 
-def test_tasks_that_were_submitted_together_are_rows_of_their_own(after):
+def test_tasks_of_one_submission_have_a_row_each(after):
     fold = after(("Tasks", "Submitted", {**SUBMITTED[2], "count": 3, "kind": "Job"}))
     assert [row.task for row in fold.state[TaskRow].values()] == [7, 8, 9]
     assert {"7", "8", "9", TENANT} <= subjects(fold)
@@ -106,7 +106,7 @@ def test_a_pod_that_starts_and_ends(after):
     assert HOST in subjects(fold)
 
 
-def test_what_was_paid_meanwhile_is_in_the_closing_bill(after):
+def test_the_closing_bill_includes_earlier_payments(after):
     shares = {"scheduler_fee": 2, "settler_fee": 0}
     paid = ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10, **shares})
     settled = ("Tasks", "Settled", {"task": 7, "bills": [bill(LEASE, 300, 30, 700), bill(SECOND, 0, 0, 500)]})
@@ -123,7 +123,7 @@ def test_what_was_paid_meanwhile_is_in_the_closing_bill(after):
     assert lease(fold).state == lease(fold, SECOND).state == "Ended"
 
 
-def test_time_that_was_bought_is_in_the_deposit(after):
+def test_an_extension_increases_the_deposit(after):
     fold = after(
         SUBMITTED,
         ASSIGNED,
@@ -135,15 +135,15 @@ def test_time_that_was_bought_is_in_the_deposit(after):
     assert lease(fold).paid == 0
 
 
-def test_kept_data_that_was_paid_at_once_by_an_earlier_release_is_in_the_deposit():
+def test_retained_data_paid_at_once_by_an_earlier_release_increases_the_deposit():
     kept = ("Leases", "DataKept", {"lease": LEASE, "until": 1, "share": 2, "fee": 1})
     events = tuple(ChainEvent(*event, 0) for event in (SUBMITTED, ASSIGNED, kept))
     fold = Projection()
-    fold.take(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, events, ())).seen)
+    fold.apply(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, events, ())).indexed)
     assert (lease(fold).deposited, lease(fold).paid) == (1003, 3)
 
 
-def test_what_is_held_for_storage_is_paid_and_refunded_apart_from_the_closing_bill(after):
+def test_coins_held_for_storage_are_not_in_the_closing_bill(after):
     shares = {"scheduler_fee": 1, "settler_fee": 0}
     fold = after(
         SUBMITTED,
@@ -157,7 +157,7 @@ def test_what_is_held_for_storage_is_paid_and_refunded_apart_from_the_closing_bi
     assert (task(fold).paid, task(fold).refunded) == (340, 1260)
 
 
-def test_a_rental_that_stops_and_goes_on(after):
+def test_a_rental_is_suspended_and_resumed(after):
     about = {"lease": LEASE, "rate_per_hour": 5, "owed": 0, "ends_at": 1}
     assert lease(after(SUBMITTED, ASSIGNED, STARTED, ("Leases", "Suspended", about))).state == "Suspended"
     again = after(SUBMITTED, ASSIGNED, STARTED, ("Leases", "Suspended", about), ("Leases", "Resumed", about))
@@ -200,7 +200,7 @@ def test_a_rental_that_stops_and_goes_on(after):
         ),
     ],
 )  # fmt: skip
-def test_ends(after, event, state, reasons):
+def test_the_end_of_a_task_gives_its_leases_a_reason(after, event, state, reasons):
     name, fields = event
     fold = after(SUBMITTED, ASSIGNED, STARTED, ("Tasks", name, {"task": 7, **fields}))
     assert task(fold).state == state
@@ -208,7 +208,7 @@ def test_ends(after, event, state, reasons):
     assert str(LEASE) not in task(fold).live
 
 
-def test_the_other_pods_of_a_gang_are_given_up_with_the_one_that_was_lost(after):
+def test_a_lost_pod_ends_the_leases_of_its_gang(after):
     lost = {
         "task": 7, "lease": LEASE, "reason": "StartTimeout", "failures": 1, "state": "Queued",
         "bills": [bill(LEASE, 0, 0, 1000), bill(SECOND, 0, 0, 500)],
@@ -218,7 +218,7 @@ def test_the_other_pods_of_a_gang_are_given_up_with_the_one_that_was_lost(after)
     assert task(fold).failures == 1
 
 
-def test_a_pod_that_goes_on_elsewhere_takes_along_what_is_left_of_its_deposit(after):
+def test_a_moved_pod_keeps_the_rest_of_its_deposit(after):
     third = lease_id(7, 0, 1)
     moved = {
         "task": 7, "from": LEASE, "to": third, "host": OTHER, "rate_per_hour": 90, "deposit": 700,
@@ -234,7 +234,7 @@ def test_a_pod_that_goes_on_elsewhere_takes_along_what_is_left_of_its_deposit(af
     assert {"7", HOST, OTHER} <= subjects(fold)
 
 
-def test_a_standby_and_a_checkpoint_are_noted_of_their_task_and_change_nothing(after):
+def test_a_standby_and_a_checkpoint_are_only_mentioned(after):
     before = after(SUBMITTED, ASSIGNED, STARTED)
     for name, fields in (
         ("StandbyNamed", {"lease": LEASE, "host": OTHER}),
@@ -245,7 +245,7 @@ def test_a_standby_and_a_checkpoint_are_noted_of_their_task_and_change_nothing(a
         assert [row.subject for row in fold.appended[MentionRow] if row.block == 4 and row.subject == "7"] == ["7"]
 
 
-def test_data_that_is_deleted_moved_or_given_up(after):
+def test_purged_moved_and_lost_data_changes_the_state_of_the_lease(after):
     start = (SUBMITTED, ASSIGNED, STARTED)
     for event in (
         ("Tasks", "Purged", {"task": 7, "lease": LEASE, "receipt": DIGEST}),
@@ -264,7 +264,7 @@ def test_ratings_disputes_and_pruning(after):
     assert task(after(*start, ("Tasks", "Pruned", {"task": 7, "digest": DIGEST}))).pruned == 1
 
 
-def test_hosts(after):
+def test_events_of_a_host_change_its_row(after):
     slashed = ("Hosts", "Slashed", {"host": HOST, "fault": "LostPod", "amount": 5})
     suspended = ("Hosts", "StatusChanged", {"host": HOST, "from": "Online", "to": {"Suspended": "Slashed"}})
     hardware = ("Hosts", "HardwareChanged", {"host": HOST, "generation": 3, "bond_required": 9})
@@ -276,7 +276,7 @@ def test_hosts(after):
     assert after(REGISTERED, slashed, absent).state[HostRow][HOST,].slashed == 10
 
 
-def test_coins(after):
+def test_movements_of_coins_are_transfers(after):
     reason = {"Billing": "Escrow"}
     fold = after(
         ("Balances", "Transfer", {"from": TENANT, "to": HOST, "amount": 2**100}),
@@ -296,7 +296,7 @@ def test_coins(after):
     ]
 
 
-def test_what_has_no_known_beginning_changes_nothing_but_is_noted(after):
+def test_events_without_a_known_creation_are_only_mentioned(after):
     settled = ("Tasks", "Settled", {"task": 8, "bills": [bill(lease_id(8, 0, 0), 1, 0, 0)]})
     shares = {"scheduler_fee": 0, "settler_fee": 0}
     fold = after(STARTED, settled, ("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 9, "fee": 1, **shares}))
@@ -304,7 +304,7 @@ def test_what_has_no_known_beginning_changes_nothing_but_is_noted(after):
     assert subjects(fold) == {"7", "8"}
 
 
-def test_events_of_the_first_release_are_noted():
+def test_events_of_the_first_release_are_mentioned():
     """They had other fields: a task's leases without terms, bills in events of their own."""
     old = [
         ChainEvent("Tasks", "Submitted", {"task": 7, "tenant": TENANT}, 0),
@@ -313,11 +313,11 @@ def test_events_of_the_first_release_are_noted():
         ChainEvent("Leases", "Ended", {"lease": 3, "reason": "Completed"}, 0),
     ]
     fold = Projection()
-    fold.take(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, tuple(old), ())).seen)
+    fold.apply(read_block(Block(BlockRef(1, bytes(32)), bytes(32), 1000, tuple(old), ())).indexed)
     assert {"7", TENANT, HOST} <= subjects(fold)
 
 
-def test_the_made_up_histories_of_other_tests_fit_the_chain_s_types(runtime):
+def test_generated_histories_fit_the_types_of_the_chain(runtime):
     entry = runtime.entry("System", "Events").value
     for block in History(2).blocks(30, 60):
         records = [

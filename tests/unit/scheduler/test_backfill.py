@@ -85,7 +85,7 @@ def test_a_reservation_is_not_in_its_own_way():
     head = ReservationRequest(1, GPU, 1, 100, 0)
     leases = running(cluster, lease(0, 50))
     kept = reserve(AvailabilityProfile(cluster, 0, leases), [head], {})
-    cluster.give(0, GPU, 1)
+    cluster.release(0, GPU, 1)
     assert kept[1].start_ms == 50
     assert reserve(profile_of(cluster, now_ms=20), [head], kept)[1].start_ms == 20
 
@@ -96,7 +96,7 @@ def test_a_reservation_begins_sooner_when_it_can_and_never_later():
     leases = running(cluster, lease(0, 50), lease(1, 60))
     kept = reserve(AvailabilityProfile(cluster, 0, leases), [head], {})
     assert kept[1].start_ms == 50
-    cluster.give(1, GPU, 1)
+    cluster.release(1, GPU, 1)
     leases.drop((1,))
     sooner = reserve(AvailabilityProfile(cluster, 20, leases), [head], kept)
     assert sooner[1] == Reservation(1, GPU, 20, 100, (HostSlot(1, 1),))

@@ -209,7 +209,7 @@ def test_the_places_are_reserved_during_the_notice():
     leases = LeaseEnds()
     leases.put_task(1, [Allocation(0, GPU, 1, 0, found.notice_ends_ms)])
     # The victim leaves before its notice ends.
-    cluster.give(0, GPU, 1)
+    cluster.release(0, GPU, 1)
     leases.drop((1,))
     profile = AvailabilityProfile(cluster, NOW, leases)
     want = found.preemptor

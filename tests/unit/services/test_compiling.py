@@ -14,18 +14,18 @@ from offchain.services import compiling
 def began(tmp_path, monkeypatch):
     """Whether all was there already, each time that somebody compiled or loaded."""
     found: list[bool] = []
-    monkeypatch.setattr(compiling, "KEPT_IN", tmp_path)
-    monkeypatch.setattr(compiling, "warm", lambda: found.append((tmp_path / "all").exists()))
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path)
+    monkeypatch.setattr(compiling, "compile_kernels", lambda: found.append((tmp_path / "all").exists()))
     return found
 
 
-def test_one_of_several_processes_compiles_and_the_others_load(began):
+def test_of_several_at_once_one_compiles_and_the_others_load_what_it_made(began):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: compiling.compile_once(), range(4)))
     assert sorted(began) == [False, True, True, True]
 
 
-def test_a_later_process_does_not_wait(began, tmp_path):
+def test_who_comes_later_waits_for_nobody(began, tmp_path):
     (tmp_path / "all").touch()
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -33,20 +33,20 @@ def test_a_later_process_does_not_wait(began, tmp_path):
     assert began == [True]
 
 
-def test_without_a_cache_each_process_compiles(began, tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "KEPT_IN", None)
+def test_where_nothing_is_kept_each_compiles_for_itself(began, tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", None)
     compiling.compile_once()
-    monkeypatch.setattr(compiling, "KEPT_IN", tmp_path / "taken away")
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path / "taken away")
     compiling.compile_once()
     assert began == [False, False]
 
 
-def test_after_a_failure_the_next_process_compiles(began, tmp_path, monkeypatch):
+def test_who_fails_leaves_it_to_the_next(began, tmp_path, monkeypatch):
     def fail() -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "warm", fail)
+        patch.setattr(compiling, "compile_kernels", fail)
         with pytest.raises(ZeroDivisionError):
             compiling.compile_once()
     compiling.compile_once()

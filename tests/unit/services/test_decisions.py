@@ -195,13 +195,13 @@ def test_a_slow_disk_loses_decisions_but_uses_no_memory(tmp_path, monkeypatch):
 def test_the_file_of_a_killed_scheduler_can_be_continued(tmp_path):
     writes = f"""
 import pathlib, sys
-from offchain.core.planning.once import Waiting
+from offchain.core.scheduler.explain import WaitReason
 from offchain.services.decision_recorder import DecisionRecorder
 record = DecisionRecorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
 record._put(lambda store: print("writes", flush=True) or 0)
 number = 0
 while True:
-    record.waits(number, 0, Waiting(number, 1, {{}}, 0, 1))
+    record.waits(number, 0, WaitReason(number, 1, {{}}, 0, 1))
     number += 1
 """
     with subprocess.Popen([sys.executable, "-c", writes], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

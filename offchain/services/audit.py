@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.core.audit import Balance, Books, Claim, Hold, Reason, Report, audit
+from offchain.core.conservation import Balance, Books, Claim, Hold, Reason, Report, audit
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import key_task

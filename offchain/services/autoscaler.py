@@ -22,7 +22,7 @@ from offchain.adapters.chain.watcher import Commit, Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import TransportError
-from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
+from offchain.core.autoscaling import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.ports import Block, ChainPort, Signer

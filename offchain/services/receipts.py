@@ -9,7 +9,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.transport.port import HostMisbehaved
-from offchain.core.receipt import Facts, problems
+from offchain.core.receipt_check import Facts, problems
 from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.chain_types import _generated_chain as gen

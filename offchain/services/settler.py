@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.settle import (
+from offchain.core.settlement import (
     Command,
     Crank,
     Expire,

@@ -34,7 +34,7 @@ from wallet_world import (
 )
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.core.rate import HOUR_MS
+from offchain.core.pricing import HOUR_MS
 from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries, release_dir
 from offchain.errors import CallFailed

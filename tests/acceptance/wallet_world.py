@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from offchain.adapters.chain import registration
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
-from offchain.core.rate import HOUR_MS
+from offchain.core.pricing import HOUR_MS
 from offchain.ports import Call, ChainEvent, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.values import compact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test_examples import variables
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from tests.support.local_network import ROOT, STRANGER, TENANT, Net, Pods
 
 SHARE = ROOT / "examples" / "share.yaml"

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from offchain.core.fit import candidate, take
+from offchain.core.feasibility import candidate, take
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,

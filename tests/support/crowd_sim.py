@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from offchain.core import fit
+from offchain.core import feasibility
 from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
@@ -119,7 +119,9 @@ class SimChain:
         taken = dict(self.hosts)
         for pod in pods:
             try:
-                taken[pod.host] = fit.take(taken[pod.host], task.resources, pod.devices, task.placement, task.tenant)
+                taken[pod.host] = feasibility.take(
+                    taken[pod.host], task.resources, pod.devices, task.placement, task.tenant
+                )
             except ValueError as misfit:
                 return f"Tasks.{misfit}"
         self.hosts.update(taken)

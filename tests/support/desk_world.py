@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from offchain.core.fit import take
+from offchain.core.capacity import released
+from offchain.core.feasibility import take
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
-from offchain.core.vacancy import released
 from offchain.core.values import (
     BillingUnit,
     Capacity,

@@ -19,7 +19,7 @@ from docker import DockerClient
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
 from offchain.cli.operator.chain import EventHistory, task_history
-from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
+from offchain.core.pricing import billed_ms, fee, owed, rate_per_hour
 from offchain.devnet.processes import read_record
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import Lease

@@ -12,12 +12,12 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
 from offchain.cli.tenant.submit_checks import layout_of
-from offchain.core.fit import Misfit
-from offchain.core.leaving import Leaving, leaving
-from offchain.core.outlook import Outlook, outlook
+from offchain.core.feasibility import Misfit
+from offchain.core.feasibility_report import Outlook, outlook
+from offchain.core.preemption_preview import Leaving, leaving
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.core.scheduler.queue_definitions import QueueTree
-from offchain.core.starts import Starts
+from offchain.core.start_estimate import Starts
 from offchain.core.values import RetainedData, Survival, Task, TaskState
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec

@@ -15,7 +15,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.network import environment
 from offchain.cli.kit.output import Screen, counted, details, emit, say
-from offchain.core.rate import deposit
+from offchain.core.pricing import deposit
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
 from offchain.schema.manifest.types import (

@@ -13,9 +13,9 @@ from typing import Final
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
-from offchain.core.fit import Fit, Misfit, fit, take
-from offchain.core.rate import deposit
-from offchain.core.vacancy import emptied
+from offchain.core.capacity import emptied
+from offchain.core.feasibility import Fit, Misfit, fit, take
+from offchain.core.pricing import deposit
 from offchain.core.values import Host, HostStatus, Layout
 from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
 from offchain.schema.manifest.values import format_amount

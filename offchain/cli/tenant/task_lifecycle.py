@@ -14,7 +14,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say
 from offchain.cli.kit.session import IncludedCall, connected, run, send
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
-from offchain.core.rate import storage_rate_per_hour
+from offchain.core.pricing import storage_rate_per_hour
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.values import parse_amount, parse_duration

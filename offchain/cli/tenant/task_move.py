@@ -12,7 +12,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
 from offchain.cli.tenant.task_lifecycle import print_outcome, submit_calls
-from offchain.core.fit import Fit, fit
+from offchain.core.feasibility import Fit, fit
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.values import format_amount

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.fit import Fit, fit
+from offchain.core.feasibility import Fit, fit
 from offchain.core.scheduler.columns import AnyInts, Bools, Ints
 from offchain.core.scheduler.filters import max_rates, min_rates, permitted
 from offchain.core.scheduler.host_health import FailureHistory

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.columns import Bools, device_indices
 from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.filters import count_excluded

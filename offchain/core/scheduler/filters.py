@@ -1,4 +1,4 @@
-"""The chain's placement rules for all hosts at once: the rule of core/fit.py on columns, in the chain's order.
+"""The chain's placement rules for all hosts at once: the rule of core/feasibility.py on columns, in the chain's order.
 
 `tests/property/core/test_filters_properties.py` compares the two. A filter of your own is a function like the others:
 a mask over hosts, entered in :data:`ATTRIBUTE_FILTERS` with the `Misfit` that explains the exclusion.
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.hosts import (

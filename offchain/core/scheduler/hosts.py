@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.rate import rate_per_hour
+from offchain.core.pricing import rate_per_hour
 from offchain.core.scheduler.cluster import Cluster, FreeResources, HostCapacity
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, Ints, device_indices
 from offchain.core.scheduler.device_classes import UNKNOWN_ACCOUNT

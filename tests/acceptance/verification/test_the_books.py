@@ -7,7 +7,7 @@ from verification_cast import SUDO
 from verification_ledger import Ledger
 from verification_world import World
 
-from offchain.core.audit import Reason
+from offchain.core.conservation import Reason
 from offchain.services.audit import audit_chain
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

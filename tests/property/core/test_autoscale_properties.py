@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from offchain.core.autoscale import (
+from offchain.core.autoscaling import (
     FREE_STEP,
     PPM,
     TOLERANCE_PPM,

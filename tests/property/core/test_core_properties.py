@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fit import Fit, fit, take
-from offchain.core.rate import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
-from offchain.core.settle import due
+from offchain.core.feasibility import Fit, fit, take
+from offchain.core.pricing import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.settlement import due
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.fit import Misfit, candidate, fit
+from offchain.core.feasibility import Misfit, candidate, fit
 from offchain.core.scheduler import filters
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import PodRequest

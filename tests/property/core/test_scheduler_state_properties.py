@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fit import Fit, Misfit, candidate, fit
-from offchain.core.rate import rate_per_hour
+from offchain.core.feasibility import Fit, Misfit, candidate, fit
+from offchain.core.pricing import rate_per_hour
 from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState

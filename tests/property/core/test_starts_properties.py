@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fit import Misfit, candidate
+from offchain.core.capacity import Together, most_of, open_to, released, room
+from offchain.core.feasibility import Misfit, candidate
 from offchain.core.snapshot import Snapshot
-from offchain.core.starts import starts
-from offchain.core.vacancy import Together, most_of, open_to, released, room
+from offchain.core.start_estimate import starts
 from offchain.core.values import LeaseState, Task
 from offchain.schema.chain_types.escrow import NEVER, ends_at
 from tests.support.core_strategies import crowded, snapshots

@@ -16,7 +16,7 @@ from node_agent.metering.usage import (
     fold,
 )
 from node_agent.runtime.codec import dumps, loads
-from offchain.core.receipt import falls
+from offchain.core.receipt_check import falls
 
 AMOUNTS = st.integers(0, 1 << 50)
 NAMES = st.sampled_from(["a@1", "a@2", "b@1", "sandbox@1"])

@@ -20,7 +20,7 @@ from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostRefused
-from offchain.core.receipt import falls
+from offchain.core.receipt_check import falls
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ReceiptArgs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from offchain.cli.tenant.feasibility import FeasibilityReport, start_text, start_window
-from offchain.core.leaving import Leaving
-from offchain.core.outlook import Outlook
-from offchain.core.starts import Starts
+from offchain.core.feasibility_report import Outlook
+from offchain.core.preemption_preview import Leaving
+from offchain.core.start_estimate import Starts
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000

@@ -13,7 +13,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli.tenant import feasibility, follow
-from offchain.core.leaving import Leaving
+from offchain.core.preemption_preview import Leaving
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_world import CHARLIE, GTY, HOST, World, the_host
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.explain import Candidate, CandidateReport, PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.indexer import queries

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from offchain.core.audit import Balance, Books, Claim, Hold, Reason, audit
+from offchain.core.conservation import Balance, Books, Claim, Hold, Reason, audit
 
 BOOKS = Books(
     block=5,

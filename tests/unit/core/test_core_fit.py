@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from core_builders import ANYWHERE, GTY, gpu, host, pod, wants
 
-from offchain.core import fit as rule
-from offchain.core.fit import Fit, Misfit, first_devices, take
+from offchain.core import feasibility as rule
+from offchain.core.feasibility import Fit, Misfit, first_devices, take
 from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
 from tests.support.chain_records import NOTHING, ask, placement
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from core_builders import GTY, gpu, pod, wants
 
-from offchain.core.rate import (
+from offchain.core.pricing import (
     HOUR_MS,
     UNPAYABLE,
     billed_ms,

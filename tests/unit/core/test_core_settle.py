@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from core_builders import PERIODS, host, lease, running, snapshot, task
 
-from offchain.core.settle import (
+from offchain.core.settlement import (
     AGENDA_SLACK_MS,
     Crank,
     Expire,

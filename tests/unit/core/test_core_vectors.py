@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from core_builders import ANYWHERE, gpu, host
 
-from offchain.core.fit import Misfit, first_devices, fits, placement_misfit
-from offchain.core.rate import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.feasibility import Misfit, first_devices, fits, placement_misfit
+from offchain.core.pricing import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.scheduler.cycle_filters import excluded_by_layout
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.values import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from core_builders import GTY, gpu, host, pod, task, wants
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import explain
 from offchain.core.scheduler.partition import SLOT_MS
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from core_builders import GTY, gpu, host, pod, task, wants
 
-from offchain.core.fit import Fit, Misfit, fit
+from offchain.core.feasibility import Fit, Misfit, fit
 from offchain.core.scheduler.filters import (
     ATTRIBUTE_FILTERS,
     PRICE_FILTERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
-from offchain.core.leaving import leaving
+from offchain.core.preemption_preview import leaving
 from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
 from offchain.core.values import LeaseState, Preemption, TaskState
 from offchain.schema.chain_types.ids import lease_id

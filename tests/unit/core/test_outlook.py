@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
-from offchain.core.fit import Misfit
-from offchain.core.outlook import outlook
+from offchain.core.feasibility import Misfit
+from offchain.core.feasibility_report import outlook
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import ask, escrow

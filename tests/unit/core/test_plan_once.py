@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from core_builders import GTY, host, lease, pod, snapshot, task
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
 from tests.support.plan_once import plan
 

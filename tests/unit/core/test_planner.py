@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core_builders import GTY, gpu, host, pod, task, wants
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.placement import Planner
 from offchain.core.values import Capacity, HostStatus, PodPlacement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.outlook import outlook
+from offchain.core.feasibility_report import outlook
 from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
 from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
 from offchain.core.scheduler.state import SchedulerState

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core_builders import host, lease, pod, task
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import demand
 from offchain.core.scheduler.demand import DemandDistribution, total_variation
 from offchain.core.scheduler.filters import count_excluded

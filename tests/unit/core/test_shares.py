@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import device_classes
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.cluster import Cluster, HostCapacity

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
-from offchain.core import starts as module
-from offchain.core.outlook import outlook
-from offchain.core.starts import Starts
+from offchain.core import start_estimate as module
+from offchain.core.feasibility_report import outlook
+from offchain.core.start_estimate import Starts
 from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption, Task, TaskKind, TaskState
 from offchain.schema.chain_types.escrow import NEVER
 from offchain.schema.chain_types.ids import lease_id

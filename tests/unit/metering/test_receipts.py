@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri, verify
-from offchain.core.receipt import Facts, falls, problems
+from offchain.core.receipt_check import Facts, falls, problems
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import WireError
 from offchain.schema.protocol.receipt import Bill, Countersignature, Receipt, SignedReceipt, Totals

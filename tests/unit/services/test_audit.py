@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from toy_network import HOST, PROVIDER, TENANT, WORKER, Toy
 
-from offchain.core.audit import Reason
+from offchain.core.conservation import Reason
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import task_key
 from offchain.services.audit import audit_chain

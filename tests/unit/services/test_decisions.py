@@ -18,7 +18,7 @@ from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
 from offchain.cli.tenant import scheduler_decisions
-from offchain.core.fit import Misfit
+from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.explain import PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
 from offchain.schema.protocol.decisions import MAX_ANSWER_BYTES, SchedulingStatus, parse

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from offchain.core.fit import Fit, Misfit, fit, take
+from offchain.core.feasibility import Fit, Misfit, fit, take
 from offchain.core.values import Capacity, Device, Host, Layout, Resources, Task
 from offchain.schema.manifest.types import WHOLE_GPU
 

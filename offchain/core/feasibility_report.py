@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offchain.core.fit import Fit, Misfit, candidate
+from offchain.core.capacity import Together, emptied, most_of, open_to, room
+from offchain.core.feasibility import Fit, Misfit, candidate
 from offchain.core.snapshot import Snapshot
-from offchain.core.starts import Starts, starts
-from offchain.core.vacancy import Together, emptied, most_of, open_to, room
+from offchain.core.start_estimate import Starts, starts
 from offchain.core.values import Task
 
 

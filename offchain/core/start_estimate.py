@@ -12,9 +12,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from offchain.core.fit import Fit, Misfit, candidate, fit, take
+from offchain.core.capacity import Together, emptied, most_of, open_to, released, room
+from offchain.core.feasibility import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
-from offchain.core.vacancy import Together, emptied, most_of, open_to, released, room
 from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskKind
 from offchain.schema.chain_types.escrow import NEVER, ends_at
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from offchain.core.rate import offers, rate_per_hour
+from offchain.core.pricing import offers, rate_per_hour
 from offchain.core.values import (
     BillingUnit,
     Capabilities,

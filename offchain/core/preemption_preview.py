@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from offchain.core.fit import candidate
+from offchain.core.capacity import Together, most_of, open_to, released, room
+from offchain.core.feasibility import candidate
 from offchain.core.scheduler.entitlements import (
     ReclaimPolicy,
     SnapshotEntitlements,
@@ -20,7 +21,6 @@ from offchain.core.scheduler.entitlements import (
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree
 from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name, task_amount, task_usage
 from offchain.core.snapshot import Snapshot
-from offchain.core.vacancy import Together, most_of, open_to, released, room
 from offchain.core.values import Host, HostStatus, Task, TaskState
 
 Victims = Mapping[int, Task]

@@ -8,8 +8,11 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC
 from functools import partial
 from types import MappingProxyType
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.chain.call_sender import CallSender
 from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
@@ -162,6 +165,7 @@ class NodeAgent:
             may_report=self._may_report,
             say=self._notes.say,
         )
+        self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
         self._engine_request_s: float | None = None
         """Start of a request to the engine that is not answered yet."""
@@ -201,11 +205,13 @@ class NodeAgent:
         )
         if not await self._recover(stop):
             return
+        # By the time of day: if the clock is set, the next tidying comes sooner or later, which does no harm.
+        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
+        self._timers.start()
         tasks = [
             asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
             asyncio.create_task(run_periodically(TICK_S, self._tick), name="tick"),
             asyncio.create_task(run_periodically(UPKEEP_S, self._upkeep), name="upkeep"),
-            asyncio.create_task(run_periodically(TIDY_S, self._tidy), name="tidy"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
             asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
             asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
@@ -224,6 +230,7 @@ class NodeAgent:
             for task in done:
                 task.result()
         finally:
+            self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
             await self._link.run(server.close())

@@ -128,5 +128,5 @@ def main() -> None:
     # The log contains names, paths and messages of tenants, and is read on terminals.
     handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    for noisy in ("urllib3", "websockets"):
+    for noisy in ("apscheduler", "urllib3", "websockets"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

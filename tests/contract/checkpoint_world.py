@@ -165,5 +165,5 @@ async def done(site):
 async def stands_by(site):
     """It has done what it does when it hears that it is a standby, or of a new file."""
     site.checkpoints._standby.add(site.net.task)
-    await site.checkpoints.tend()
+    await site.checkpoints.synchronise()
     await done(site)

@@ -50,7 +50,7 @@ async def test_a_standby_gets_each_new_file_and_lets_go_of_the_older(sites):
     assert two.files() == [((one.net.task, 0), kept.digest)]
     one.net.tasks.change(one.net.task, state=TaskStateSettled(), leases=())
     for site in (one, two):
-        await site.checkpoints.tend()
+        await site.checkpoints.synchronise()
         assert (site.files(), list(site.store._folder.iterdir())) == ([], [])
 
 
@@ -169,7 +169,7 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
         handle = await case.written(one.driver, spec)
         running(one, spec, handle)
         for _ in ("saves", "tells the chain"):
-            await one.checkpoints.look()
+            await one.checkpoints.save_due()
             await done(one)
         (known,) = net.tasks.get(net.task).checkpoints
         assert (known.host, known.at) == (one.host, NOW_MS)

@@ -6,13 +6,14 @@ from verification_cast import Cast
 from verification_votes import Committee, committee
 from verification_world import World
 
-from offchain.ports import Signer
+from offchain.ports import Block, Signer
 from offchain.schema.chain_types._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
 from offchain.schema.chain_types._generated_events import (
     VerificationAnswerAwaited,
     VerificationChallengeOpened,
     VerificationVerifierPenalised,
     VerificationVerifierRewarded,
+    decode_event,
 )
 
 PROOF = bytes([7] * 32)
@@ -49,3 +50,9 @@ def rewards(world: World, matter: MatterChallenge) -> dict[str, int]:
 
 def penalties(world: World, matter: MatterChallenge) -> dict[str, tuple[PenaltyReason, int]]:
     return {e.who: (e.reason, e.amount) for e in world.client.events(VerificationVerifierPenalised, matter=matter)}
+
+
+def penalty_in(block: Block, who: Signer) -> int:
+    """What a verifier lost in a block, for all matters: other tests run on the same chain."""
+    events = (decode_event(e.pallet, e.name, e.fields) for e in block.events)
+    return sum(e.amount for e in events if isinstance(e, VerificationVerifierPenalised) and e.who == who.address)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from offchain.core.autoscaling import (
-    FREE_STEP,
+    MIN_STEP,
     PPM,
     TOLERANCE_PPM,
     PodResources,
@@ -126,7 +126,7 @@ def test_no_step_more_than_doubles_or_halves(scaling, rounds, pods):
     recommendations = Recommendations()
     for number, seen in enumerate(rounds):
         recommendations, wanted = decide(scaling, seen, pods, recommendations, number * STEP_MS)
-        assert pods - max(1, pods // 2) <= wanted <= max(2 * pods, FREE_STEP)
+        assert pods - max(1, pods // 2) <= wanted <= max(2 * pods, MIN_STEP)
         pods = wanted
 
 

@@ -175,7 +175,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class DevicesFailed:
-    """These devices of the host do not work. May be repeated; pods that need one of them are given back."""
+    """Devices of the host that do not work. May be repeated; pods that need one of them are given back."""
 
     devices: frozenset[int]
     message: str

@@ -12,7 +12,7 @@ from node_agent.core.states import Phase, Pod
 from node_agent.core.values import HostLease, LocalHost, ReportStatus
 from node_agent.drivers.port import Volume
 from offchain.schema.protocol.messages import canonical_json
-from offchain.schema.protocol.snapshots import Snapshot
+from offchain.schema.protocol.snapshots import RentalSnapshot
 
 PURGE_MARGIN_MS = 6_000
 """Delay after the end of retention: the chain accepts no receipt before it, and its block time lags."""
@@ -77,7 +77,7 @@ def _due_ms(pod: Pod) -> int | None:
 
 
 def deletion_record(
-    host: str, lease: HostLease, volumes: Iterable[Volume], snapshots: Iterable[Snapshot] = ()
+    host: str, lease: HostLease, volumes: Iterable[Volume], snapshots: Iterable[RentalSnapshot] = ()
 ) -> bytes:
     """Return the record of deleted data as canonical JSON (docs/agent.md); its SHA-256 is the receipt on the chain."""
     return canonical_json(

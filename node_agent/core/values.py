@@ -66,12 +66,12 @@ class LeaseStatus(StrEnum):
 
 
 class EndKind(StrEnum):
-    """Who ended a container.
+    """The cause of a container's end.
 
     SELF: its process exited, or the kernel killed it for exceeding its memory limit. That is a result. KILLED: the
-    engine was told to stop, kill or remove it, or was stopped itself. A fault of the host. UNEXPLAINED: the exit code
-    is the one of a kill (137, 143), no memory limit was hit, and the engine has no record of a kill. It may be a kill
-    from outside the engine, or a program that exits with this code.
+    engine stopped, killed or removed it at a request, or was stopped itself. A fault of the host. UNEXPLAINED: the
+    exit code is the one of a kill (137, 143), no memory limit was hit, and the engine has no record of a kill. It may
+    be a kill from outside the engine, or a program that exits with this code.
     """
 
     SELF = "self"

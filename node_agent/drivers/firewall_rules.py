@@ -151,7 +151,7 @@ def _jump(ours: str) -> Rule:
 
 
 def _deletions(saved: str, chain: str, ours: str) -> list[str]:
-    """Return a deletion for each rule of a chain that jumps to ours, whatever else it matches."""
+    """Return a deletion for each rule of a chain that jumps to ours, regardless of its other matches."""
     found = [line for line in saved.splitlines() if line.startswith(f"-A {chain} ")]
     return [f"-D {line[3:]}" for line in found if line.endswith((f" -j {ours}", f" -g {ours}"))]
 

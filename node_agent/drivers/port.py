@@ -11,7 +11,7 @@ from typing import Protocol
 
 from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, PodSpec, Usage
 from offchain.schema.manifest.types import ResultSpec
-from offchain.schema.protocol.snapshots import Snapshot
+from offchain.schema.protocol.snapshots import RentalSnapshot
 
 MAX_RESULT_BYTES = 16 << 20
 MAX_LOG_BYTES = 32 << 20
@@ -288,7 +288,7 @@ class Driver(Protocol):
         """Delete the lease's data and snapshots, unless another lease has taken them over."""
         ...
 
-    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> RentalSnapshot:
         """Save the main container's own file system under a name, as part of the lease's data.
 
         Mounted volumes, delivered files and memory are not included. A pod whose spec names the snapshot as `base` is
@@ -297,7 +297,7 @@ class Driver(Protocol):
         """
         ...
 
-    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+    async def snapshots(self, lease: int) -> tuple[RentalSnapshot, ...]:
         """Return the lease's snapshots, oldest first, without those that another lease has taken over."""
         ...
 

@@ -20,7 +20,7 @@ from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
 from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import ImageArgs, SnapshotArgs
-from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
+from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 
 MAX_ARCHIVES: Final = 2
 """Maximum of concurrent image transfers from this host."""
@@ -44,7 +44,7 @@ class SnapshotRequests:
         self._driver = driver
         self._pod_of = pod_of
         self._emit = bound_to(loop, emit)
-        self._taking: dict[int, asyncio.Future[Snapshot]] = {}
+        self._taking: dict[int, asyncio.Future[RentalSnapshot]] = {}
         self._archives = 0
 
     def handlers(self) -> Mapping[Op, Handler]:

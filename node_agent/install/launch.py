@@ -22,7 +22,7 @@ def command(state: Path, release: Release | None) -> list[str]:
 
 
 def environment(given: Mapping[str, str], release: Release | None) -> dict[str, str]:
-    """Return the agent's environment: modules come from the release, whatever the current folder."""
+    """Return the agent's environment: modules come from the release, not from the current folder."""
     return {
         **given,
         "PYTHONPATH": str(ROOT) if release is None else release.path,

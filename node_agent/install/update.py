@@ -1,7 +1,7 @@
 """Update to another release of the agent: permitted, staged, tried, and undone if it does not become ready.
 
-Pods keep running: containers belong to the engine. Whatever is killed meanwhile, the next start of the agent is that of
-a complete release, and the launcher gives up a release that does not become ready.
+Pods keep running: containers belong to the engine. If a process is killed meanwhile, the next start of
+the agent uses a complete release, and the launcher gives up a release that does not become ready.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every counter belongs to one *run* of a container, from its start to its end, so a restarted container begins at zero
 under another name and its sums add up. Within a run a counter only grows: a reading that falls is an error of its
-source and adds nothing. Nothing is counted twice, in whatever order samples come.
+source and adds nothing. Nothing is counted twice, in any order of samples.
 
 Time between two samples is taken from a clock that nobody sets (`steady_ms`, counted from the machine's start, which
 `boot` identifies). What has no counter (memory, disk, GPUs) is summed as the newest reading times that time; after a

@@ -1,13 +1,12 @@
-"""How many pods a service is to have for its load. Pure.
+"""Autoscaling: the number of pods of a service, computed from its load. Pure.
 
-Target tracking: so many pods that each has the target's share of the load. A pod of which nothing is known counts as
-idle where more pods would be wanted, and as just right where fewer would be: new pods never cause more of them, and a
-host that does not answer never causes fewer. Within a tolerance of the target nothing changes.
+Target tracking: the load is divided by the target load of one pod. A pod whose load is unknown counts as idle when
+scaling up, and as exactly on target when scaling down: new pods never cause more pods, and a host that does not answer
+never causes fewer. Within a tolerance of the target nothing changes.
 
-More pods are taken for the highest recommendation of a short window, so that a moment's lull takes nothing back
-that was not there yet; and at most twice as many at once. Fewer are taken only when a whole stabilisation window has
-passed in which no moment wanted more than that; at most half of them at once. After a start, nothing was seen of the
-window yet, and so it has to pass first.
+Scaling up follows the highest recommendation of a short window, so that a momentary lull does not cancel it, and at
+most doubles the pods in one step. Scaling down follows the highest recommendation of the stabilisation window, and at
+most halves them. After a restart, a whole window passes before the first scaling down.
 """
 
 from __future__ import annotations
@@ -21,28 +20,29 @@ from offchain.schema.protocol.receipt import Totals
 
 PPM: Final = 1_000_000
 TOLERANCE_PPM: Final = 100_000
-"""A tenth over or under the target is the target."""
+"""Deviation from the target within which nothing changes: 10 %."""
 UP_WINDOW_MS: Final = 30_000
-"""More pods are taken for what was wanted at any moment of this time."""
-FREE_STEP: Final = 4
-"""So many pods are never too many for one step."""
+"""Scaling up follows the highest recommendation of this period."""
+MIN_STEP: Final = 4
+"""One step may always scale up to this number of pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """What a manifest says, and the chain's bounds."""
+    """The scaling rule of a manifest, and the task's bounds on the chain."""
 
     metric: Metric | PodMetric
     target: int
-    """Of one pod: parts per million of what it has, or thousandths of a number of its own. Loads are in the same."""
+    """Target load of one pod: parts per million of its resources, or thousandths of its own metric. Loads use the same
+    unit."""
     stabilisation_ms: int
     pods_min: int
     pods_max: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Has:
-    """What one pod has of each metric."""
+class PodResources:
+    """The resources of one pod."""
 
     cpu_milli: int
     memory_mib: int
@@ -51,7 +51,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A number of pods that the load of a moment asked for, or the number that was taken if that is more."""
+    """The recommended number of pods at a time, or the number that was chosen if that is higher."""
 
     at_ms: int
     pods: int
@@ -61,17 +61,17 @@ class Recommendation:
 class Recommendations:
     """Recommendations of the last stabilisation window, the oldest first.
 
-    `since_ms`: when the first one was made, which may no longer be kept; None: none was made.
+    `since_ms`: when the first recommendation was made, even if it has left the window; None: there was none.
     """
 
     since_ms: int | None = None
     recent: tuple[Recommendation, ...] = ()
 
 
-def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | None:
-    """The share of what it has that a pod used between two of its receipts; None where that cannot be said.
+def load_ppm(metric: Metric, has: PodResources, older: Totals, newer: Totals) -> int | None:
+    """Return the share of its resources that a pod used between two receipts; None: unknown.
 
-    Never more than all of it: limits are enforced, and a host that claims more causes no more pods by that.
+    The share is at most 1, because limits are enforced: a host that reports more does not cause more pods.
     """
     time_ms = newer.wall_ms - older.wall_ms
     if time_ms <= 0:
@@ -90,9 +90,9 @@ def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | No
 
 
 def recommended_pods(scaling: Scaling, loads: Sequence[int | None], pods: int) -> int:
-    """How many pods the load of this moment asks for. `loads`: of each pod there is; None: not known.
+    """Return the number of pods for the present load. `loads`: one for each existing pod; None: unknown.
 
-    `pods`: how many are wanted now, of which some may not be there yet.
+    `pods`: the present desired number, of which some may not exist yet.
     """
     known = [load for load in loads if load is not None]
     if not known:
@@ -109,7 +109,7 @@ def recommended_pods(scaling: Scaling, loads: Sequence[int | None], pods: int) -
 def decide(
     scaling: Scaling, loads: Sequence[int | None], pods: int, earlier: Recommendations, now_ms: int
 ) -> tuple[Recommendations, int]:
-    """The pods that are to be wanted from now on, and what to remember. `now_ms`: the chain's time."""
+    """Return the recommendations to keep, and the new desired number of pods. `now_ms`: chain time."""
     wanted = recommended_pods(scaling, loads, pods)
     since_ms = now_ms if earlier.since_ms is None or earlier.since_ms > now_ms else earlier.since_ms
     begin_ms = now_ms - scaling.stabilisation_ms
@@ -117,10 +117,10 @@ def decide(
     after = Recommendations(since_ms, recent)
     if not scaling.pods_min <= pods <= scaling.pods_max:
         return after, _bounded(scaling, pods)
-    highest = max(one.pods for one in recent if one.at_ms >= now_ms - UP_WINDOW_MS)  # the whole window, if shorter
+    highest = max(one.pods for one in recent if one.at_ms >= now_ms - UP_WINDOW_MS)  # or of a shorter window
     if highest > pods:
-        more = min(highest, max(2 * pods, FREE_STEP), scaling.pods_max)
-        # More pods may be taken for an earlier moment: the window before fewer are taken begins now all the same.
+        more = min(highest, max(2 * pods, MIN_STEP), scaling.pods_max)
+        # A scaling up for an earlier recommendation restarts the window before scaling down.
         return Recommendations(since_ms, (*recent[:-1], Recommendation(now_ms, max(wanted, more)))), more
     if since_ms > begin_ms:
         return after, pods

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 FIRST_MS: Final = 4_000
-"""Two blocks: by then the block that overtook us is final."""
+"""Two blocks: by then the block that caused the refusal is final."""
 LONGEST_MS: Final = 120_000
 
 K = TypeVar("K", bound=Hashable)
@@ -20,7 +20,7 @@ def pause_ms(times: int, first_ms: int = FIRST_MS, longest_ms: int = LONGEST_MS)
 
 @dataclass(slots=True)
 class Backoff(Generic[K]):
-    """Attempts in a row by key, and the chain time before which not to try again.
+    """Consecutive attempts by key, and the chain time of the next one.
 
     `forget_after_ms`: attempts further apart are not counted together; None: they are.
     """
@@ -29,7 +29,7 @@ class Backoff(Generic[K]):
     longest_ms: int = LONGEST_MS
     forget_after_ms: int | None = None
     _attempts: dict[K, tuple[int, int]] = field(default_factory=dict)
-    """[key]: how many, and when the last one was."""
+    """[key]: number of attempts, and the time of the last one."""
     _not_before: dict[K, int] = field(default_factory=dict)
 
     def refused(self, key: K, now: int) -> int:

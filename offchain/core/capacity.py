@@ -1,4 +1,4 @@
-"""For how many pods of a task hosts have room, as they are, empty, or when leases have ended; host by host."""
+"""How many pods of a task fit on hosts: as the hosts are, without leases, or after some leases have ended."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from offchain.schema.manifest.types import WHOLE_GPU
 
 
 def emptied(host: Host) -> Host:
-    """The host with nothing leased."""
+    """Return the host as if nothing were leased."""
     devices = tuple(replace(device, milli_free=WHOLE_GPU, shared_by=None) for device in host.devices)
     return replace(host, free=host.total, devices=devices)
 
 
 def released(host: Host, resources: Resources, devices: Iterable[int]) -> Host:
-    """The host when a lease of so much on these devices has ended."""
+    """Return the host after the end of a lease of `resources` on `devices`."""
     chosen = frozenset(devices)
     free = Capacity(
         min(host.total.cpu_milli, host.free.cpu_milli + resources.cpu_milli),
@@ -37,8 +37,8 @@ def _given_back(device: Device, milli: int) -> Device:
     return replace(device, milli_free=free, shared_by=None if free == WHOLE_GPU else device.shared_by)
 
 
-def room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
-    """How many pods have room beside each other, up to `most`; and the first one's devices and rate, or why none."""
+def count_pods(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
+    """Return how many pods fit together, up to `most`, and the first one's devices and rate, or why none fits."""
     first = found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
     pods = 0
     while isinstance(found, Fit):
@@ -50,17 +50,17 @@ def room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
     return pods, first
 
 
-class Together:
-    """How many pods of a layout have room in all: of one that spreads them over providers, one for each of these."""
+class GangCapacity:
+    """Total number of pods that fit with a layout: one for each provider if it spreads pods over providers."""
 
     def __init__(self, layout: Layout) -> None:
         self.pods = 0
         self._by_provider = layout is Layout.PROVIDERS
         self._hosts: Counter[str] = Counter()
-        """[provider]: how many have room."""
+        """[provider]: number of its hosts on which a pod fits."""
 
-    def changed(self, provider: str, before: int, after: int) -> None:
-        """A host of this provider has room for so many."""
+    def update(self, provider: str, before: int, after: int) -> None:
+        """Update the total after a host of `provider` that had capacity for `before` pods has it for `after`."""
         if not self._by_provider:
             self.pods += after - before
             return
@@ -69,8 +69,8 @@ class Together:
         self.pods += (self._hosts[provider] > 0) - had
 
 
-def open_to(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
-    """Those that others of its pods leave to it."""
+def allowed_hosts(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
+    """Return the hosts on which the task's layout allows another of its pods."""
     taken = {lease.host for lease in task.leases}
     if task.layout is Layout.HOSTS:
         return [host for host in hosts.values() if host.id not in taken]
@@ -80,6 +80,6 @@ def open_to(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
     return list(hosts.values())
 
 
-def most_of(task: Task) -> int:
-    """So many of its pods one host may take."""
+def max_pods_per_host(task: Task) -> int:
+    """Return how many of the task's pods its layout allows on one host."""
     return 1 if task.layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))

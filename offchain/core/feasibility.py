@@ -1,6 +1,6 @@
-"""The fit rule: may this pod go to this host, on which devices, at what rate; or the one reason why not.
+"""Feasibility of a pod on a host: the devices and the rate, or the first rule that fails.
 
-The chain applies the same rule in `assign`; `tests/vectors/fit.json` holds the cases that both run.
+The chain applies the same rules in `assign`; `tests/vectors/fit.json` contains the cases that both are tested with.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Misfit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A pod fits: on the devices with these indices, for this rate in base units per hour."""
+    """A feasible placement: indices of the devices, and the rate in base units per hour."""
 
     devices: tuple[int, ...]
     rate_per_hour: int
@@ -67,7 +67,7 @@ class Fit:
 def fit(
     host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, tenant: str
 ) -> Fit | Misfit:
-    """Whether one pod of `tenant` fits on `host` as it is now."""
+    """Return how one pod of `tenant` fits on `host` now, or why it does not."""
     if host.status is not HostStatus.ONLINE:
         return Misfit.NOT_ONLINE
     misfit = placement_misfit(host, placement) or _short(host.free, resources)
@@ -83,7 +83,7 @@ def fit(
 
 
 def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
-    """The first thing for which a task that wants `placement` may not run on `host`, whatever is free there."""
+    """Return the first rule of `placement` that `host` violates, regardless of its free resources."""
     if placement.hosts and host.id not in placement.hosts:
         return Misfit.HOST_NOT_WANTED
     if placement.regions and host.region not in placement.regions:
@@ -118,7 +118,7 @@ def fits(
     placement: Placement,
     tenant: str,
 ) -> Misfit | None:
-    """The first thing for which a pod of `tenant` does not fit on what is free and these devices; None: it fits."""
+    """Return the first reason why a pod of `tenant` does not fit on the free resources and devices; None: it fits."""
     short = _short(free, resources)
     if short is not None:
         return short
@@ -138,7 +138,7 @@ def fits(
 def first_devices(
     devices: Sequence[Device], request: GpuRequest, placement: Placement, tenant: str
 ) -> tuple[int, ...] | Misfit:
-    """The first devices, by index, that satisfy the request of `tenant`; or the rule that leaves too few of them."""
+    """Return the first devices, by index, that satisfy the request of `tenant`, or the rule that leaves too few."""
     if request.count == 0:
         return ()
     left = tuple(range(len(devices)))
@@ -152,7 +152,7 @@ def first_devices(
 
 
 def candidate(task: Task, host: Host) -> Host | Misfit:
-    """Return the host with the disk of the data that the task takes over; or why no pod of this task may run there."""
+    """Return the host with the disk of data that the task takes over, or why no pod of the task may run there."""
     data = task.takes_over
     if data is not None and data.host != host.id:
         return Misfit.DATA_ELSEWHERE
@@ -164,7 +164,7 @@ def candidate(task: Task, host: Host) -> Host | Misfit:
 
 
 def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement, tenant: str) -> Host:
-    """`host` with what a pod of `tenant` takes taken off. Raises ValueError with the misfit where it does not fit."""
+    """Return `host` with a pod of `tenant` placed on it. Raises ValueError with the misfit if it does not fit."""
     misfit = fits(host.free, host.devices, resources, chosen, placement, tenant)
     if misfit is not None:
         raise ValueError(misfit)
@@ -201,7 +201,7 @@ def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
 def _rules(
     request: GpuRequest, placement: Placement, tenant: str
 ) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
-    """What each device must satisfy, in the chain's order."""
+    """Return the rules for each device, in the chain's order."""
     return (
         (Misfit.SIMULATED_NOT_ALLOWED, lambda device: placement.allow_simulated or not device.spec.simulated),
         (Misfit.NOT_ATTESTED, lambda device: device.attested or not placement.verified_only),

@@ -1,7 +1,7 @@
-"""Which spot tasks would leave for a task that finds no room, for people who ask before they submit.
+"""Preview of the preemption victims of a task, shown before it is submitted.
 
-Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.scheduler.preemption`, which knows the same
-rules, compares more, and may find others; who may have whom leave is the same.
+The search examines every host of a snapshot. :mod:`offchain.core.scheduler.preemption` compares more combinations and
+may choose other victims; which task may preempt which is the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from offchain.core.capacity import Together, most_of, open_to, released, room
+from offchain.core.capacity import GangCapacity, allowed_hosts, count_pods, max_pods_per_host, released
 from offchain.core.feasibility import candidate
 from offchain.core.scheduler.entitlements import (
     ReclaimPolicy,
@@ -28,10 +28,10 @@ _Allows = Callable[[Iterable[Task]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """`victims`: these would be told to leave, by their numbers. Nobody: `why` says what stands against it.
+class PreemptionPreview:
+    """The spot tasks that would be preempted, by number; if there are none, `why` is the reason.
 
-    `parts`: of whom they are, a queue or an account of the default, and how many of each.
+    `parts`: number of victims by queue, or by account for those of the default queue.
     """
 
     victims: Victims = field(default_factory=dict)
@@ -39,8 +39,8 @@ class Leaving:
     why: str | None = None
 
 
-def leaving(snapshot: Snapshot, task: Task, tree: QueueTree) -> Leaving | None:
-    """Who would leave for `task`, which has no room in this snapshot; None: no spot task below it holds enough."""
+def preview_preemption(snapshot: Snapshot, task: Task, tree: QueueTree) -> PreemptionPreview | None:
+    """Return the preview for an unschedulable `task`; None: spot tasks of lower priority hold too little."""
     below = [one for one in snapshot.tasks.values() if is_preemptible(one) and one.priority < task.priority]
     if not may_preempt(task) or not below:
         return None
@@ -49,15 +49,15 @@ def leaving(snapshot: Snapshot, task: Task, tree: QueueTree) -> Leaving | None:
         return None
     counted = _counted(snapshot, task, tree)
     part, asks = _part(counted, task), task_amount(task, task.least)
-    for taking in counted.entitlements.reclaim_policies(part, asks):
+    for policy in counted.entitlements.reclaim_policies(part, asks):
 
-        def allows(some: Iterable[Task], taking: ReclaimPolicy = taking) -> bool:
-            return taking.allows((_part(counted, one), _holds(one)) for one in some)
+        def allows(some: Iterable[Task], policy: ReclaimPolicy = policy) -> bool:
+            return policy.allows((_part(counted, one), _holds(one)) for one in some)
 
-        found = search.find([one for one in below if taking.is_open(_part(counted, one))], allows)
+        found = search.find([one for one in below if policy.is_open(_part(counted, one))], allows)
         if found:
-            return Leaving(found, _names(found.values(), tree))
-    return Leaving(why=shares_reason(counted.entitlements, part, asks))
+            return PreemptionPreview(found, _names(found.values(), tree))
+    return PreemptionPreview(why=shares_reason(counted.entitlements, part, asks))
 
 
 def _names(tasks: Iterable[Task], tree: QueueTree) -> Mapping[str, int]:
@@ -70,25 +70,25 @@ def _names(tasks: Iterable[Task], tree: QueueTree) -> Mapping[str, int]:
 
 
 class _Search:
-    """Takes host after host, the cheapest first, on each the cheapest tasks until one more pod has room."""
+    """Search for victims: hosts in ascending order of cost, on each the cheapest tasks until one more pod fits."""
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
         self._now_ms = snapshot.now_ms
-        self._most = most_of(task)
-        there = ((host.id, candidate(task, host)) for host in open_to(task, snapshot.hosts))
+        self._most = max_pods_per_host(task)
+        there = ((host.id, candidate(task, host)) for host in allowed_hosts(task, snapshot.hosts))
         self._hosts = {name: host for name, host in there if isinstance(host, Host)}
 
     def find(self, may: Iterable[Task], allows: _Allows) -> Victims:
-        """Who leaves, so that all pods that must start together have room; nobody: it is not enough."""
+        """Return victims that free capacity for all pods that must start together; empty: there are not enough."""
         on: dict[str, list[Task]] = {}
         for one in sorted(may, key=self._cost):
             for name in {lease.host for lease in one.leases} & self._hosts.keys():
                 on.setdefault(name, []).append(one)
-        hosts, total = dict(self._hosts), Together(self._task.layout)
+        hosts, total = dict(self._hosts), GangCapacity(self._task.layout)
         pods = {name: self._pods(host) for name, host in hosts.items()}
         for name, many in pods.items():
-            total.changed(hosts[name].provider, 0, many)
+            total.update(hosts[name].provider, 0, many)
         gone: dict[int, Task] = {}
         for name in sorted(on, key=lambda name: sum(map(self._cost, on[name]))):
             some = [one for one in on[name] if one.id not in gone]
@@ -105,7 +105,7 @@ class _Search:
         return {}
 
     def _needed(self, host: Host, had: int, some: Iterable[Task], allows: _Allows) -> list[Task]:
-        """The cheapest of these whose end is enough for one more pod there, and each of whom is needed."""
+        """Return the cheapest minimal set of tasks whose end makes one more pod fit on the host."""
         found: list[Task] = []
         for one in some:
             if not allows([*found, one]):
@@ -121,23 +121,23 @@ class _Search:
                 found = rest
         return found
 
-    def _end(self, one: Task, hosts: dict[str, Host], pods: dict[str, int], total: Together) -> None:
+    def _end(self, one: Task, hosts: dict[str, Host], pods: dict[str, int], total: GangCapacity) -> None:
         for name in {lease.host for lease in one.leases} & hosts.keys():
             hosts[name] = _without(hosts[name], [one])
             before, pods[name] = pods[name], self._pods(hosts[name])
-            total.changed(hosts[name].provider, before, pods[name])
+            total.update(hosts[name].provider, before, pods[name])
 
     def _pods(self, host: Host) -> int:
-        return room(host, self._task, self._most)[0]
+        return count_pods(host, self._task, self._most)[0]
 
     def _cost(self, one: Task) -> int:
-        """What is lost, but for the notice, which is the same for all."""
+        """Return the cost of the work that is lost, without the grace period, which is the same for all tasks."""
         return max(0, self._now_ms - one.changed_at) * sum(lease.escrow.rate_per_hour for lease in one.leases)
 
 
 def _without(host: Host, gone: Iterable[Task]) -> Host:
     for one in gone:
-        # As for the scheduler: nobody is sent away for what may be on the disk yet.
+        # As in the scheduler, disk is not counted: data may remain on it after the end of the task.
         resources = replace(one.resources, disk_gib=0)
         for lease in one.leases:
             if lease.host == host.id:
@@ -146,14 +146,14 @@ def _without(host: Host, gone: Iterable[Task]) -> Host:
 
 
 def _counted(snapshot: Snapshot, task: Task, tree: QueueTree) -> SnapshotEntitlements:
-    """The queues as if those had left who were told to, and those had come for whom they leave."""
+    """Return the entitlements as if all announced preemptions had been carried out."""
     tasks = snapshot.tasks
-    told = [one for one in tasks.values() if one.state is TaskState.RUNNING and one.preemption is not None]
-    coming = {one.preemption.wanting for one in told if one.preemption is not None}
-    gone = {one.id for one in told}
+    preempted = [one for one in tasks.values() if one.state is TaskState.RUNNING and one.preemption is not None]
+    preemptors = {one.preemption.wanting for one in preempted if one.preemption is not None}
+    gone = {one.id for one in preempted}
     held = [task_usage(one, len(one.leases)) for one in tasks.values() if one.leases and one.id not in gone]
-    held += [task_usage(tasks[number], tasks[number].least) for number in coming & tasks.keys()]
-    waiting = [one for one in tasks.values() if one.open_pods and one.id not in coming and one.id != task.id]
+    held += [task_usage(tasks[number], tasks[number].least) for number in preemptors & tasks.keys()]
+    waiting = [one for one in tasks.values() if one.open_pods and one.id not in preemptors and one.id != task.id]
     return SnapshotEntitlements(
         tree,
         _totals(snapshot.hosts.values()),
@@ -163,7 +163,7 @@ def _counted(snapshot: Snapshot, task: Task, tree: QueueTree) -> SnapshotEntitle
 
 
 def _totals(hosts: Iterable[Host]) -> ResourceAmount:
-    """What hosts that are online have; of GPUs that are out of order nothing."""
+    """Return the resources of the hosts that are online, without unhealthy GPUs."""
     total = NO_RESOURCES
     for host in hosts:
         if host.status is HostStatus.ONLINE:

@@ -1,6 +1,6 @@
-"""What a pod costs: the rate, deposit and owed rules of docs/protocol.md section 1, in whole base units.
+"""Prices of a pod: the rate, deposit and owed rules of docs/protocol.md section 1, in whole base units.
 
-The chain computes the same; `tests/vectors/fit.json` holds the cases that both run.
+The chain applies the same rules; `tests/vectors/fit.json` contains the cases that both are tested with.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ PPM: Final = 1_000_000
 
 
 def offers(ask: Ask, unit: BillingUnit) -> bool:
-    """Whether a host with this price list takes leases that are billed by `unit`."""
+    """Return whether a host with this price list accepts leases that are billed by `unit`."""
     return _factor_ppm(ask, unit) > 0
 
 
 def rate_per_hour(
     resources: Resources, devices: Sequence[Device], chosen: Sequence[int], ask: Ask, unit: BillingUnit
 ) -> int:
-    """Base units per hour of one pod with `resources`, on the `devices` with the indices `chosen`, billed by `unit`.
+    """Return the rate of one pod with `resources` on the `chosen` device indices, in base units per hour.
 
-    Each device costs what its model costs, by the thousandths taken of it; each part rounds down; their sum times the
-    unit's factor rounds down. :data:`UNPAYABLE` where the host does not bill by that unit (see :func:`offers`) or the
-    chain cannot compute it.
+    A device costs the price of its model times the thousandths used. Each part is rounded down, and so is their sum
+    times the unit's factor. :data:`UNPAYABLE` if the host does not bill by that unit (see :func:`offers`) or the chain
+    cannot compute the rate.
     """
     prices = {price.model: price.per_hour for price in ask.gpu}
     gpus = [
@@ -57,7 +57,7 @@ def rate_per_hour(
 
 
 def storage_rate_per_hour(resources: Resources, ask: Ask, unit: BillingUnit) -> int:
-    """Base units per hour of the disk of a stopped rental, billed by `unit`. :data:`UNPAYABLE` as for a pod."""
+    """Return the rate of a stopped rental's disk, base units per hour. :data:`UNPAYABLE` as for a pod."""
     return _at_unit(resources.disk_gib * ask.storage_gib_per_hour, ask, unit)
 
 
@@ -68,7 +68,7 @@ def _factor_ppm(ask: Ask, unit: BillingUnit) -> int:
 
 
 def _at_unit(listed: int, ask: Ask, unit: BillingUnit) -> int:
-    """A list price times the unit's factor."""
+    """Return a list price times the unit's factor."""
     factor = _factor_ppm(ask, unit)
     if factor == 0 or listed >= UNPAYABLE:
         return UNPAYABLE
@@ -76,19 +76,19 @@ def _at_unit(listed: int, ask: Ask, unit: BillingUnit) -> int:
 
 
 def deposit(rate: int, max_duration_ms: int) -> int:
-    """What is held for a lease of `rate` base units per hour: its longest duration, rounded up.
+    """Return the deposit of a lease: `rate`, base units per hour, for its maximum duration, rounded up.
 
-    :data:`UNPAYABLE` where the chain cannot compute it.
+    :data:`UNPAYABLE` if the chain cannot compute it.
     """
     product = rate * max_duration_ms
     return UNPAYABLE if product >= UNPAYABLE else -(-product // HOUR_MS)
 
 
 def fee(paid: int, fee_ppm: int) -> int:
-    """The protocol's part of what is paid, rounded down."""
+    """Return the protocol fee of a payment, rounded down."""
     return paid * min(fee_ppm, PPM) // PPM
 
 
 def billed_ms(started_at: int, ended_at: int, metered_wall_ms: int) -> int:
-    """Billed time: what the chain saw, or what the host metered where that is less."""
+    """Return the billed time: the chain's, or the host's metered time if that is less."""
     return min(ended_at - started_at, metered_wall_ms)

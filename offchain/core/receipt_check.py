@@ -1,4 +1,4 @@
-"""What a tenant looks at before it signs a receipt: whether it fits what the chain says of the lease. Pure."""
+"""The check of a receipt before a tenant signs it: whether it agrees with the lease on the chain. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from offchain.schema.protocol.receipt import Receipt, Totals
 from offchain.schema.protocol.receipt_bill import amount, billings_of, running_bill
 
 SKEW_MS: Final = 60_000
-"""Clocks of hosts count for no more than this; and work before the start is on chain is metered, too."""
+"""Tolerance for clocks of hosts, and for work metered before the start is on chain."""
 SLACK_PERCENT: Final = 10
-"""So much over its limits may a pod seem to use: the kernel enforces them in slices."""
+"""Tolerance for usage over the limits, which the kernel enforces in time slices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What the chain says. `now_ms` is its time; `host_downtime_ms` the host's whole downtime."""
+class LeaseFacts:
+    """The chain's records of a lease. `now_ms`: chain time; `host_downtime_ms`: the host's total downtime."""
 
     genesis_hash: bytes
     task: int
@@ -30,14 +30,14 @@ class Facts:
     now_ms: int
 
 
-def problems(receipt: Receipt, facts: Facts) -> tuple[str, ...]:
-    """Everything in which a receipt does not fit the chain, as sentences for people. Empty: it may be signed."""
+def problems(receipt: Receipt, facts: LeaseFacts) -> tuple[str, ...]:
+    """Return where a receipt disagrees with the chain, as sentences. Empty: it may be signed."""
     found = tuple(_identity(receipt, facts))
     return found or (*_bill(receipt, facts), *_usage(receipt, facts))
 
 
-def falls(older: Totals, newer: Totals) -> tuple[str, ...]:
-    """The totals that are smaller in the newer of two receipts of one lease: there must be none."""
+def decreased_totals(older: Totals, newer: Totals) -> tuple[str, ...]:
+    """Return the totals that are smaller in the newer of two receipts of one lease; there must be none."""
     fallen = []
     for field in fields(Totals):
         before, after = getattr(older, field.name), getattr(newer, field.name)
@@ -46,7 +46,7 @@ def falls(older: Totals, newer: Totals) -> tuple[str, ...]:
     return tuple(fallen)
 
 
-def _identity(receipt: Receipt, facts: Facts) -> Iterator[str]:
+def _identity(receipt: Receipt, facts: LeaseFacts) -> Iterator[str]:
     pairs = (
         ("chain", receipt.genesis_hash.hex(), facts.genesis_hash.hex()),
         ("task", receipt.task, facts.task),
@@ -60,7 +60,7 @@ def _identity(receipt: Receipt, facts: Facts) -> Iterator[str]:
             yield f"It is for the {name} {said}, not {is_}."
 
 
-def _bill(receipt: Receipt, facts: Facts) -> Iterator[str]:
+def _bill(receipt: Receipt, facts: LeaseFacts) -> Iterator[str]:
     bill, escrow, record = receipt.bill, facts.record.escrow, facts.record
     if receipt.until_ms > facts.now_ms + SKEW_MS:
         yield f"It goes up to {receipt.until_ms}, which is after the chain's time {facts.now_ms}."
@@ -86,14 +86,14 @@ def _bill(receipt: Receipt, facts: Facts) -> Iterator[str]:
         yield f"It says that {bill.owed} base units are owed, but the chain bills nothing yet."
 
 
-def _ended(receipt: Receipt, facts: Facts) -> Iterator[str]:
+def _ended(receipt: Receipt, facts: LeaseFacts) -> Iterator[str]:
     bill, record = receipt.bill, facts.record
     if not receipt.final:
         yield "The lease has ended since it was written; ask for its last one."
         return
     due = max(record.escrow.accrued, record.escrow.paid)
     by_rules = {amount(bill, record.escrow, billing) for billing in billings_of(record.state, facts.spec.kind)}
-    # What a tenant paid since to have its data kept is in the chain's amount, too.
+    # The chain's amount includes payments for retained data.
     kept = not isinstance(record.state, gen.LeaseStateEnded)
     if bill.owed > due or (bill.owed < due and not kept):
         yield f"It says that {bill.owed} base units are owed, the chain says {due}."
@@ -103,8 +103,8 @@ def _ended(receipt: Receipt, facts: Facts) -> Iterator[str]:
         yield f"It gives the usage {receipt.reported}, but the host reported {record.result.usage} to the chain."
 
 
-def _usage(receipt: Receipt, facts: Facts) -> Iterator[str]:
-    """What no pod can have used within its limits."""
+def _usage(receipt: Receipt, facts: LeaseFacts) -> Iterator[str]:
+    """Yield the totals that exceed the lease's limits."""
     totals, wanted = receipt.totals, facts.spec.resources
     span_ms = max(0, receipt.until_ms - receipt.from_ms) + SKEW_MS
     most = {

@@ -1,13 +1,12 @@
-"""A new version of a service takes the place of the old one, pod by pod. Pure.
+"""Rolling update of a service to a new version. Pure.
 
-Each look gives one step, from what there is: nothing is remembered between looks, so it goes on from anywhere. What
-holds at each step:
+Each step is computed from the present state of both versions, without memory. Invariants of every step:
 
-- together both versions have at most `surge` pods more than the larger of what there was and what there will be;
-- no pod is taken away while that leaves fewer ready ones than there were, or will be, less `unavailable`;
-- the old version is ended only when every pod of the new one is ready. Until then the way back is open.
+- both versions together have at most `surge` pods more than the larger of the old and the new number of pods;
+- no pod is removed if that leaves fewer ready pods than the smaller of these numbers less `unavailable`;
+- the old version is ended only when every pod of the new one is ready. Until then a rollback is possible.
 
-A task cannot have fewer pods than its least, other than by its end; so there is a least `surge` (:func:`least_surge`).
+A running task has at least `pods_min` pods, so `surge` has a minimum (:func:`least_surge`).
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Which: TypeAlias = Literal["old", "new"]
+VersionName: TypeAlias = Literal["old", "new"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One of the two versions; not `live` when its task is over. Pods 0 to `wanted - 1`; `ready` ones serve."""
+class VersionState:
+    """One of the two versions: pods 0 to `wanted - 1`, of which `ready` serve. `live`: its task has not ended."""
 
     pods_min: int
     pods_max: int
@@ -30,8 +29,8 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """`pods`: what the old version had before. The others are in pods, too."""
+class PodLimits:
+    """The limits of an update, in pods. `pods`: number of pods of the old version before it."""
 
     pods: int
     surge: int
@@ -40,9 +39,9 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Give a version so many pods."""
+    """Set the number of pods of a version."""
 
-    which: Which
+    which: VersionName
     pods: int
 
 
@@ -50,48 +49,48 @@ class Scale:
 class End:
     """End a version."""
 
-    which: Which
+    which: VersionName
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing is to be done before something changes."""
+    """Wait for a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One version is left, with all its pods wanted."""
+    """Finish: one version is left, with all its pods requested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
-    """The version that was to stay is over by itself. Says which."""
+class VersionEnded:
+    """Stop: the version that was to stay has ended by itself."""
 
-    which: Which
+    which: VersionName
 
 
-Step: TypeAlias = Scale | End | Wait | Done | Over
+Step: TypeAlias = Scale | End | Wait | Done | VersionEnded
 
 
 def target(pods: int, pods_min: int, pods_max: int) -> int:
-    """The pods that a version with these bounds gets where another had `pods`."""
+    """Return `pods`, limited to the bounds of a version."""
     return min(max(pods, pods_min), pods_max)
 
 
 def least_surge(pods: int, old_min: int, new_min: int, new_max: int) -> int:
-    """The least with which it can be done.
+    """Return the minimum of `surge`.
 
-    The new version begins with its least beside all of the old one; the old one's least stands beside all of the new.
+    The new version starts with its minimum beside all old pods; the old minimum remains beside all new pods.
     """
     goal = target(pods, new_min, new_max)
     return max(pods + new_min, goal + old_min) - max(pods, goal)
 
 
-def forward(rules: Rules, old: Side, new: Side) -> Step:
-    """The next step to the new version. `surge` is at least :func:`least_surge`."""
+def forward(rules: PodLimits, old: VersionState, new: VersionState) -> Step:
+    """Return the next step to the new version. `surge` must be at least :func:`least_surge`."""
     goal = target(rules.pods, new.pods_min, new.pods_max)
     if not new.live:
-        return Over("new")
+        return VersionEnded("new")
     if not old.live:
         return Scale("new", goal) if new.wanted < goal else Done()
     if len(_within(new)) >= goal:
@@ -103,14 +102,14 @@ def forward(rules: Rules, old: Side, new: Side) -> Step:
     return Scale("old", kept) if kept < old.wanted else Wait()
 
 
-def back(rules: Rules, old: Side, new: Side) -> Step:
-    """The next step back to the old version.
+def back(rules: PodLimits, old: VersionState, new: VersionState) -> Step:
+    """Return the next step of a rollback to the old version.
 
-    What serves of the new one serves until the old one is ready again. All of the old one's pods are wanted at once,
-    also beyond `surge`.
+    Ready pods of the new version serve until the old one is ready again. All old pods are requested at once, even
+    beyond `surge`.
     """
     if not old.live:
-        return Over("old")
+        return VersionEnded("old")
     if not new.live:
         return Scale("old", rules.pods) if old.wanted < rules.pods else Done()
     serving = len(_within(new))
@@ -124,15 +123,15 @@ def back(rules: Rules, old: Side, new: Side) -> Step:
     return Scale("new", kept) if kept < new.wanted else Wait()
 
 
-def _within(side: Side) -> frozenset[int]:
-    """The ready pods of those that are wanted."""
+def _within(side: VersionState) -> frozenset[int]:
+    """Return the ready pods below `wanted`."""
     return frozenset(pod for pod in side.ready if pod < side.wanted)
 
 
-def _fewest(side: Side, others: int, floor: int) -> int:
-    """The fewest pods of a version with which, beside `others`, as many serve as `floor`, or as now where that is less.
+def _fewest(side: VersionState, others: int, floor: int) -> int:
+    """Return the fewest pods of a version that leave `floor` ready pods with `others`, or as many as now if fewer.
 
-    A smaller number takes the pods with the highest numbers.
+    Scaling down removes the pods with the highest numbers.
     """
     needed = min(floor, others + len(_within(side)))
     for pods in range(side.pods_min, side.wanted):

@@ -1,7 +1,7 @@
-"""What is due on the chain that anybody may do: settle, expire, requeue, report absent, crank. And when to look again.
+"""Due calls that any account may submit: settle, expire, requeue, report absent, crank.
 
-All times are chain time. A limit is passed strictly after it, as on the chain; only a dispute window of n ms
-is over when n ms have gone by. Services and rentals end by the chain's own agenda; where that is behind, it is cranked.
+All times are chain time. As on the chain, a limit is passed strictly after it; only a dispute window of n ms is over
+after exactly n ms. Services and rentals end by the chain's agenda, which is cranked when it is behind.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """The task was not assigned before its deadline."""
+    """Expire a task that was not assigned before its deadline."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireLease:
-    """The lease has used up its deposit."""
+    """Expire a lease that has used up its deposit."""
 
     lease: int
 
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """The host did not start the pod in time, or was lost."""
+    """Requeue a pod that its host did not start in time, or whose host was lost."""
 
     lease: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAbsent:
-    """The host's heartbeats stopped; `last_heartbeat` is the one this was decided on."""
+    """Report a host without heartbeats since `last_heartbeat` as absent."""
 
     host: str
     last_heartbeat: int
@@ -52,7 +52,7 @@ class ReportAbsent:
 
 @dataclass(frozen=True, slots=True)
 class FinishPreemption:
-    """The notice of those who leave for a waiting task is over at `ends_at`: it is assigned in their place."""
+    """End the victims of a preemption, whose grace period ends at `ends_at`, and assign the task in their place."""
 
     task: int
     ends_at: int
@@ -60,7 +60,7 @@ class FinishPreemption:
 
 @dataclass(frozen=True, slots=True)
 class Crank:
-    """The chain's agenda of leases is behind: an entry of this chain time is not done."""
+    """Crank the chain's agenda of leases, which has an overdue entry of this chain time."""
 
     agenda_at: int
 
@@ -68,23 +68,23 @@ class Crank:
 Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent | FinishPreemption | Crank
 
 AGENDA_SLACK_MS = 60_000
-"""So far behind the agenda may be: blocks that are full put it off."""
+"""Tolerated delay of the agenda, which full blocks postpone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """Commands for now, and the chain time of the next one that time alone will make due (None: none in sight)."""
+class DueCommands:
+    """The due commands, and the chain time at which the next one is due without a change of records (None: never)."""
 
     commands: tuple[Command, ...]
     wake_at: int | None
 
 
-BEATING = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
+HEARTBEAT_STATUSES = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
 """The statuses in which a host owes heartbeats."""
 
 
-def due(snapshot: Snapshot, now: int) -> Due:
-    """What is due at chain time `now`, in a fixed order."""
+def due(snapshot: Snapshot, now: int) -> DueCommands:
+    """Return the commands due at chain time `now`, in a fixed order."""
     commands: list[Command] = []
     wake_at: int | None = None
     for limit, command in _timers(snapshot, now):
@@ -92,11 +92,11 @@ def due(snapshot: Snapshot, now: int) -> Due:
             commands.append(command)
         elif wake_at is None or limit + 1 < wake_at:
             wake_at = limit + 1
-    return Due(tuple(commands), wake_at)
+    return DueCommands(tuple(commands), wake_at)
 
 
 def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]]:
-    """Every command in sight with the last moment at which it is still too early; None: due already."""
+    """Yield every possible command with the last time at which it is not due yet; None: it is due."""
     for task_id in sorted(snapshot.tasks):
         task = snapshot.tasks[task_id]
         yield from _task_timers(task, snapshot.periods)
@@ -104,7 +104,7 @@ def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]
             yield from _lease_timers(task, lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
     for host_id in sorted(snapshot.hosts):
         host = snapshot.hosts[host_id]
-        if host.status in BEATING:
+        if host.status in HEARTBEAT_STATUSES:
             yield (
                 host.last_heartbeat + snapshot.periods.absence_limit_ms,
                 ReportAbsent(host.id, host.last_heartbeat),
@@ -129,14 +129,14 @@ def _lease_timers(
     task: Task, lease: Lease, host: Host | None, periods: Periods, now: int
 ) -> Iterator[tuple[int | None, Command]]:
     if lease.state is LeaseState.SUSPENDED:
-        # Nothing runs, and nothing is billed while the host is away: to give its data up for lost is for its tenant.
+        # Nothing runs, and nothing is billed while the host is absent. Only the tenant may give up the data.
         return
     if host is not None and host.status is HostStatus.OFFLINE:
         yield None, Requeue(lease.id)
         return
     limits: list[tuple[int, Command]] = []
-    if host is not None and host.status not in BEATING:
-        # Nobody can report such a host absent, so its silence alone counts.
+    if host is not None and host.status not in HEARTBEAT_STATUSES:
+        # Such a host cannot be reported absent, so its missing heartbeats alone count.
         limits.append((host.last_heartbeat + periods.absence_limit_ms, Requeue(lease.id)))
     if lease.state is LeaseState.PENDING:
         limits.append((lease.created_at + periods.start_timeout_ms, Requeue(lease.id)))
@@ -144,6 +144,6 @@ def _lease_timers(
         over = ends_at(lease.escrow, 0 if host is None else host.downtime_ms, lease.reclaim_at)
         if over is not None:
             limits.append((over + periods.report_grace_ms, ExpireLease(lease.id)))
-    # One act ends the lease. A lost host must not be paid for its silence, so requeueing goes before expiry.
+    # One command ends the lease. A lost host must not be paid for its absence, so requeueing precedes expiry.
     past = [limit for limit in limits if now > limit[0]]
     yield from (past or sorted(limits, key=lambda limit: limit[0]))[:1]

@@ -1,7 +1,7 @@
-"""The scheduler's and settler's picture of the chain at one block: immutable; each block makes a new one.
+"""Immutable snapshot of the chain at one block, for the scheduler and the settler.
 
-Events say which records changed; the shell reads those records again and hands them to :func:`advance`. So a record
-is never computed twice in two languages, and a missed event cannot make the picture drift.
+Events determine which records changed; :mod:`offchain.services` reads these records again and passes them to
+:func:`advance`. No record is computed from events, so a missed event cannot make the snapshot diverge.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Event(Protocol):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """Its fields in plain form."""
+        """The fields in plain form."""
         ...
 
 
@@ -38,7 +38,7 @@ class Event(Protocol):
 class Snapshot:
     """Hosts, and tasks that are not final with their leases, at block `number` with chain time `now_ms`.
 
-    `agenda_at`: the chain time of the earliest entry of the chain's own agenda of leases; None where it has none.
+    `agenda_at`: the chain time of the earliest entry of the chain's agenda of leases; None: it is empty.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Snapshot:
 class Touched:
     """The keys of records that a block's events may have changed.
 
-    `params`, `schedulers`: the parameters, and who is bonded as a scheduler, changed too.
+    `params`, `schedulers`: the parameters, or the set of bonded schedulers, may have changed.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -64,13 +64,13 @@ class Touched:
 
     @property
     def anything(self) -> bool:
-        """Whether there is a record to read again."""
+        """Return whether there is a record to read again."""
         return bool(self.hosts or self.tasks or self.params or self.schedulers)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Records read again: None where the record is gone or final."""
+    """Records that were read again; None: the record was removed or is final."""
 
     hosts: Mapping[str, Host | None] = field(default_factory=dict)
     tasks: Mapping[int, Task | None] = field(default_factory=dict)
@@ -87,7 +87,7 @@ _SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerLeaving"})
 
 
 def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
-    """Which records to read again after these events. What changes a task may change the hosts of its leases."""
+    """Return the records to read again after `events`: with a task, the hosts of its leases."""
     hosts: set[str] = set()
     tasks: set[int] = set()
     params = schedulers = False
@@ -113,13 +113,13 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
 
 
 def _tasks_changed(fields: Mapping[str, Any]) -> frozenset[int]:
-    """The tasks that the event is about, and the waiting one for which others leave: its record says so."""
+    """Return the tasks of an event, and the waiting task of a preemption, whose record changes too."""
     found = tasks_of_event(fields)
     return found | {fields["wanting"]} if "wanting" in fields else found
 
 
 def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapshot:
-    """The snapshot at block `number`, with the records in `read` replaced or dropped."""
+    """Return the snapshot at block `number`, with the records in `read` replaced or removed."""
     return replace(
         snapshot,
         number=number,
@@ -132,7 +132,7 @@ def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapsho
 
 
 def union(parts: Iterable[Touched]) -> Touched:
-    """Everything that any of them names."""
+    """Return the union of `parts`."""
     found = list(parts)
     return Touched(
         frozenset().union(*(part.hosts for part in found)),
@@ -143,7 +143,7 @@ def union(parts: Iterable[Touched]) -> Touched:
 
 
 def only(read: Read, keys: Touched) -> Read:
-    """The part of `read` that `keys` names."""
+    """Return the records in `read` whose keys are in `keys`."""
     return Read(
         {key: host for key, host in read.hosts.items() if key in keys.hosts},
         {key: task for key, task in read.tasks.items() if key in keys.tasks},
@@ -153,7 +153,7 @@ def only(read: Read, keys: Touched) -> Read:
 
 
 def changed(before: Read, after: Read) -> Touched:
-    """The records that are not the same in both."""
+    """Return the keys of the records that differ."""
     return Touched(
         _differing(before.hosts, after.hosts),
         _differing(before.tasks, after.tasks),

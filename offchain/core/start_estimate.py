@@ -1,7 +1,7 @@
-"""Between which moments a task starts, by the chain's records alone.
+"""Estimate of a task's earliest and latest start, from the chain's records alone.
 
-What is known of leases is when they end at the latest. Jobs may be done at any moment before; services and rentals
-stay, as far as anybody knows, until then.
+The records contain the latest end of each lease. A job may finish at any time before; services and rentals are assumed
+to stay until then.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from offchain.core.capacity import Together, emptied, most_of, open_to, released, room
+from offchain.core.capacity import GangCapacity, allowed_hosts, count_pods, emptied, max_pods_per_host, released
 from offchain.core.feasibility import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskKind
 from offchain.schema.chain_types.escrow import NEVER, ends_at
 
-MOST_LOOKS: Final = 100_000
-"""So many times it is looked what a host has room for, for all tasks ahead together: some seconds."""
+MAX_CHECKS: Final = 100_000
+"""Maximum number of feasibility checks for all tasks that are ahead together: a few seconds."""
 
-
-_PASSED: Final = 20
-"""To pass over so many hosts that were looked at for the same before takes as long as to look at one."""
+_CACHE_HITS_PER_CHECK: Final = 20
+"""Reading this many cached results takes as long as one check."""
 
 _NEVER_FITS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
-    """In ms of chain time.
+class StartEstimate:
+    """The earliest and the latest start of a task, in ms of chain time.
 
-    `earliest_ms`: when its pods have room if all running jobs were done now, whoever was told to leave left at the end
-    of its notice, and nobody came before it; None: what is in its way has no end. `latest_ms`: the same if every lease
-    lasts as long as it may, and whoever is ahead takes its room first and keeps it as long; None: no such moment is
-    known. `too_many`: since more are ahead than were looked at.
+    `earliest_ms`: the start if all running jobs finished now, preempted tasks ended after their grace period, and no
+    task were ahead; None: it depends on leases without an end. `latest_ms`: the start if every lease had its maximum
+    duration and all tasks ahead were placed first; None: unknown. `too_many`: it is unknown because too many tasks are
+    ahead.
     """
 
     earliest_ms: int | None
@@ -43,15 +42,15 @@ class Starts:
     too_many: bool = False
 
 
-def starts(snapshot: Snapshot, task: Task, ahead: Sequence[Task]) -> Starts:
-    """Of a task that waits, or would wait, in this snapshot. `ahead`: who waits before it, in this order."""
+def estimate_start(snapshot: Snapshot, task: Task, ahead: Sequence[Task]) -> StartEstimate:
+    """Return the estimate for a task that waits or would wait. `ahead`: the tasks before it, in queue order."""
     earliest = _Calendar(snapshot, soonest=True).start(task)
     calendar = _Calendar(snapshot, soonest=False)
     for other in ahead:
         calendar.place(other)
-        if calendar.looks > MOST_LOOKS:
-            return Starts(_known(earliest), None, too_many=True)
-    return Starts(_known(earliest), _known(calendar.start(task)))
+        if calendar.checks > MAX_CHECKS:
+            return StartEstimate(_known(earliest), None, too_many=True)
+    return StartEstimate(_known(earliest), _known(calendar.start(task)))
 
 
 def _known(moment: int | None) -> int | None:
@@ -59,7 +58,7 @@ def _known(moment: int | None) -> int | None:
 
 
 class _End(NamedTuple):
-    """A lease, or what counts as one, gives this back."""
+    """The end of a lease, or of an assumed one, and the resources that it frees."""
 
     at_ms: int
     resources: Resources
@@ -67,21 +66,21 @@ class _End(NamedTuple):
 
 
 class _Calendar:
-    """What is free of each host from some moment on, and which ends come after it.
+    """The free resources of each host from some time on, and the lease ends after it.
 
-    Whoever is placed on a host is placed after all that were before: gaps are not filled, so that nobody is told a
-    moment that comes too soon.
+    A task is placed on a host after all tasks placed there earlier. Gaps are not filled, so that the latest start is
+    never too early.
     """
 
     def __init__(self, snapshot: Snapshot, *, soonest: bool) -> None:
-        self.looks = 0
+        self.checks = 0
         self._now_ms = snapshot.now_ms
         self._hosts: dict[str, Host] = dict(snapshot.hosts)
         self._from_ms: dict[str, int] = {}
-        """[host]: where it is not now."""
+        """[host]: the time from which its entry in `_hosts` holds, if that is not now."""
         self._ends: dict[str, list[_End]] = {}
         self._known: dict[Hashable, dict[str, tuple[Host, Host | Misfit, int]]] = {}
-        """[what is asked for][host]: as it was looked at, as the task finds it, and for how many it has room."""
+        """[request][host]: the host that was checked, its candidate or misfit, and the number of pods that fit."""
         for task in snapshot.tasks.values():
             for lease in task.leases:
                 if lease.host in self._hosts:
@@ -89,11 +88,11 @@ class _Calendar:
                     self._end(lease.host, max(at_ms, self._now_ms), _held(task.resources, lease), lease.devices)
 
     def start(self, task: Task) -> int | None:
-        """When as many pods as it needs have room; None: never."""
+        """Return when enough pods of the task fit; None: never."""
         return self._first(task)[0]
 
     def place(self, task: Task) -> None:
-        """It takes its room at that moment, and keeps it as long as it may. Who never has room takes none."""
+        """Place a task at its start for its maximum duration; a task that never fits is ignored."""
         at_ms, pods = self._first(task)
         if at_ms is None:
             return
@@ -103,7 +102,7 @@ class _Calendar:
             if not left or (task.layout is Layout.PROVIDERS and provider in providers):
                 continue
             there = candidate(task, self._at(name, at_ms))
-            assert isinstance(there, Host)  # noqa: S101  (it has room for pods)
+            assert isinstance(there, Host)  # noqa: S101  (pods fit on it)
             providers.add(provider)
             self._from_ms[name] = at_ms
             for _ in range(min(left, pods[name])):
@@ -115,17 +114,17 @@ class _Calendar:
             self._hosts[name] = there
 
     def _first(self, task: Task) -> tuple[int | None, Mapping[str, int]]:
-        """The moment, and for how many pods each host has room then. Leases are ended in the order of time."""
-        most = min(task.least, most_of(task))
+        """Return the start, and the number of pods that fit on each host then."""
+        most = min(task.least, max_pods_per_host(task))
         there, pods = self._open(task, most)
-        total, held = Together(task.layout), dict.fromkeys(there, 0)
-        # Moments at which each host is looked at, and how many of its leases have ended then.
+        total, held = GangCapacity(task.layout), dict.fromkeys(there, 0)
+        # (time, host, number of its leases that have ended by then), in the order of time.
         moments: list[tuple[int, str, int]] = []
         for name in there:
             if name in self._from_ms:
                 moments.append((self._from_ms[name], name, 0))
             else:
-                total.changed(there[name].provider, 0, pods[name])
+                total.update(there[name].provider, 0, pods[name])
                 held[name] = pods[name]
                 if pods[name] < most and (ends := self._ends.get(name)):
                     moments.append((ends[0].at_ms, name, 1))
@@ -138,9 +137,9 @@ class _Calendar:
             if ended:
                 over = ends[ended - 1]
                 there[name] = released(there[name], over.resources, over.devices)
-                self.looks += 1
-                pods[name] = room(there[name], task, most)[0]
-            total.changed(there[name].provider, held[name], pods[name])
+                self.checks += 1
+                pods[name] = count_pods(there[name], task, most)[0]
+            total.update(there[name].provider, held[name], pods[name])
             held[name] = pods[name]
             if total.pods >= task.least:
                 return at_ms, held
@@ -149,31 +148,31 @@ class _Calendar:
         return None, {}
 
     def _open(self, task: Task, most: int) -> tuple[dict[str, Host], dict[str, int]]:
-        """Hosts that can have room for its pods some time, and for how many they have it, none of their leases ended.
+        """Return the hosts on which the task is feasible without leases, and how many of its pods fit now.
 
-        Of tasks that ask for the same the first is looked at, and after it hosts that have changed since.
+        Results are cached by request; only hosts that have changed since are checked again.
         """
         alone = None if task.takes_over is None and not task.refused_by else task.id
-        wish = (task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant, alone, most)
-        known = self._known.setdefault(wish, {})
+        request = (task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant, alone, most)
+        known = self._known.setdefault(request, {})
         there: dict[str, Host] = {}
         pods: dict[str, int] = {}
-        for host in open_to(task, self._hosts):
-            seen = known.get(host.id)
-            if seen is None or seen[0] is not host:
+        for host in allowed_hosts(task, self._hosts):
+            cached = known.get(host.id)
+            if cached is None or cached[0] is not host:
                 found, many = candidate(task, host), _NEVER_FITS
-                self.looks += 2
-                if isinstance(found, Host) and room(emptied(found), task, 1)[0]:
-                    many = room(found, task, most)[0]
-                seen = known[host.id] = host, found, many
-            _, found, many = seen
+                self.checks += 2
+                if isinstance(found, Host) and count_pods(emptied(found), task, 1)[0]:
+                    many = count_pods(found, task, most)[0]
+                cached = known[host.id] = host, found, many
+            _, found, many = cached
             if isinstance(found, Host) and many != _NEVER_FITS:
                 there[host.id], pods[host.id] = found, many
-        self.looks += len(there) // _PASSED
+        self.checks += len(there) // _CACHE_HITS_PER_CHECK
         return there, pods
 
     def _at(self, name: str, at_ms: int) -> Host:
-        """The host at that moment; what has ended by then is not to come any more."""
+        """Return the host at a time, and remove the lease ends up to it."""
         host, ends = self._hosts[name], self._ends.get(name, [])
         while ends and ends[0].at_ms <= at_ms:
             over = ends.pop(0)
@@ -186,14 +185,14 @@ class _Calendar:
 
 
 def _held(resources: Resources, lease: Lease) -> Resources:
-    """Whose machine is stopped holds its disk alone."""
+    """Return the resources that a lease holds: a suspended one holds only disk."""
     if lease.state is not LeaseState.SUSPENDED:
         return resources
     return replace(resources, cpu_milli=0, memory_mib=0, gpus=replace(resources.gpus, milli=0))
 
 
 def _soonest(lease: Lease, task: Task, snapshot: Snapshot) -> int:
-    """When it may be over, as far as the chain tells."""
+    """Return the earliest end of a lease."""
     if task.kind is TaskKind.JOB:
         return snapshot.now_ms
     latest = _latest(lease, task, snapshot)
@@ -201,6 +200,6 @@ def _soonest(lease: Lease, task: Task, snapshot: Snapshot) -> int:
 
 
 def _latest(lease: Lease, task: Task, snapshot: Snapshot) -> int:
-    """When it is over at the latest. One that has not begun is taken to begin now."""
+    """Return the latest end of a lease. One that has not started is assumed to start now."""
     end = ends_at(lease.escrow, snapshot.hosts[lease.host].downtime_ms, lease.reclaim_at)
     return snapshot.now_ms + task.max_duration_ms if end is None else end

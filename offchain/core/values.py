@@ -1,7 +1,7 @@
-"""What decisions are made of: the parts of the chain's records that the scheduler and the settler look at.
+"""The parts of the chain's records that the scheduler and the settler need.
 
-What they have whole is of the chain's own types; a `Host`, `Task` or `Lease` here keeps of its record what decisions
-need, and its number. Units are those of docs/protocol.md section 1.
+`Host`, `Task` and `Lease` contain a part of their records and the identifier; all other types are the chain's own.
+Units are those of docs/protocol.md section 1.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ __all__ = [
 ]
 
 UNKNOWN_PPM: Final = 500_000
-"""The score of a host of which the chain has no evidence."""
+"""Score of a host without evidence on the chain."""
 
 
 class HostStatus(StrEnum):
-    """A host's status; the reason of a suspension decides nothing here."""
+    """Status of a host, without the reason of a suspension."""
 
     UNVERIFIED = "Unverified"
     VERIFIED = "Verified"
@@ -78,7 +78,7 @@ class HostStatus(StrEnum):
 
 
 class TaskState(StrEnum):
-    """The states in which somebody still has to do something. A final task is not kept."""
+    """State of a task that is not final."""
 
     QUEUED = "Queued"
     ASSIGNED = "Assigned"
@@ -89,7 +89,7 @@ class TaskState(StrEnum):
 
 
 class LeaseState(StrEnum):
-    """The states of a lease that has not ended."""
+    """State of a lease that has not ended."""
 
     PENDING = "Pending"
     ACTIVE = "Active"
@@ -98,7 +98,7 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A registered host as the chain has it now."""
+    """A registered host."""
 
     id: str
     provider: str
@@ -113,12 +113,12 @@ class Host:
     network_mbps_down: int
     network_mbps_up: int
     latency_ms: int
-    """Of a round trip, as it measured it; 0: not measured."""
+    """Round trip as measured by the host; 0: not measured."""
     last_heartbeat: int
     downtime_ms: int
     live_leases: int
     score_ppm: int = UNKNOWN_PPM
-    """Its reputation, by the evidence that the chain has of it."""
+    """Reputation, from the evidence on the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ class Lease:
     escrow: Escrow
     reclaim_at: int | None
     standby: StandbyPlace | None = None
-    """Where its pod goes on if its host fails."""
+    """Where its pod continues if its host fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetainedData:
-    """Data of an ended rental that another takes over: it lies on one host, whose disk it holds until then."""
+    """Data of an ended rental that another takes over. It occupies disk of one host until then."""
 
     host: str
     disk_gib: int
@@ -148,9 +148,9 @@ class RetainedData:
 class Task:
     """A task that is not final, with its leases that have not ended.
 
-    `changed_at`: when it came to its state. `generation`: grows whenever a lease is given up for another. `open_pods`:
-    the numbers of the pods that schedulers may place now, ascending; at least `pods_min` of them at once while the task
-    waits, any of them where others of its pods run. Empty also where it needs what no agent can do yet.
+    `changed_at`: when it entered its state. `generation`: increases whenever a lease is replaced. `open_pods`: the
+    numbers of the pods that schedulers may place now, ascending; at least `pods_min` of them at once while the task
+    waits, any of them if others of its pods run. Also empty if the task needs a feature that no agent supports yet.
     """
 
     id: int
@@ -172,23 +172,24 @@ class Task:
     open_pods: tuple[int, ...]
     takes_over: RetainedData | None = None
     refused_by: tuple[str, ...] = ()
-    """Hosts that refused a pod of it or did not start it, ascending. The chain assigns none of its pods to them."""
+    """Hosts that refused or did not start a pod of the task, ascending. The chain assigns no other pod to them."""
     leases: tuple[Lease, ...] = ()
     spot: bool = False
     preemption: Preemption | None = None
-    """It was told to leave: while it runs, it still may; while it waits, it has left and makes nobody leave."""
+    """The announced preemption of the task. While it runs, it will end; while it waits, it has ended, and it preempts
+    no other."""
     notice_ends_at: int | None = None
-    """While it waits: others leave for it at this chain time, and it is assigned in their place."""
+    """While it waits: the chain time at which its victims end and it is assigned in their place."""
     asks_from: int = 0
-    """Chain time before which it makes nobody leave: it could not be assigned when others were to leave for it."""
+    """Chain time before which it preempts no task, because an earlier preemption for it failed."""
     manifest: bytes = b""
-    """Its digest."""
+    """Digest of the manifest."""
     layout: Layout = Layout.ANY
     survival: Survival = Survival.RESTART
 
     @property
     def least(self) -> int:
-        """How many pods an assignment must place."""
+        """The minimum number of pods of an assignment."""
         return self.pods_min if self.state is TaskState.QUEUED else 1
 
 
@@ -199,7 +200,7 @@ class Periods:
     start_timeout_ms: int
     dispute_window_ms: int
     report_grace_ms: int
-    """A job's result is accepted for so long after its time was over."""
+    """A job's result is accepted this long after the end of its lease."""
     absence_limit_ms: int
     archive_after_ms: int
     late_ms: int
@@ -207,4 +208,4 @@ class Periods:
     poor_ppm: int
     """A host with a lower score deteriorates."""
     notice_ms: int
-    """Who has to leave is told so long before."""
+    """Grace period of a preemption."""

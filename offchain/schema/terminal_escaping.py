@@ -1,7 +1,6 @@
-"""What others wrote, made harmless for a terminal: control sequences hide text, forge it, and some are typed back.
+"""Terminal escaping of untrusted text: control sequences can hide or forge text, or make a terminal send input.
 
-Characters that are not seen are written out as well: they hide text, show it in another order than it is in ("Trojan
-Source"), or make two names look the same.
+Invisible characters are escaped as well: they hide text, reorder it ("Trojan Source"), or make two names look equal.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _UNSEEN: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
 )
 _JOINERS: Final = "\u200c\u200d"
-"""Some scripts and emoji need them: they stay in logs and are written out in names and messages."""
+"""Some scripts and emoji need the joiners: they stay in logs and are escaped in names and messages."""
 _IN_TEXT: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_JOINERS}{_UNSEEN}]")
 _IN_LINE: Final = re.compile(f"[\x00-\x1f\x7f-\x9f{_JOINERS}{_UNSEEN}]")
 _COLOUR: Final = r"\x1b\[[0-9;:]{0,32}m"
@@ -30,23 +29,23 @@ _PLAIN_AGAIN: Final = b"\x1b[0m"
 
 
 def text(value: str) -> str:
-    """The text with its control and unseen characters written out; lines and tabs stay."""
+    """Return the text with control and invisible characters escaped, except line feeds and tabs."""
     return _IN_TEXT.sub(_written_out, value)
 
 
 def line(value: str) -> str:
-    """The same as one line: line feeds and tabs are written out too, so that a value cannot pass as another line."""
+    """Return the text with line feeds and tabs escaped as well, so that a value cannot imitate another line."""
     return _IN_LINE.sub(_written_out, value)
 
 
 def unseen(value: str) -> str | None:
-    """Return the first character that :func:`line` writes out, as `U+001B`; None where there is none."""
+    """Return the first character that :func:`line` escapes, as `U+001B`; None: there is none."""
     found = _IN_LINE.search(value)
     return None if found is None else f"U+{ord(found[0]):04X}"
 
 
-class Harmless:
-    """The same for a stream of bytes that arrives in pieces: colours and carriage returns stay, too."""
+class StreamEscaper:
+    """Terminal escaping of a stream of bytes that arrives in pieces; colours and carriage returns stay."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -54,11 +53,11 @@ class Harmless:
         self._coloured = False
 
     def feed(self, data: bytes) -> bytes:
-        """What can be shown now. A sequence that is not complete waits for its end."""
+        """Return what can be shown now. An incomplete sequence is kept until its end."""
         return self._shown(self._begun + self._decoder.decode(data), more=True)
 
     def end(self) -> bytes:
-        """What is left; colours do not outlive the stream."""
+        """Return the rest of the stream, and reset colours."""
         rest = self._shown(self._begun + self._decoder.decode(b"", final=True), more=False)
         return rest + _PLAIN_AGAIN if self._coloured else rest
 
@@ -76,7 +75,7 @@ class Harmless:
 
 
 class LogFormatter(logging.Formatter):
-    """One line for each thing logged, whatever names and messages of others are in it."""
+    """A log formatter that escapes untrusted names and messages, so that each record is one line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (its base's name)
         """See :class:`logging.Formatter`."""

@@ -22,8 +22,8 @@ from offchain.adapters.chain.watcher import Commit, Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import TransportError
-from offchain.core.autoscaling import Has, Recommendations, Scaling, decide, load_ppm
-from offchain.core.pod_metric import MAX_ANSWER, NoNumberError, Told, load_milli, question, read
+from offchain.core.autoscaling import PodResources, Recommendations, Scaling, decide, load_ppm
+from offchain.core.pod_metric import MAX_ANSWER, MetricReadError, MetricSample, load_milli, question, read
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.ports import Block, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -75,8 +75,8 @@ class PodSource(Protocol):
         ...
 
 
-async def read_pod_metric(host: PodSource, lease: int, metric: PodMetric) -> Told:
-    """Return the metric's value. Raises :class:`NoNumberError` if the pod does not report it."""
+async def read_pod_metric(host: PodSource, lease: int, metric: PodMetric) -> MetricSample:
+    """Return the metric's value. Raises :class:`MetricReadError` if the pod does not report it."""
     connection = await host.dial(lease, metric.port)
     try:
         async with asyncio.timeout(PAGE_S):
@@ -85,9 +85,9 @@ async def read_pod_metric(host: PodSource, lease: int, metric: PodMetric) -> Tol
             while (piece := await connection.read_main()) is not None:
                 answer += piece
                 if len(answer) > MAX_ANSWER:
-                    raise NoNumberError(f"the page on port {metric.port} is longer than {MAX_ANSWER} bytes")
+                    raise MetricReadError(f"the page on port {metric.port} is longer than {MAX_ANSWER} bytes")
     except TimeoutError:
-        raise NoNumberError(f"the page on port {metric.port} did not end within {PAGE_S:g} s") from None
+        raise MetricReadError(f"the page on port {metric.port} did not end within {PAGE_S:g} s") from None
     finally:
         connection.drop()
     return read(metric, bytes(answer))
@@ -106,9 +106,9 @@ class _Service:
     """The state of one service between steps."""
 
     scaling: Scaling
-    has: Has
+    has: PodResources
     recommendations: Recommendations = field(default_factory=Recommendations)
-    seen: dict[int, deque[tuple[int, Totals | Told]]] = field(default_factory=dict)
+    seen: dict[int, deque[tuple[int, Totals | MetricSample]]] = field(default_factory=dict)
     """[lease]: its receipts, or the values of its metric, with their times, the oldest first."""
     asked: int | None = None
     """The number of pods requested last."""
@@ -194,7 +194,7 @@ class Autoscaler:
             pods_max=spec.pods_max,
         )
         wanted = spec.resources
-        has = Has(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib, gpus=wanted.gpus.count)
+        has = PodResources(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib, gpus=wanted.gpus.count)
         self._services[task.id] = _Service(scaling, has)
         self._log.info("found", task=task.id, metric=name, target=target)
 
@@ -250,7 +250,7 @@ class Autoscaler:
                 seen.popleft()
         return load
 
-    async def _read_load(self, lease: LeaseOfTask, metric: Metric | PodMetric) -> Totals | Told | None:
+    async def _read_load(self, lease: LeaseOfTask, metric: Metric | PodMetric) -> Totals | MetricSample | None:
         record = await self._chain.host(lease.record.host)
         if record is None:
             return None
@@ -259,7 +259,7 @@ class Autoscaler:
                 if isinstance(metric, PodMetric):
                     return await read_pod_metric(host, lease.id, metric)
                 return (await fetch(host, lease)).receipt.totals
-        except (TransportError, NoNumberError, TimeoutError) as error:
+        except (TransportError, MetricReadError, TimeoutError) as error:
             self._log.info("no_answer", lease=lease.id, host=lease.record.host, reason=str(error))
             return None
 
@@ -271,10 +271,10 @@ class Autoscaler:
         return Call("Proxy", "proxy", {"real": {"Id": self._tenant}, "force_proxy_type": None, "call": plain})
 
 
-def _load(service: _Service, seen: Sequence[tuple[int, Totals | Told]]) -> int | None:
+def _load(service: _Service, seen: Sequence[tuple[int, Totals | MetricSample]]) -> int | None:
     (older_ms, older), (newer_ms, newer) = seen[0], seen[-1]
     metric = service.scaling.metric
-    if isinstance(older, Told) and isinstance(newer, Told):
+    if isinstance(older, MetricSample) and isinstance(newer, MetricSample):
         return load_milli(older_ms, older, newer_ms, newer)
     if isinstance(older, Totals) and isinstance(newer, Totals) and not isinstance(metric, PodMetric):
         return load_ppm(metric, service.has, older, newer)

@@ -13,11 +13,11 @@ from typing import Final
 from offchain.errors import OurError
 from offchain.schema.protocol.decisions import (
     MAX_DECISIONS,
-    CandidateReport,
     Decision,
     DecisionReport,
     PlacedPod,
-    PlacementOutcome,
+    RecordedCandidates,
+    RecordedOutcome,
     WaitRecord,
     candidate_report,
 )
@@ -93,11 +93,11 @@ def _decisions(db: sqlite3.Connection, task: int) -> Iterator[Decision]:
             like=row["alike"],
             answer=None
             if row["answer"] is None
-            else PlacementOutcome(row["answer"], row["reason"], row["block"], row["answered_ms"]),
+            else RecordedOutcome(row["answer"], row["reason"], row["block"], row["answered_ms"]),
         )
 
 
-def _seen(db: sqlite3.Connection, row: sqlite3.Row) -> CandidateReport | None:
+def _seen(db: sqlite3.Connection, row: sqlite3.Row) -> RecordedCandidates | None:
     """Return the explanation of the row, or that of the equal task which was explained in its place."""
     text = row["seen"]
     if text is None and row["alike"] is not None:

@@ -45,7 +45,7 @@ class PlacementOutcome:
     block: int | None = None
 
 
-class DecisionLog(Protocol):
+class DecisionSink(Protocol):
     """Receives decisions. Times are chain time in ms."""
 
     def placed(self, at_ms: int, decisions: Sequence[tuple[int, PlacedTask]]) -> None:

@@ -1,7 +1,7 @@
-"""Moves pods off hosts that deteriorate, and names the standbys of those whose tasks ask for one.
+"""Execution of migrations: moves pods off deteriorating hosts and names standbys for tasks that ask for them.
 
-The chain checks it all again: that the host deteriorates, that the other one is in order and has room, that no standby
-stands. A refusal is a normal answer: whoever was refused is looked at again later, each time later.
+The chain checks each call again: that the host deteriorates, that the other host is healthy and the pod feasible on it,
+and that no standby is named yet. A refused call is planned again after a growing pause.
 """
 
 from __future__ import annotations
@@ -19,43 +19,46 @@ from offchain.services.submitter import PendingCalls, SubmitCall
 
 
 class MigrationExecutor:
-    """`running` has the acts under way. Give it every record that the desk is given, after the desk."""
+    """Submits the calls of a :class:`MigrationPlanner` through `perform`.
+
+    `running` holds the pending calls. Pass it every record that the scheduler state receives, after the state.
+    """
 
     def __init__(
-        self, desk: SchedulerState, limits: HealthLimits, perform: SubmitCall, running: PendingCalls, log: EventLog
+        self, state: SchedulerState, limits: HealthLimits, perform: SubmitCall, running: PendingCalls, log: EventLog
     ) -> None:
-        self.doubts: frozenset[str] = frozenset()
-        """Hosts of which is to be read whether a heartbeat came, before the next step."""
-        self._mover = MigrationPlanner(desk, limits)
+        self.unconfirmed_hosts: frozenset[str] = frozenset()
+        """Hosts whose last heartbeat is to be read before the next step."""
+        self._planner = MigrationPlanner(state, limits)
         self._perform = perform
         self._running = running
         self._log = log
 
     def put_task(self, task: Task) -> None:
-        """Take in a record of a task that is not final."""
-        self._mover.put_task(task)
+        """Update from a record of a task that is not final."""
+        self._planner.put_task(task)
 
     def task_gone(self, number: int) -> None:
-        """It is final."""
-        self._mover.watch.task_gone(number)
+        """Remove a task that is final."""
+        self._planner.watch.task_gone(number)
 
     def host_changed(self, name: str) -> None:
-        """Its record is another one, or there is none any more."""
-        self._mover.watch.host_changed(name)
+        """Note that a host's record has changed or was removed."""
+        self._planner.watch.host_changed(name)
 
-    def step(self, limits: HealthLimits, now_ms: int, gates: Sequence[HostFilter]) -> None:
-        """Do what is to be done now. What the gates of the desk's round keep closed is closed to pods that move."""
-        self._mover.watch.limits = limits
-        made = self._mover.plan(gates, now_ms)
+    def step(self, limits: HealthLimits, now_ms: int, filters: Sequence[HostFilter]) -> None:
+        """Submit what is due now, on hosts that the filters of the scheduling cycle do not exclude."""
+        self._planner.watch.limits = limits
+        made = self._planner.plan(filters, now_ms)
         for move in made.moves:
             self._running.spawn(self._move(move))
         for naming in made.standbys:
             self._running.spawn(self._name(naming, now_ms))
-        self.doubts = made.unconfirmed
+        self.unconfirmed_hosts = made.unconfirmed
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be something to do although no record changes."""
-        return self._mover.next_ms(now_ms)
+        """Return when there may be something to do although no record changes."""
+        return self._planner.next_ms(now_ms)
 
     async def _move(self, move: PodMove) -> None:
         self._log.info("move", task=move.task, lease=move.lease, host=move.host, reason=move.risk)
@@ -63,7 +66,7 @@ class MigrationExecutor:
             lease=move.lease, host=move.host, devices=move.devices, rate_per_hour=move.rate_per_hour
         )
         verdict = await self._perform(f"move:{move.lease}", call)
-        self._mover.move_finished(move)
+        self._planner.move_finished(move)
         self._log.info("moved" if verdict.done else "not_moved", lease=move.lease, reason=verdict.refusal)
 
     async def _name(self, naming: StandbyNaming, now_ms: int) -> None:
@@ -71,8 +74,8 @@ class MigrationExecutor:
         call = calls.tasks_name_standby(
             lease=naming.lease, host=naming.host, devices=naming.devices, rate_per_hour=naming.rate_per_hour
         )
-        # One lease may have several, one after the other.
+        # A lease may get several standbys in succession, so the time is part of the name.
         verdict = await self._perform(f"standby:{naming.lease}:{now_ms}", call)
-        self._mover.naming_finished(naming)
-        told = "standby_named" if verdict.done else "standby_refused"
-        self._log.info(told, lease=naming.lease, reason=verdict.refusal)
+        self._planner.naming_finished(naming)
+        event = "standby_named" if verdict.done else "standby_refused"
+        self._log.info(event, lease=naming.lease, reason=verdict.refusal)

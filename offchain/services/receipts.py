@@ -9,7 +9,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.transport.port import HostMisbehaved
-from offchain.core.receipt_check import Facts, problems
+from offchain.core.receipt_check import LeaseFacts, problems
 from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -61,7 +61,7 @@ async def fetch_checked(host: ReceiptSource, chain: GantryChain, lease: LeaseOfT
     signed = await fetch(host, lease)
     at = (await chain.port.finalized_head()).hash
     now = await chain.lease(lease.id, at) or lease
-    facts = Facts(
+    facts = LeaseFacts(
         genesis_hash=await chain.port.genesis_hash(),
         task=lease.task.id,
         lease=lease.id,

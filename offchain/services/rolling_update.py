@@ -19,7 +19,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.core.rollout import Done, End, Over, Rules, Scale, Side, Which, back, forward
+from offchain.core.rollout import Done, End, PodLimits, Scale, VersionEnded, VersionName, VersionState, back, forward
 from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
@@ -100,8 +100,8 @@ class RollingUpdate:
         self._chain = chain
         self._submit = submit
         self._is_healthy = healthy
-        self._versions: dict[Which, ServiceVersion] = {"old": service.current, "new": service.coming}
-        self._rules = Rules(pods=service.coming.place.pods, surge=limits.surge, unavailable=limits.unavailable)
+        self._versions: dict[VersionName, ServiceVersion] = {"old": service.current, "new": service.coming}
+        self._rules = PodLimits(pods=service.coming.place.pods, surge=limits.surge, unavailable=limits.unavailable)
         self._limits = limits
         self._notify = notify
         self._undo = undo
@@ -119,11 +119,11 @@ class RollingUpdate:
         step = (back if undo else forward)(self._rules, old, new)
         self._note(old, new, now_ms)
         if isinstance(step, Done):
-            kept: Which = "old" if undo else "new"
+            kept: VersionName = "old" if undo else "new"
             return UpdateResult(
                 self._versions[kept].id, tasks[self._versions[kept].id].record.pods_wanted, self._failed
             )
-        if isinstance(step, Over):
+        if isinstance(step, VersionEnded):
             self._over(step, tasks)
             return None
         if isinstance(step, (Scale, End)):
@@ -133,7 +133,7 @@ class RollingUpdate:
             self._stalled(old if undo else new)
         return None
 
-    def _over(self, step: Over, tasks: dict[int, TaskAndSpec]) -> None:
+    def _over(self, step: VersionEnded, tasks: dict[int, TaskAndSpec]) -> None:
         number = self._versions[step.which].id
         state = tasks[number].record.state.tag if number in tasks else "gone"
         if step.which == "old":
@@ -144,7 +144,7 @@ class RollingUpdate:
             )
         self._turn(f"the new version, task {number}, is {state}")
 
-    def _stalled(self, side: Side) -> None:
+    def _stalled(self, side: VersionState) -> None:
         seconds = self._limits.patience_ms // 1000
         if self._undo:
             raise ServiceError(
@@ -160,13 +160,13 @@ class RollingUpdate:
         self._undo, self._failed, self._seen = True, why, None
         self._notify(f"Rolling back to task {self._versions['old'].id}: {why}.")
 
-    def _note(self, old: Side, new: Side, now_ms: int) -> None:
+    def _note(self, old: VersionState, new: VersionState, now_ms: int) -> None:
         """Restart the patience when the wanted or healthy pods have changed."""
         seen = (old.wanted, len(old.ready), new.wanted, len(new.ready), self._undo)
         if seen == self._seen:
             return
         self._seen, self._since_ms = seen, now_ms
-        shown_sides: tuple[tuple[Which, Side], ...] = (("old", old), ("new", new))
+        shown_sides: tuple[tuple[VersionName, VersionState], ...] = (("old", old), ("new", new))
         shown = [
             f"task {self._versions[which].id} ({which}): {len(side.ready)} of {side.wanted} pods"
             for which, side in shown_sides
@@ -185,24 +185,26 @@ class RollingUpdate:
         if not outcome.done:
             self._notify(f"The chain refused to {call.function} task {number}: {outcome.refusal}. Trying again.")
 
-    async def _side(self, which: Which, tasks: dict[int, TaskAndSpec], now_ms: int, *, check: bool) -> Side:
+    async def _side(
+        self, which: VersionName, tasks: dict[int, TaskAndSpec], now_ms: int, *, check: bool
+    ) -> VersionState:
         version = self._versions[which]
         task = tasks.get(version.id)
         spec = version.task.spec
         if task is None or task.record.state.tag not in LIVE:
-            return Side(pods_min=spec.pods_min, pods_max=spec.pods_max, wanted=0, ready=frozenset(), live=False)
+            return VersionState(pods_min=spec.pods_min, pods_max=spec.pods_max, wanted=0, ready=frozenset(), live=False)
         ready = [lease for lease in task.leases if isinstance(lease.record.state, gen.LeaseStateActive)]
         if check:
             counts = await asyncio.gather(*(self._counts(which, lease, now_ms) for lease in ready))
             ready = list(itertools.compress(ready, counts))
-        return Side(
+        return VersionState(
             pods_min=spec.pods_min,
             pods_max=spec.pods_max,
             wanted=task.record.pods_wanted,
             ready=frozenset(lease.record.pod for lease in ready),
         )
 
-    async def _counts(self, which: Which, lease: LeaseOfTask, now_ms: int) -> bool:
+    async def _counts(self, which: VersionName, lease: LeaseOfTask, now_ms: int) -> bool:
         """Return whether a pod counts: in the remaining version if healthy, in the other unless unhealthy."""
         stays = which == ("old" if self._undo else "new")
         if stays and now_ms - (lease.record.started_at or now_ms) < self._limits.settle_ms:

@@ -34,7 +34,7 @@ from offchain.services.view import ChainView
 from offchain.services.worker import Worker, WorkerRole
 
 if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
-    from offchain.services.decision_recorder import DecisionLog
+    from offchain.services.decision_recorder import DecisionSink
     from offchain.services.decision_server import DecisionServer
     from offchain.services.scheduler import Scheduler
 
@@ -109,7 +109,7 @@ async def serve(
 class DecisionReporting:
     """Where a scheduler's decisions are recorded, and the server that explains them; None: no server."""
 
-    record: DecisionLog
+    record: DecisionSink
     answers: DecisionServer | None = None
 
     def ask(self, scheduler: Scheduler | None) -> None:

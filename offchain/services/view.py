@@ -1,4 +1,4 @@
-"""The picture of the chain that workers share: final records, and a look ahead at the best block (ADR 0010)."""
+"""The view of the chain that workers share: finalized records, overlaid with those of the best block (ADR 0010)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from offchain.services.snapshot_reader import SnapshotReader
 
 
 class ChainView:
-    """A snapshot that follows finalized blocks, and over it what newer blocks have changed, read at the best one.
+    """A snapshot of finalized records, overlaid with records that newer blocks have changed, read at the best block.
 
-    Start it once, then give it every finalized block in order, and best blocks as they come.
+    Call :meth:`start` once, then pass every finalized block in order, and best blocks as they arrive.
     """
 
     def __init__(self, chain: ChainPort) -> None:
@@ -26,23 +26,23 @@ class ChainView:
         self._next_task = 0
         self._best: BlockRef | None = None
         self._now = 0
-        self._touched_ahead: dict[int, Touched] = {}
-        self._ahead = Read()
+        self._touched_after_final: dict[int, Touched] = {}
+        self._overlay = Read()
         self._news: dict[str, Touched] = {}
         self._seen: dict[str, list[HostObservation]] = {}
 
     async def start(self) -> BlockRef:
-        """Read everything live at the last finalized block; gives that block."""
+        """Read all live records at the last finalized block, and return the block."""
         head = await self._chain.finalized_head()
         self._final, self._final_hash = await self.reads.snapshot(head), head.hash
         self._next_task = await self.reads.next_task_id(head.hash)
         self._best, self._now = head, self._final.now_ms
-        self._touched_ahead, self._ahead = {}, Read()
+        self._touched_after_final, self._overlay = {}, Read()
         self._news.clear()
         return head
 
     async def finalized(self, block: Block) -> Touched:
-        """Take in the next finalized block; gives what it touched."""
+        """Apply the next finalized block, and return what it touched."""
         found = touched(self.final, block.events)
         self._observe(*host_observations.pod_observations(self.final, block.events, block.timestamp_ms))
         self._observe(*host_observations.host_observations(self.final, block.events, block.timestamp_ms))
@@ -53,48 +53,48 @@ class ChainView:
         )
         self._final_hash = block.ref.hash
         self._next_task = max([self._next_task, *(task + 1 for task in found.tasks)])
-        self._touched_ahead = {n: keys for n, keys in self._touched_ahead.items() if n > block.ref.number}
-        self._ahead = only(self._ahead, union(self._touched_ahead.values()))
+        self._touched_after_final = {n: keys for n, keys in self._touched_after_final.items() if n > block.ref.number}
+        self._overlay = only(self._overlay, union(self._touched_after_final.values()))
         self._now = max(self._now, block.timestamp_ms)
-        self._tell(found)
+        self._notify_readers(found)
         return found
 
     async def best(self, ref: BlockRef) -> Touched:
-        """Look ahead: chain time, and records that blocks which are not final yet have changed; gives what changed."""
+        """Read the chain time, and the records changed by blocks that are not final; return what changed."""
         self._now = await self.reads.now(ref.hash)
         self._best = ref
         if ref.number <= self.final.number:
             return Touched()
-        # Blocks may be skipped on the way here. New tasks of skipped ones are found by their numbers; what else they
-        # changed is seen when they are final.
+        # Best blocks may be skipped. New tasks of skipped blocks are found by their numbers; their other changes are
+        # applied when the blocks are final.
         submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
         before_it, events = self.snapshot, await self.reads.events(ref.hash)
         self._observe(*host_observations.pod_observations(before_it, events, self._now))
         found = union((touched(before_it, events), submitted))
-        known = self._touched_ahead.get(ref.number, Touched())
-        self._touched_ahead[ref.number] = union((known, found))
-        before = self._ahead
-        self._ahead = await self.reads.read(union(self._touched_ahead.values()), ref.hash)
-        all_of_it = union((found, changed(before, self._ahead)))
-        self._tell(all_of_it)
-        return all_of_it
+        known = self._touched_after_final.get(ref.number, Touched())
+        self._touched_after_final[ref.number] = union((known, found))
+        before = self._overlay
+        self._overlay = await self.reads.read(union(self._touched_after_final.values()), ref.hash)
+        all_changes = union((found, changed(before, self._overlay)))
+        self._notify_readers(all_changes)
+        return all_changes
 
     async def refresh(self, keys: Touched) -> None:
-        """Read these records again at the last finalized block, for changes that leave no event."""
+        """Read records again at the last finalized block, for changes that deposit no event."""
         read = await self.reads.read(keys, self._final_hash)
         self._final = advance(self.final, self.final.number, self.final.now_ms, read)
-        self._tell(keys)
+        self._notify_readers(keys)
 
     def news(self, reader: str) -> Touched | None:
-        """What may have changed since this reader asked last; None: everything, for it asks for the first time."""
+        """Return what may have changed since the reader's last call; None at its first call: everything."""
         found = self._news.get(reader)
         self._news[reader] = Touched()
         return found
 
     def seen(self, reader: str) -> list[HostObservation]:
-        """What hosts did since this reader asked last; nothing where it asks for the first time.
+        """Return the observations of hosts since the reader's last call; empty at its first call.
 
-        What became of a pod comes with the best block, and once more with the final one.
+        Observations of pods come with the best block, and again with the finalized one.
         """
         found = self._seen.get(reader, [])
         self._seen[reader] = []
@@ -104,22 +104,22 @@ class ChainView:
         for known in self._seen.values():
             known.extend(seen)
 
-    def _tell(self, keys: Touched) -> None:
+    def _notify_readers(self, keys: Touched) -> None:
         if keys.anything:
             self._news = {reader: union((known, keys)) for reader, known in self._news.items()}
 
     def host(self, host: str) -> Host | None:
-        """A host as :attr:`snapshot` has it, without making that; None where there is none."""
-        return self._ahead.hosts[host] if host in self._ahead.hosts else self.final.hosts.get(host)
+        """Return a host as in :attr:`snapshot`, without building the snapshot; None: it does not exist."""
+        return self._overlay.hosts[host] if host in self._overlay.hosts else self.final.hosts.get(host)
 
     def task(self, number: int) -> Task | None:
-        """A task as :attr:`snapshot` has it, without making that; None where it is final."""
-        return self._ahead.tasks[number] if number in self._ahead.tasks else self.final.tasks.get(number)
+        """Return a task as in :attr:`snapshot`, without building the snapshot; None: it is final."""
+        return self._overlay.tasks[number] if number in self._overlay.tasks else self.final.tasks.get(number)
 
     @property
     def schedulers(self) -> frozenset[str]:
-        """Who is bonded as a scheduler, in the best block."""
-        return self.final.schedulers if self._ahead.schedulers is None else self._ahead.schedulers
+        """The bonded schedulers in the best block."""
+        return self.final.schedulers if self._overlay.schedulers is None else self._overlay.schedulers
 
     @property
     def now_ms(self) -> int:
@@ -127,17 +127,17 @@ class ChainView:
         return self._now
 
     def is_final(self, task: int) -> bool:
-        """Whether this task's submission is in a finalized block."""
+        """Return whether the task's submission is in a finalized block."""
         return task < self._next_task
 
     async def confirm(self, keys: Touched) -> Snapshot:
-        """The present snapshot with these records as they are in the best block."""
+        """Return the snapshot with `keys` read again at the best block."""
         at = self.best_block.hash
         return advance(self.snapshot, self.final.number, self._now, await self.reads.read(keys, at))
 
     @property
     def final_hash(self) -> bytes:
-        """The last finalized block that was taken in."""
+        """The hash of the last finalized block that was applied."""
         return self._final_hash
 
     @property
@@ -149,12 +149,12 @@ class ChainView:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Finalized records with what is ahead of them; chain time is that of the best block."""
-        return advance(self.final, self.final.number, self._now, self._ahead)
+        """Finalized records overlaid with those of the best block, whose chain time it has."""
+        return advance(self.final, self.final.number, self._now, self._overlay)
 
     @property
     def best_block(self) -> BlockRef:
-        """The best block seen."""
+        """The best block that was read last."""
         if self._best is None:
             raise RuntimeError("the view was not started")
         return self._best

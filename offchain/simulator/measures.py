@@ -43,7 +43,7 @@ def account_shares(asked: Mapping[str, float], got: Mapping[str, float]) -> list
 
 
 def max_min(asked: Sequence[float], total: float) -> list[float]:
-    """Divide `total` so that nobody gets more than asked for, and whoever gets less has no less than anyone."""
+    """Divide `total` by max-min fairness: no share exceeds its demand, and an unmet demand gets the largest share."""
     given = [0.0] * len(asked)
     left = total
     by_size = sorted(range(len(asked)), key=lambda slot: asked[slot])

@@ -77,13 +77,13 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
 
 
 def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> SchedulerState:
-    """A desk that knows these. Python's collector is paused meanwhile: nothing becomes garbage."""
+    """A scheduler state that knows these. Python's collector is paused meanwhile: nothing becomes garbage."""
     gc.disable()
-    desk = SchedulerState(_SEED)
-    desk.update_hosts(hosts)
-    desk.put_tasks(tasks)
+    state = SchedulerState(_SEED)
+    state.update_hosts(hosts)
+    state.put_tasks(tasks)
     gc.enable()
-    return desk
+    return state
 
 
 def draw(path: Path, points: list[Point]) -> None:
@@ -119,59 +119,59 @@ def _said(point: Point) -> str:
 
 def _point(hosts: int, tasks: int) -> Point:
     records = world.hosts(hosts)
-    desk = filled(records, world.tasks(tasks, SHAPES, ACCOUNTS))
+    state = filled(records, world.tasks(tasks, SHAPES, ACCOUNTS))
     gc.collect()
     began = time.perf_counter()
-    made = desk.run_cycle(_NOW_MS)
+    made = state.run_cycle(_NOW_MS)
     took = time.perf_counter() - began
     placed = list(made.placements)
-    alone = _alone(desk, placed, tasks)
-    events = _events(desk, records, placed, 2 * tasks)
-    online = _online(desk, 10 * tasks)
+    alone = _alone(state, placed, tasks)
+    events = _events(state, records, placed, 2 * tasks)
+    online = _online(state, 10 * tasks)
     return Point(hosts, took, len(placed), online, alone, events)
 
 
 def _shares(hosts: int, tasks: int) -> float:
     """Seconds of a round in which many accounts ask for shares of GPUs, each for a few."""
-    desk = filled(world.hosts(hosts), world.shared(tasks, SHAPES, _SHARERS, _SHARES_EACH))
+    state = filled(world.hosts(hosts), world.shared(tasks, SHAPES, _SHARERS, _SHARES_EACH))
     gc.collect()
     began = time.perf_counter()
-    desk.run_cycle(_NOW_MS)
+    state.run_cycle(_NOW_MS)
     return time.perf_counter() - began
 
 
-def _online(desk: SchedulerState, first: int) -> float:
+def _online(state: SchedulerState, first: int) -> float:
     """Placements a second where each block brings the ends of many tasks and as many new ones like them."""
     random = np.random.default_rng(7)
     placements, took = 0, 0.0
     for block in range(1, 1 + _BLOCKS):
-        running = sorted(desk.planner.held_tasks)
+        running = sorted(state.planner.held_tasks)
         ends = random.permutation(running)[: max(1, len(running) // _TURNOVER)].tolist()
-        new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := desk.task(number))]
+        new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := state.task(number))]
         first += len(new)
         began = time.perf_counter()
-        desk.remove_tasks(ends)
-        desk.put_tasks(new)
-        placements += len(desk.run_cycle(_NOW_MS + block * _BLOCK_MS).placements)
+        state.remove_tasks(ends)
+        state.put_tasks(new)
+        placements += len(state.run_cycle(_NOW_MS + block * _BLOCK_MS).placements)
         took += time.perf_counter() - began
     return placements / took
 
 
-def _alone(desk: SchedulerState, placed: list[int], first: int) -> float:
+def _alone(state: SchedulerState, placed: list[int], first: int) -> float:
     """Placements a second where each is a round of its own, after one task has ended and one like it has come."""
     ends = placed[:: max(1, len(placed) // _ALONE)][:_ALONE]
-    again = [replace(task, id=first + task.id) for number in ends if (task := desk.task(number)) is not None]
-    desk.run_cycle(_NOW_MS)
+    again = [replace(task, id=first + task.id) for number in ends if (task := state.task(number)) is not None]
+    state.run_cycle(_NOW_MS)
     placements = 0
     began = time.perf_counter()
     for ended, task in zip(ends, again, strict=True):
-        desk.remove_task(ended)
-        desk.put_task(task)
-        placements += len(desk.run_cycle(_NOW_MS).placements)
+        state.remove_task(ended)
+        state.put_task(task)
+        placements += len(state.run_cycle(_NOW_MS).placements)
     return placements / (time.perf_counter() - began)
 
 
-def _events(desk: SchedulerState, records: list[Host], placed: list[int], first: int) -> float:
+def _events(state: SchedulerState, records: list[Host], placed: list[int], first: int) -> float:
     """Seconds for what blocks bring: four in ten hosts with other room, three new tasks, three that have ended."""
     part = _EVENTS // 10
     changed = [
@@ -181,9 +181,9 @@ def _events(desk: SchedulerState, records: list[Host], placed: list[int], first:
     new = [replace(task, id=first + task.id) for task in world.tasks(3 * part, SHAPES, ACCOUNTS)]
     ended = placed[-3 * part :]
     began = time.perf_counter()
-    desk.update_hosts(changed)
-    desk.put_tasks(new)
-    desk.remove_tasks(ended)
+    state.update_hosts(changed)
+    state.put_tasks(new)
+    state.remove_tasks(ended)
     return time.perf_counter() - began
 
 

@@ -13,8 +13,8 @@ def main(hosts: int, tasks: int) -> None:
     """Hosts and tasks are kept as the scheduler's picture of the chain keeps them: each record once."""
     records = {host.id: host for host in world.hosts(hosts)}
     waiting = {task.id: task for task in world.tasks(tasks, growth.SHAPES, world.ACCOUNTS)}
-    desk = growth.filled(records.values(), waiting.values())
-    desk.run_cycle(10**9)
+    state = growth.filled(records.values(), waiting.values())
+    state.run_cycle(10**9)
     sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.1f}\n")
 
 

@@ -274,14 +274,14 @@ async def test_what_is_on_its_way_or_done_cannot_be_dropped_or_sent_again():
     async with rig() as r:
         await r.outbox.submit("a", call())
         await r.settle()
-        desk = OutboxAdmin(r.store)
-        (entry,) = desk.entries()
+        admin = OutboxAdmin(r.store)
+        (entry,) = admin.entries()
         assert entry.state is IntentState.SENT
-        for act in (desk.drop, desk.retry):
+        for act in (admin.drop, admin.retry):
             with pytest.raises(OutboxRefusal, match=f"up to {entry.valid_until}"):
                 act(entry.number)
         await r.produce()
-        for act in (desk.drop, desk.retry):
+        for act in (admin.drop, admin.retry):
             with pytest.raises(OutboxRefusal, match="ended already"):
                 act(entry.number)
         assert r.done() == [b"0"]

@@ -58,14 +58,14 @@ def test_every_character_that_is_not_seen_is_written_out_in_names_and_messages()
 
 
 def test_a_log_keeps_colours_lines_and_joiners_alone():
-    shown = terminal_escaping.Harmless()
+    shown = terminal_escaping.StreamEscaper()
     every = "".join(one for one in characters() if unicodedata.category(one) != "Cs")
     left = (shown.feed(every.encode()) + shown.end()).decode()
     assert sorted(set(hidden(left))) == ["\t", "\n", "\r", "\u200c", "\u200d"]
 
 
 def test_bytes_that_are_no_text_and_halves_of_characters_are_shown_as_such():
-    shown = terminal_escaping.Harmless()
+    shown = terminal_escaping.StreamEscaper()
     data = b"\xed\xa0\x80 \xc0\x9b2J \xff\xfe \xe2\x80" + b"\xae"
     assert hidden((shown.feed(data) + shown.end()).decode()) == []
 

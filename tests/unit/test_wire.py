@@ -38,7 +38,7 @@ from offchain.schema.protocol.operations import (
     SnapshotArgs,
     decode_args,
 )
-from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
+from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 
 ALL_ARGS = [
     PingArgs(),
@@ -267,7 +267,7 @@ def test_what_cannot_be_done_with_snapshots_is_named(args, message):
 
 def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():
     digest = "sha256:" + "0f" * 32
-    there = Snapshots((Snapshot("a", 1, 2, digest), Snapshot("b", 3, 4, digest)), "a")
+    there = Snapshots((RentalSnapshot("a", 1, 2, digest), RentalSnapshot("b", 3, 4, digest)), "a")
     assert Snapshots.decode(there.encode()) == there
     # What a host says is shown to people: nothing gets in that a terminal would obey.
     for wrong in (

@@ -52,7 +52,7 @@ class MountOverlay:
 def mount_overlays(inspection: Mapping[str, Any], root: Path) -> tuple[MountOverlay, ...]:
     """Return the overlays that a container needs, from its inspection. `root`: the engine's folder.
 
-    Named volumes are left out: they have labels, and the engine is told their location.
+    Named volumes are left out: they have labels, and the request to the engine contains their location.
     """
     identity = str(inspection["Id"])
     found = []

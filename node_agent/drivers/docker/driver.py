@@ -63,7 +63,7 @@ from node_agent.images.logins import ImageAccess
 from node_agent.images.policy import delay_cause
 from node_agent.images.ports import Images
 from offchain.schema.manifest.types import ResultSpec
-from offchain.schema.protocol.snapshots import Snapshot
+from offchain.schema.protocol.snapshots import RentalSnapshot
 
 log = logging.getLogger(__name__)
 
@@ -355,7 +355,7 @@ class DockerDriver:
         await self._snapshots.purge(lease)
         await self._data.purge(lease)
 
-    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> RentalSnapshot:
         await self._disks.restore()
         room_mib = most_mib - (await self._used(layers=not self._disks.holds_layers)).get(lease, 0)
         for found in await self._containers(lease):
@@ -370,7 +370,7 @@ class DockerDriver:
                 return taken
         raise PodGone(f"there is no container for lease {lease}")
 
-    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+    async def snapshots(self, lease: int) -> tuple[RentalSnapshot, ...]:
         return await self._snapshots.list(lease)
 
     async def remove_snapshot(self, lease: int, name: str) -> None:

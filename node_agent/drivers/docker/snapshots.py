@@ -21,7 +21,7 @@ from node_agent.drivers.docker.engine import Engine
 from node_agent.drivers.docker.spec import LABEL_HOST, MIB, snapshot_name
 from node_agent.drivers.port import ImageUnavailable, PodGone, SnapshotRefused
 from node_agent.images.ports import SNAPSHOT_MARK
-from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
+from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, RentalSnapshot
 
 COMMIT_TIMEOUT_S = 3600
 """The engine reads and writes all changes, which takes long for a large file system on a slow disk."""
@@ -46,7 +46,7 @@ class DockerSnapshots:
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def take(self, lease: int, container: str, name: str, room_bytes: int) -> Snapshot:
+    async def take(self, lease: int, container: str, name: str, room_bytes: int) -> RentalSnapshot:
         """Take a snapshot of at most `room_bytes`; one at a time on this host."""
         async with self._turn(lease), self._committing:
             repository, found = await self._of(lease)
@@ -64,7 +64,7 @@ class DockerSnapshots:
                 _check_room(next(iter(layers.values())), room_bytes)
             return await self._snapshot(name, image)
 
-    async def list(self, lease: int) -> tuple[Snapshot, ...]:
+    async def list(self, lease: int) -> tuple[RentalSnapshot, ...]:
         _, found = await self._of(lease)
         made = [await self._snapshot(name, image) for name, image in found.items()]
         return tuple(sorted(made, key=lambda one: (one.created_ms, one.name)))
@@ -133,11 +133,11 @@ class DockerSnapshots:
     async def _all(self) -> dict[int, dict[str, str]]:
         return await self._engine.call(lambda: snapshots_on(self._engine.api, self._host))
 
-    async def _snapshot(self, name: str, image: str) -> Snapshot:
+    async def _snapshot(self, name: str, image: str) -> RentalSnapshot:
         layers = await self._layers_of(image)
         found = await self._engine.call(lambda: self._engine.api.history(image))
         created_ms = int(found[0].get("Created") or 0) * 1000
-        return Snapshot(name, created_ms, next(iter(layers.values()), 0), image)
+        return RentalSnapshot(name, created_ms, next(iter(layers.values()), 0), image)
 
     async def _layers_of(self, image: str) -> dict[str, int]:
         """Return the layers that snapshots added, the newest first."""

@@ -30,7 +30,7 @@ from node_agent.drivers.port import (
 from node_agent.images.policy import delay_cause
 from node_agent.logs.lines import merge_logs, with_service
 from offchain.schema.manifest.types import ResultSpec
-from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, Snapshot
+from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, RentalSnapshot
 
 HANDLE_VERSION = 2
 _STAMP = b"1970-01-01T00:00:00.000000000Z "
@@ -94,7 +94,7 @@ class FakeEngine:
         self.containers: dict[tuple[str, int, str], _Container] = {}
         self.networks: set[tuple[str, int]] = set()
         self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
-        self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
+        self.snapshots: dict[tuple[str, int], dict[str, RentalSnapshot]] = {}
         self.notices: dict[tuple[str, int], bytes] = {}
         self.pulls: tuple[PullProgress, ...] = ()
         """Images that are not on the host: pods that need one of them wait for `pulled`."""
@@ -333,7 +333,7 @@ class FakeDriver:
         self._engine.data.pop((self._host, lease), None)
         self._engine.snapshots.pop((self._host, lease), None)
 
-    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> RentalSnapshot:
         try:
             size_mib = self._engine.main(self._host, lease).program.disk_mib
         except KeyError:
@@ -347,10 +347,10 @@ class FakeDriver:
             raise SnapshotRefused(f"the snapshot takes {size_mib} MiB, and not as much is left of the lease's disk")
         identity = self._engine.new_id("snapshot")
         digest = "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
-        stored[name] = Snapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
+        stored[name] = RentalSnapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
         return stored[name]
 
-    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+    async def snapshots(self, lease: int) -> tuple[RentalSnapshot, ...]:
         return tuple(self._engine.snapshots.get((self._host, lease), {}).values())
 
     async def remove_snapshot(self, lease: int, name: str) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from offchain.schema import terminal_escaping
-from offchain.schema.terminal_escaping import Harmless
+from offchain.schema.terminal_escaping import StreamEscaper
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -113,15 +113,15 @@ class Screen:
     """Standard output for bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal."""
 
     def __init__(self) -> None:
-        self._harmless = Harmless() if sys.stdout.isatty() else None
+        self._escaper = StreamEscaper() if sys.stdout.isatty() else None
 
     def show(self, data: bytes) -> None:
-        self._write(data if self._harmless is None else self._harmless.feed(data))
+        self._write(data if self._escaper is None else self._escaper.feed(data))
 
     def end(self) -> None:
         """Print what is left when the stream has ended."""
-        if self._harmless is not None:
-            self._write(self._harmless.end())
+        if self._escaper is not None:
+            self._write(self._escaper.end())
 
     @staticmethod
     def _write(data: bytes) -> None:

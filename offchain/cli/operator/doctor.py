@@ -17,7 +17,7 @@ from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, say
 from offchain.cli.kit.session import connected, run
-from offchain.core.conservation import Report
+from offchain.core.conservation import AuditReport
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.services.audit import audit_chain
@@ -213,7 +213,7 @@ def _accounts() -> DoctorCheck:
 
 
 def _audit(url: str | None, *, as_json: bool) -> None:
-    async def work() -> Report:
+    async def work() -> AuditReport:
         async with connected(url) as chain:
             return await audit_chain(chain)
 

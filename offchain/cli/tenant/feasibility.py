@@ -13,11 +13,11 @@ from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
 from offchain.cli.tenant.submit_checks import layout_of
 from offchain.core.feasibility import Misfit
-from offchain.core.feasibility_report import Outlook, outlook
-from offchain.core.preemption_preview import Leaving, leaving
+from offchain.core.placement_forecast import PlacementForecast, forecast_placement
+from offchain.core.preemption_preview import PreemptionPreview, preview_preemption
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.core.scheduler.queue_definitions import QueueTree
-from offchain.core.start_estimate import Starts
+from offchain.core.start_estimate import StartEstimate
 from offchain.core.values import RetainedData, Survival, Task, TaskState
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
@@ -39,10 +39,10 @@ class FeasibilityReport:
     """
 
     task: Task
-    outlook: Outlook
+    forecast: PlacementForecast
     now_ms: int
     at_risk: tuple[PodAtRisk, ...] = ()
-    leaving: Leaving | None = None
+    leaving: PreemptionPreview | None = None
     notice_ms: int = 0
 
 
@@ -77,8 +77,8 @@ async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Q
         spot=spec.spot,
         survival=spec.survival,
     )
-    found = outlook(snapshot, task)
-    leaves = None if found.pods_now >= found.pods_needed else leaving(snapshot, task, queues)
+    found = forecast_placement(snapshot, task)
+    leaves = None if found.pods_now >= found.pods_needed else preview_preemption(snapshot, task, queues)
     notice_ms = 0 if leaves is None else (await GantryChain(chain).params("Tasks")).preemption_notice_ms
     return FeasibilityReport(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
 
@@ -91,7 +91,7 @@ async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
     if task is None:
         raise await _why_not_there(chain, number, head)
     return FeasibilityReport(
-        task, outlook(snapshot, task), snapshot.now_ms, pods_at_risk(task, snapshot.hosts.values())
+        task, forecast_placement(snapshot, task), snapshot.now_ms, pods_at_risk(task, snapshot.hosts.values())
     )
 
 
@@ -115,44 +115,44 @@ def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None
 
     `reserved_ms`: the start that a scheduler has reserved.
     """
-    outlook, task, starts = report.outlook, report.task, start_window(report, reserved_ms)
-    rates = [offer.rate_per_hour for offer in outlook.offers]
+    forecast, task, starts = report.forecast, report.task, start_window(report, reserved_ms)
+    rates = [offer.rate_per_hour for offer in forecast.offers]
     return {
-        "hosts": outlook.hosts,
+        "hosts": forecast.hosts,
         "candidates": [
             {"host": offer.host, "provider": offer.provider, "pods": offer.pods, "rate_per_hour": offer.rate_per_hour}
-            for offer in outlook.offers
+            for offer in forecast.offers
         ],
-        "candidates_later": outlook.later,
+        "candidates_later": forecast.later,
         "lowest_rate_per_hour": min(rates, default=None),
         "highest_rate_per_hour": max(rates, default=None),
         "max_rate_per_hour": task.max_rate_per_hour,
-        "pods_needed": outlook.pods_needed,
-        "pods_now": outlook.pods_now,
-        "pods_ever": outlook.pods_ever,
-        "start": "now" if outlook.starts_now else "waits",
+        "pods_needed": forecast.pods_needed,
+        "pods_now": forecast.pods_now,
+        "pods_ever": forecast.pods_ever,
+        "start": "now" if forecast.starts_now else "waits",
         "starts": {"earliest": starts.earliest_ms, "latest": starts.latest_ms},
-        "standby": _standby(outlook) if task.survival is Survival.STANDBY else None,
-        "ahead": outlook.ahead,
-        "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
-        "excluded_always": {str(reason): count for reason, count in outlook.never.items()},
+        "standby": _standby(forecast) if task.survival is Survival.STANDBY else None,
+        "ahead": forecast.ahead,
+        "excluded_now": {str(reason): count for reason, count in forecast.now.items()},
+        "excluded_always": {str(reason): count for reason, count in forecast.never.items()},
     }
 
 
 def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None) -> list[tuple[str, object]]:
     """Return the lines for people."""
-    outlook, task = report.outlook, report.task
-    offers = outlook.offers
+    forecast, task = report.forecast, report.task
+    offers = forecast.offers
     named = ", ".join(offer.host for offer in offers[:_NAMED])
     more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
     return [
-        ("Hosts", f"{len(offers)} of {outlook.hosts} can run it now" + (f": {named}{more}" if offers else "")),
-        ("Later", f"{outlook.later} more when running pods have ended" if outlook.later else None),
-        ("Price", _price(outlook, task)),
+        ("Hosts", f"{len(offers)} of {forecast.hosts} can run it now" + (f": {named}{more}" if offers else "")),
+        ("Later", f"{forecast.later} more when running pods have ended" if forecast.later else None),
+        ("Price", _price(forecast, task)),
         ("Start", start_text(report, reserved_ms)),
-        ("Standby", _standby_text(outlook, task)),
-        ("Excluded now", reasons_text(outlook.now) or None),
-        ("Excluded always", reasons_text(outlook.never) or None),
+        ("Standby", _standby_text(forecast, task)),
+        ("Excluded now", reasons_text(forecast.now) or None),
+        ("Excluded always", reasons_text(forecast.never) or None),
     ]
 
 
@@ -193,35 +193,35 @@ def reasons_text(counts: Mapping[Misfit, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> Starts:
+def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> StartEstimate:
     """Return the earliest and the latest start. `reserved_ms`: the start that a scheduler has reserved."""
-    found, earliest = report.outlook.starts, report.outlook.starts.earliest_ms
+    found, earliest = report.forecast.starts, report.forecast.starts.earliest_ms
     if report.leaving is not None and report.leaving.victims:
         left_ms = report.now_ms + report.notice_ms
         earliest = left_ms if earliest is None else min(earliest, left_ms)
     if reserved_ms is None:
         return replace(found, earliest_ms=earliest)
-    return Starts(reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms)
+    return StartEstimate(reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms)
 
 
 def start_text(report: FeasibilityReport, reserved_ms: int | None = None) -> str:
     """Return the expected start in words."""
-    outlook, starts = report.outlook, start_window(report, reserved_ms)
-    wait, first, last = outlook.ahead, starts.earliest_ms, starts.latest_ms
+    forecast, starts = report.forecast, start_window(report, reserved_ms)
+    wait, first, last = forecast.ahead, starts.earliest_ms, starts.latest_ms
     before = f"; {counted(wait, 'task')} wait{'s' if wait == 1 else ''} before it" if wait else ""
-    if outlook.pods_ever < outlook.pods_needed:
-        fit = f"{outlook.pods_ever} of the {outlook.pods_needed} pods that it needs"
-        which_hosts = "the hosts that are online" if Misfit.NOT_ONLINE in outlook.never else "these hosts"
+    if forecast.pods_ever < forecast.pods_needed:
+        fit = f"{forecast.pods_ever} of the {forecast.pods_needed} pods that it needs"
+        which_hosts = "the hosts that are online" if Misfit.NOT_ONLINE in forecast.never else "these hosts"
         return f"never with {which_hosts}: {fit} would fit if nothing else ran"
     if first is None:
         return f"unknown: it depends on leases without an end{before}"
     earliest = f"in {_wait_text(first - report.now_ms)} at the earliest"
     if first <= report.now_ms:
-        earliest = "now" if outlook.pods_now >= outlook.pods_needed else "as soon as running jobs have ended"
+        earliest = "now" if forecast.pods_now >= forecast.pods_needed else "as soon as running jobs have ended"
     if last is None:
         why = "too many tasks are ahead" if starts.too_many else "it depends on leases that may have no end"
         return f"{earliest}; the latest start is unknown: {why}{before}"
-    if outlook.starts_now or (earliest == "now" and last <= report.now_ms):
+    if forecast.starts_now or (earliest == "now" and last <= report.now_ms):
         return f"now{before}"
     by = "reserved by a scheduler" if reserved_ms is not None else "when leases end"
     wait_text, at = _wait_text(last - report.now_ms), time_text(last)
@@ -234,10 +234,10 @@ def _wait_text(ms: int) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
-def _standby(outlook: Outlook) -> dict[str, Any]:
+def _standby(forecast: PlacementForecast) -> dict[str, Any]:
     """Return the prospects of a standby, which must be on a host of another provider than the pod's."""
-    providers = len({offer.provider for offer in outlook.offers})
-    rates = [offer.rate_per_hour for offer in outlook.offers] if providers > 1 else []
+    providers = len({offer.provider for offer in forecast.offers})
+    rates = [offer.rate_per_hour for offer in forecast.offers] if providers > 1 else []
     return {
         "now": providers > 1,
         "providers": providers,
@@ -247,10 +247,10 @@ def _standby(outlook: Outlook) -> dict[str, Any]:
     }
 
 
-def _standby_text(outlook: Outlook, task: Task) -> str | None:
+def _standby_text(forecast: PlacementForecast, task: Task) -> str | None:
     if task.survival is not Survival.STANDBY:
         return None
-    found = _standby(outlook)
+    found = _standby(forecast)
     if not found["now"]:
         have = "only one provider has" if found["providers"] else "no host has"
         return f"none possible now: it must be a host of another provider than the pod's, and {have} free resources"
@@ -265,8 +265,8 @@ def _span(lowest: int, highest: int) -> str:
     return format_amount(lowest) if lowest == highest else f"{format_amount(lowest)} to {format_amount(highest)}"
 
 
-def _price(outlook: Outlook, task: Task) -> str | None:
-    rates = [offer.rate_per_hour for offer in outlook.offers]
+def _price(forecast: PlacementForecast, task: Task) -> str | None:
+    rates = [offer.rate_per_hour for offer in forecast.offers]
     if not rates:
         return None
     return f"{_span(min(rates), max(rates))} an hour and pod; the limit is {format_amount(task.max_rate_per_hour)}"

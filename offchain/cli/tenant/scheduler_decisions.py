@@ -17,10 +17,10 @@ from offchain.errors import GantryError
 from offchain.schema.protocol.decisions import (
     MAX_ANSWER_BYTES,
     PATH,
-    Candidate,
     Decision,
     DecisionReport,
-    PlacementOutcome,
+    RecordedCandidate,
+    RecordedOutcome,
     SchedulingStatus,
     WaitRecord,
     parse,
@@ -180,14 +180,14 @@ def _excluded(counts: Mapping[str, int]) -> str | None:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items()) or None
 
 
-def _answer(answer: PlacementOutcome | None) -> str:
+def _answer(answer: RecordedOutcome | None) -> str:
     if answer is None:
         return "no answer known"
     where = "" if answer.block is None else f" in block {answer.block}"
     return f"{answer.kind}{where}" + (f": {answer.reason}" if answer.reason else "")
 
 
-def _candidates(best: Sequence[Candidate]) -> None:
+def _candidates(best: Sequence[RecordedCandidate]) -> None:
     """Print the best hosts and the parts of their cost, the largest part first. A lower cost is better."""
     weight: dict[str, float] = {}
     for one in best:

@@ -19,7 +19,7 @@ from offchain.cli.kit.host_connection import PodConnection, connected_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.cli.kit.session import run
 from offchain.schema.protocol.fields import WireError
-from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots, snapshot_name
+from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots, snapshot_name
 
 T = TypeVar("T")
 _NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
@@ -172,7 +172,7 @@ def _save(
         raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
     transfer = TransferProgress()
 
-    async def work(pod: PodConnection) -> Snapshot:
+    async def work(pod: PodConnection) -> RentalSnapshot:
         found = _found(await pod.client.snapshots(pod.lease.id, SnapshotAction.LIST), name, number)
         # Named by the image too, so that what came of another one is not gone on with.
         key = hashlib.sha256(repr((pod.lease.id, found.digest)).encode()).hexdigest()[:12]
@@ -205,7 +205,7 @@ def _at_host(
     return run(asked())
 
 
-def _found(there: Snapshots, name: str | None, number: int) -> Snapshot:
+def _found(there: Snapshots, name: str | None, number: int) -> RentalSnapshot:
     """Return the snapshot with this name, or the newest."""
     fitting = [one for one in there.snapshots if name in (None, one.name)]
     if not fitting:

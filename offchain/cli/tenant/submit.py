@@ -20,7 +20,7 @@ from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
 from offchain.cli.tenant.submit_checks import (
-    HostAvailability,
+    AvailabilitySummary,
     availability,
     check_duration,
     check_funds,
@@ -146,7 +146,7 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 
 async def check_task(
     chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False
-) -> HostAvailability:
+) -> AvailabilitySummary:
     """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
@@ -178,7 +178,7 @@ async def check_task(
     return availability(spec, there, signer.address)
 
 
-def _note_availability(spec: TaskSpec, found: HostAvailability) -> None:
+def _note_availability(spec: TaskSpec, found: AvailabilitySummary) -> None:
     """Report why the task will wait, if too few hosts can run it now."""
     if found.pods >= spec.pods_min or not found.hosts:
         return

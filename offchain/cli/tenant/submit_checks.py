@@ -30,7 +30,7 @@ _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETI
 
 
 @dataclass(frozen=True, slots=True)
-class HostAvailability:
+class AvailabilitySummary:
     """How many pods of a task have free resources now on the `hosts` registered hosts.
 
     `excluded`: by rule, how many hosts it excludes.
@@ -41,13 +41,13 @@ class HostAvailability:
     excluded: Mapping[Misfit, int]
 
 
-def availability(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> HostAvailability:
+def availability(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> AvailabilitySummary:
     """Return the availability for `tenant`, who may hold shares of GPUs already."""
     found = [_pods_that_fit(spec, host, spec.pods_min, tenant) for host in hosts]
     counts = Counter(why for _, why in found if isinstance(why, Misfit))
     ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
     rooms = [(host, pods) for host, (pods, _) in zip(hosts, found, strict=True)]
-    return HostAvailability(len(hosts), _pods_together(layout_of(spec), rooms), ordered)
+    return AvailabilitySummary(len(hosts), _pods_together(layout_of(spec), rooms), ordered)
 
 
 def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:

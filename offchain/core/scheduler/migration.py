@@ -62,9 +62,9 @@ class MigrationPlan:
 class MigrationPlanner:
     """Give :attr:`watch` every record that the scheduler state is given."""
 
-    def __init__(self, desk: SchedulerState, limits: HealthLimits) -> None:
-        self._desk = desk
-        self.watch = MigrationWatch(desk.planner.hosts.records, limits)
+    def __init__(self, state: SchedulerState, limits: HealthLimits) -> None:
+        self._state = state
+        self.watch = MigrationWatch(state.planner.hosts.records, limits)
         self._moving: dict[int, int] = {}
         """[task]: the lease of the pod that is being moved."""
         self._naming: set[int] = set()
@@ -104,7 +104,7 @@ class MigrationPlanner:
         self, one: MigrationCandidate, gates: Sequence[HostFilter], now_ms: int, retries: Backoff[int]
     ) -> HostSlot | None:
         """Find a place and record the attempt, unless a heartbeat is unconfirmed or another scheduler is in charge."""
-        if not self._desk.is_responsible_for(one.task, now_ms):
+        if not self._state.is_responsible_for(one.task, now_ms):
             return None
         place = self._find_place(one.task, one.lease, gates, now_ms, is_move=one.risk is not None)
         if place is not None or not self.watch.has_unconfirmed:
@@ -118,12 +118,12 @@ class MigrationPlanner:
         lease = self._moving.get(task.id)
         if lease is not None:
             # Once the chain has moved it, its resources are in the record of its new host.
-            self._desk.planner.set_assumed(_key(lease), assumed=any(one.id == lease for one in task.leases))
+            self._state.planner.set_assumed(_key(lease), assumed=any(one.id == lease for one in task.leases))
 
     def move_finished(self, move: PodMove) -> None:
         """Release the new place: the chain has executed or refused the move, and that is final."""
         del self._moving[move.task]
-        self._desk.planner.release(_key(move.lease))
+        self._state.planner.release(_key(move.lease))
 
     def naming_finished(self, naming: StandbyNaming) -> None:
         self._naming.discard(naming.lease)
@@ -131,14 +131,14 @@ class MigrationPlanner:
     def next_ms(self, now_ms: int) -> int | None:
         """Return when there may be something to do although no record changes."""
         # Another scheduler's task may be this scheduler's in the next leadership term.
-        shift = self._desk.next_slot_ms(now_ms) if self.watch.has_work else None
+        shift = self._state.next_slot_ms(now_ms) if self.watch.has_work else None
         moments = shift, self.watch.next_ms(now_ms)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _hold(self, task: Task, lease: Lease, place: HostSlot) -> None:
         """Reserve the new place."""
         pod, want = self._single_pod(task, lease)
-        self._desk.planner.assume(replace(pod, id=_key(lease.id)), want, place)
+        self._state.planner.assume(replace(pod, id=_key(lease.id)), want, place)
         self._moving[task.id] = lease.id
 
     def _find_place(
@@ -146,7 +146,7 @@ class MigrationPlanner:
     ) -> HostSlot | None:
         """Return the place for the pod, or for its standby; None: nowhere, or a heartbeat is unconfirmed."""
         pod, want = self._single_pod(task, lease)
-        planner, watch = self._desk.planner, self.watch
+        planner, watch = self._state.planner, self.watch
         records, names = planner.hosts.records, planner.hosts.cluster.names
         exclusion = HostExclusion(planner.hosts, lease, other_provider=not is_move)
         closed = (*gates, exclusion)
@@ -167,7 +167,7 @@ class MigrationPlanner:
 
     def _standby_place(self, lease: Lease, want: PodRequest) -> HostSlot | None:
         """Return the standby's place, if the pod fits there and it costs no more than when it was named."""
-        planner = self._desk.planner
+        planner = self._state.planner
         if lease.standby is None or lease.standby.host not in planner.hosts.records:
             return None
         place = HostSlot(planner.hosts.cluster.row(lease.standby.host), device_bits(lease.standby.devices))
@@ -182,13 +182,13 @@ class MigrationPlanner:
         if place is None:
             return False
         pods = replace(want, beside=frozenset(one.host for one in pod.leases))
-        return not excluded_by_pods(pods, self._desk.planner.hosts)[place.host]
+        return not excluded_by_pods(pods, self._state.planner.hosts)[place.host]
 
     def _single_pod(self, task: Task, lease: Lease) -> tuple[Task, PodRequest]:
         """Return the task as if only this pod had no place, and the pod's request beside the others."""
         others = tuple(one for one in task.leases if one.id != lease.id)
         pod = replace(task, leases=others, open_pods=(lease_parts(lease.id)[1],))
-        want = self._desk.request_of(pod)
+        want = self._state.request_of(pod)
         if want.layout in (Layout.HOSTS, Layout.PROVIDERS):
             # The standbys of its other pods count like their hosts.
             standbys = frozenset(one.standby.host for one in others if one.standby is not None)
@@ -197,8 +197,8 @@ class MigrationPlanner:
 
     def _details(self, task: Task, place: HostSlot) -> tuple[str, bytes, int]:
         """Return host, devices and rate of the place."""
-        fleet = self._desk.planner.hosts
-        rate = fleet.rate_per_hour(self._desk.request_of(task), *place)
+        fleet = self._state.planner.hosts
+        rate = fleet.rate_per_hour(self._state.request_of(task), *place)
         return fleet.cluster.names[place.host], bytes(device_indices(place.devices)), rate
 
 

@@ -49,7 +49,7 @@ class PlacementOrder(Protocol):
         """The first `tasks` tasks of the batch were placed."""
 
     def unschedulable(self, task: Task) -> None:
-        """Neither the task nor any other with an equal request can be placed now."""
+        """Note that neither the task nor any other with an equal request can be placed now."""
 
 
 @dataclass(frozen=True, slots=True)

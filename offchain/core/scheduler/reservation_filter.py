@@ -1,12 +1,11 @@
 """Backfill around reservations.
 
-What is reserved stays closed to tasks that would delay it, unless it gives way to them.
+Reserved places are closed to tasks that would delay the reservation, unless a task takes precedence over it.
 
-A reservation is a promise against tasks that come later. It does not hold against a task of strictly higher priority
-that the queue would serve sooner (of the same queue, in `default` of the same account), nor, where its holder is
-preemptible (spot), against such a task of any account. Priorities include aging, so that a task that waits for long is
-not passed any more. What a task preempts others for belongs to it, whatever was reserved there for tasks of lower
-priority.
+A reservation is a promise against tasks that come later. A task takes precedence if it has a strictly higher priority
+and the queue would serve it sooner (of the same queue, in `default` of the same account), or, if the holder is
+preemptible (spot), if it is such a task of any account. Priorities include aging, so no task is
+bypassed for ever. Resources freed by a task's preemption belong to it, even if reserved for tasks of lower priority.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ _WaitingOf = Callable[[int], ReservationRequest | None]
 
 
 class ReservationManager:
-    """`planner` has the host table and assumed pods. `queues` decide whose reservation gives way."""
+    """`planner` has the host table and assumed pods. `queues` decide which reservations a task may delay."""
 
     def __init__(self, planner: Planner, queues: QueueTree, windows: Sequence[ReservationWindow] = ()) -> None:
         self._planner = planner

@@ -138,7 +138,7 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """These places are reserved for a task from `start_ms` on, for its maximum duration."""
+    """Places that are reserved for a task from `start_ms` on, for its maximum duration."""
 
     task: int
     shape: PodShape

@@ -1,7 +1,7 @@
 """The base of the models of a manifest: a pydantic model of one mapping, which reports every problem in it.
 
 A wrong value is reported with its place and replaced by the default of its field, so that the remaining values, and the
-rules between them, are checked too. Whoever validates a model must therefore look at the problems afterwards. The
+rules between them, are checked too. The caller must therefore check the problems after the validation. The
 validation context is the :class:`Problems` of the file.
 
 Scalars are read as they are written (`1.50` stays "1.50"), by the functions of this file, and not by YAML's types.

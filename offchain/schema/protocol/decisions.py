@@ -35,7 +35,7 @@ class PlacedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RecordedCandidate:
     """A host on which the task is feasible. `points`: its cost, lower is better, the sum of `parts`.
 
     `closed`: reserved for other tasks.
@@ -49,7 +49,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateReport:
+class RecordedCandidates:
     """How the filters judged all `hosts`: `fitting` were feasible, and `closed` of these reserved for other tasks.
 
     `excluded`: number of hosts by the filter that excluded them. `best`: the candidates with the lowest cost.
@@ -59,11 +59,11 @@ class CandidateReport:
     fitting: int
     closed: int
     excluded: Mapping[str, int]
-    best: tuple[Candidate, ...]
+    best: tuple[RecordedCandidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementOutcome:
+class RecordedOutcome:
     """The outcome of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that has it."""
 
     kind: str
@@ -86,9 +86,9 @@ class Decision:
     spots: tuple[PlacedPod, ...]
     turn: int
     placed: int
-    seen: CandidateReport | None
+    seen: RecordedCandidates | None
     like: int | None
-    answer: PlacementOutcome | None
+    answer: RecordedOutcome | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +164,9 @@ def parse(data: bytes) -> DecisionReport:
     )
 
 
-def candidate_report(fields: dict[str, Any]) -> CandidateReport:
+def candidate_report(fields: dict[str, Any]) -> RecordedCandidates:
     """Return the candidates in these fields. Raise WireError."""
-    return CandidateReport(
+    return RecordedCandidates(
         hosts=integer(fields, "hosts", _MOST),
         fitting=integer(fields, "fitting", _MOST),
         closed=integer(fields, "closed", _MOST),
@@ -210,9 +210,9 @@ def _spot(fields: dict[str, Any]) -> PlacedPod:
     return PlacedPod(integer(fields, "pod", _MOST), text(fields, "host", 100), _devices(fields))
 
 
-def _candidate(fields: dict[str, Any]) -> Candidate:
+def _candidate(fields: dict[str, Any]) -> RecordedCandidate:
     parts = _object(fields, "parts")
-    return Candidate(
+    return RecordedCandidate(
         host=text(fields, "host", 100),
         devices=_devices(fields),
         points=_number(fields, "points"),
@@ -221,8 +221,8 @@ def _candidate(fields: dict[str, Any]) -> Candidate:
     )
 
 
-def _answer(fields: dict[str, Any]) -> PlacementOutcome:
-    return PlacementOutcome(
+def _answer(fields: dict[str, Any]) -> RecordedOutcome:
+    return RecordedOutcome(
         kind=text(fields, "kind", 20),
         reason=optional_text(fields, "reason", _LONG),
         block=optional_integer(fields, "block", _MOST),

@@ -50,11 +50,11 @@ class LocalProtocolError(Exception):
 
 
 class RemoteProtocolError(WireError):
-    """The other side broke the protocol."""
+    """Violation of the protocol by the other side."""
 
 
 class SessionState(Enum):
-    """State of a session. ASKED: the dialler waits for the host's answer; ENDED_*: who has sent everything."""
+    """State of a session. ASKED: the dialler waits for the host's answer; ENDED_*: the side that has sent all."""
 
     ASKED = auto()
     OPEN = auto()
@@ -147,21 +147,21 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The other side has sent everything."""
+    """End of the data from the other side."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The other side has granted credit."""
+    """Credit granted by the other side."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class WasReset:
-    """The other side has dropped the session."""
+    """Reset of the session by the other side."""
 
     session: int
     refusal: Refusal
@@ -169,7 +169,7 @@ class WasReset:
 
 @dataclass(frozen=True, slots=True)
 class GoneAway:
-    """The other side is about to close the connection."""
+    """Announcement that the other side is about to close the connection."""
 
     refusal: Refusal
 

@@ -27,7 +27,7 @@ class SnapshotAction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class RentalSnapshot:
     """A saved file system of a rental's first container. `size_bytes`: its size without the image.
 
     `digest`: that of the snapshot as an image, as engines show it.
@@ -43,7 +43,7 @@ class Snapshot:
 class Snapshots:
     """All snapshots of a rental, the oldest first. `current`: the origin of its machine; None: the image."""
 
-    snapshots: tuple[Snapshot, ...]
+    snapshots: tuple[RentalSnapshot, ...]
     current: str | None
 
     def encode(self) -> bytes:
@@ -70,11 +70,11 @@ def snapshot_name(text: str) -> str:
     return text
 
 
-def _snapshot(fields: dict[str, Any]) -> Snapshot:
+def _snapshot(fields: dict[str, Any]) -> RentalSnapshot:
     digest = read.text(fields, "digest", 128)
     if _DIGEST.fullmatch(digest) is None:
         raise WireError("digest must be sha256: and 64 hexadecimal digits")
-    return Snapshot(
+    return RentalSnapshot(
         snapshot_name(read.text(fields, "name", 64)),
         read.integer(fields, "created_ms", _U64_MAX),
         read.integer(fields, "size_bytes", _U64_MAX),

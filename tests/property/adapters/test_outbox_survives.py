@@ -201,13 +201,13 @@ class World:
                 await self.rival()
 
     def operate(self, what):
-        desk = OutboxAdmin(self.store)
-        for entry in desk.entries(IntentState.DEAD)[:1]:
+        admin = OutboxAdmin(self.store)
+        for entry in admin.entries(IntentState.DEAD)[:1]:
             with suppress(Killed, StoreStuck):
                 if what == "retry dead":
-                    desk.retry(entry.number)
+                    admin.retry(entry.number)
                 else:
-                    desk.drop(entry.number)
+                    admin.drop(entry.number)
                     self.submitted.discard(int(entry.key[1:]))
 
     async def rival(self):

@@ -25,12 +25,12 @@ def laid_out(found: list[tuple[Layout, Task]]) -> list[Task]:
 def test_pods_respect_anti_affinity(world, seed: bytes):
     hosts, found = world
     tasks = laid_out(found)
-    desk = SchedulerState(seed)
-    desk.update_hosts(hosts)
+    state = SchedulerState(seed)
+    state.update_hosts(hosts)
     for task in tasks:
-        desk.put_task(task)
+        state.put_task(task)
     providers = {host.id: host.provider for host in hosts}
-    for number, places in desk.run_cycle(0).placements.items():
+    for number, places in state.run_cycle(0).placements.items():
         task = tasks[number]
         there = [lease.host for lease in task.leases if lease.host in providers]
         on = [place.host for place in places]
@@ -49,10 +49,10 @@ def test_packing_places_as_many_pods(world, seed: bytes):
     (task, *_) = laid_out(found)
 
     def placed(layout: Layout) -> bool:
-        desk = SchedulerState(seed)
-        desk.update_hosts(hosts)
-        desk.put_task(replace(task, layout=layout))
-        return bool(desk.run_cycle(0).placements)
+        state = SchedulerState(seed)
+        state.update_hosts(hosts)
+        state.put_task(replace(task, layout=layout))
+        return bool(state.run_cycle(0).placements)
 
     # Of hosts that take a pod, one is taken: the gang's size decides, not where it begins, as all pods are alike.
     assert placed(Layout.PACKED) == placed(Layout.ANY)

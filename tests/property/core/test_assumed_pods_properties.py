@@ -15,8 +15,8 @@ from offchain.core.scheduler.availability import LeaseEnds
 from offchain.core.scheduler.cluster import Cluster, HostCapacity
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodRequest
 from offchain.core.scheduler.state import SchedulerState
-from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 WANT = PodRequest.of(job(0, 1))
 ROWS = 5

@@ -6,10 +6,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from offchain.core.autoscaling import (
-    FREE_STEP,
+    MIN_STEP,
     PPM,
     TOLERANCE_PPM,
-    Has,
+    PodResources,
     Recommendations,
     Scaling,
     decide,
@@ -126,7 +126,7 @@ def test_no_step_more_than_doubles_or_halves(scaling, rounds, pods):
     recommendations = Recommendations()
     for number, seen in enumerate(rounds):
         recommendations, wanted = decide(scaling, seen, pods, recommendations, number * STEP_MS)
-        assert pods - max(1, pods // 2) <= wanted <= max(2 * pods, FREE_STEP)
+        assert pods - max(1, pods // 2) <= wanted <= max(2 * pods, MIN_STEP)
         pods = wanted
 
 
@@ -174,14 +174,14 @@ totals = st.builds(
 
 @given(st.sampled_from(["cpu", "memory", "gpu"]), totals, totals)
 def test_loads_of_any_two_receipts_are_shares_or_unknown(metric, older, newer):
-    load = load_ppm(metric, Has(cpu_milli=500, memory_mib=64, gpus=1), older, newer)
+    load = load_ppm(metric, PodResources(cpu_milli=500, memory_mib=64, gpus=1), older, newer)
     assert load is None or 0 <= load <= PPM
 
 
 def test_loads_are_what_was_used_of_what_there_is():
     older = Totals(wall_ms=1_000, cpu_ms=1_000, memory_mib_s=10, gpu_ms=100)
     newer = Totals(wall_ms=11_000, cpu_ms=6_000, memory_mib_s=330, gpu_ms=15_100)
-    has = Has(cpu_milli=2_000, memory_mib=64, gpus=2)
+    has = PodResources(cpu_milli=2_000, memory_mib=64, gpus=2)
     assert load_ppm("cpu", has, older, newer) == 250_000
     assert load_ppm("memory", has, older, newer) == 500_000
     assert load_ppm("gpu", has, older, newer) == 750_000

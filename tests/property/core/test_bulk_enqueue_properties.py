@@ -1,4 +1,4 @@
-"""Tasks that come and go many at once leave the desk as if each had come and gone by itself."""
+"""Tasks that come and go many at once leave the scheduler state as if each had come and gone by itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Layout, Task
-from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import gpu_host, job
 
 KINDS = ((1, 1000, 1), (1, 300, 1), (2, 1000, 1), (0, 0, 2))
 """GPUs, thousandths of each, pods."""
@@ -37,8 +37,8 @@ def task(number: int, kind: tuple[int, int, int], tenant: str, unlike: int) -> T
 def test_bulk_enqueue_equals_single_enqueue(of):
     one, many = SchedulerState(b"seed"), SchedulerState(b"seed")
     number = 0
-    for desk in (one, many):
-        desk.update_hosts([gpu_host(f"h{host}", 2) for host in range(3)])
+    for state in (one, many):
+        state.update_hosts([gpu_host(f"h{host}", 2) for host in range(3)])
     for at, (comes, goes) in enumerate(of):
         new = [task(number + place, *what) for place, what in enumerate(comes)]
         number += len(new)
@@ -48,10 +48,10 @@ def test_bulk_enqueue_equals_single_enqueue(of):
         many.put_tasks(new)
         for come in new:
             one.put_task(come)
-        made = [desk.run_cycle(at) for desk in (one, many)]
+        made = [state.run_cycle(at) for state in (one, many)]
         assert dict(made[0].placements) == dict(made[1].placements)
         assert {found.task for found in made[0].unschedulable} == {found.task for found in made[1].unschedulable}
     assert set(one.waiting) == set(many.waiting)
-    free = [desk.planner.hosts.cluster.free for desk in (one, many)]
+    free = [state.planner.hosts.cluster.free for state in (one, many)]
     for column, same in zip(*free, strict=True):
         assert column.tolist() == same.tolist()

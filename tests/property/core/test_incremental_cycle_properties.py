@@ -14,8 +14,8 @@ from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
-from tests.support.desk_world import MINUTE, gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import MINUTE, gpu_host, job
 
 NOW = 60 * MINUTE
 
@@ -30,9 +30,9 @@ Event = Task | tuple[str, int] | None
 
 @dataclass(slots=True)
 class Scene:
-    """A desk that was told some records. `whole`: every round of it begins anew."""
+    """A scheduler state that was told some records. `whole`: every round of it begins anew."""
 
-    desk: SchedulerState
+    state: SchedulerState
     hosts: dict[str, Host]
     whole: bool = False
     tasks: dict[int, Task] = field(default_factory=dict)
@@ -40,22 +40,22 @@ class Scene:
     def tell(self, event: Event) -> PlanResult | None:
         """What a round has made of it, where it was one."""
         match event:
-            case Task() if event.id in self.desk.planner.held_tasks:
+            case Task() if event.id in self.state.planner.held_tasks:
                 # What was placed stays as it was asked for.
                 pass
             case Task():
                 self.tasks[event.id] = event
-                self.desk.put_task(event)
+                self.state.put_task(event)
             case ("over", place):
                 # Those that have a place end, the others are cancelled.
                 if self.tasks:
                     number = sorted(self.tasks)[place % len(self.tasks)]
                     del self.tasks[number]
-                    self.desk.remove_task(number)
+                    self.state.remove_task(number)
             case ("refused", place):
-                placed = sorted(self.desk.planner.held_tasks)
+                placed = sorted(self.state.planner.held_tasks)
                 if placed:
-                    self.desk.release(placed[place % len(placed)])
+                    self.state.release(placed[place % len(placed)])
             case _:
                 return self.round()
         return None
@@ -63,22 +63,22 @@ class Scene:
     def round(self, now_ms: int = NOW, *, anew: bool = False) -> PlanResult:
         if self.whole or anew:
             # Whoever the schedulers are, after they were told the next round is a whole one.
-            self.desk.set_schedulers(())
-        made = self.desk.run_cycle(now_ms)
+            self.state.set_schedulers(())
+        made = self.state.run_cycle(now_ms)
         self._within_capacity()
         # Whoever waits for room is told of, by one of those that ask for the same. Some are kept by a limit by now.
         told = {one.task for one in made.unschedulable}
-        assert all(self.desk.last_unschedulable(number) == number for number in told)
-        waits = [number for number in self.desk.waiting if self.desk.limit(number) is None]
-        assert {self.desk.last_unschedulable(number) for number in waits} <= told
+        assert all(self.state.last_unschedulable(number) == number for number in told)
+        waits = [number for number in self.state.waiting if self.state.limit(number) is None]
+        assert {self.state.last_unschedulable(number) for number in waits} <= told
         return made
 
     def _within_capacity(self) -> None:
-        free = self.desk.planner.hosts.cluster.free
-        for row, name in enumerate(self.desk.planner.hosts.cluster.names):
+        free = self.state.planner.hosts.cluster.free
+        for row, name in enumerate(self.state.planner.hosts.cluster.names):
             taken = [0] * len(self.hosts[name].devices)
-            for number in self.desk.planner.held_tasks:
-                ahead = self.desk.planner.assumed_placement(number)
+            for number in self.state.planner.held_tasks:
+                ahead = self.state.planner.assumed_placement(number)
                 assert ahead is not None
                 for host, devices in zip(ahead.hosts, ahead.devices, strict=True):
                     for device in range(len(taken)) if host == row else ():
@@ -121,7 +121,7 @@ def histories(
 
 def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree | None, *, whole: bool = False) -> Scene:
     scene = Scene(SchedulerState(b"seed", queues), hosts, whole)
-    scene.desk.update_hosts(hosts.values())
+    scene.state.update_hosts(hosts.values())
     for task in tasks:
         scene.tell(task)
     scene.round()
@@ -136,11 +136,11 @@ def test_without_reservations_a_full_cycle_places_no_more(history, queues):
     for event in events:
         scene.tell(event)
     scene.round()
-    waiting = set(scene.desk.waiting)
-    assert scene.desk.next_ms(NOW) == (NOW + 1 if waiting else None)
-    assert not scene.desk.reserved
+    waiting = set(scene.state.waiting)
+    assert scene.state.next_ms(NOW) == (NOW + 1 if waiting else None)
+    assert not scene.state.reserved
     assert not scene.round(anew=True).placements
-    assert set(scene.desk.waiting) == waiting
+    assert set(scene.state.waiting) == waiting
 
 
 @settings(max_examples=examples(30))
@@ -152,7 +152,7 @@ def test_with_equal_requests_the_same_tasks_are_placed(history, queues):
         made, other = scene.tell(event), anew.tell(event)
         if made is not None and other is not None:
             assert list(made.placements) == list(other.placements)
-        assert scene.desk.planner.held_tasks == anew.desk.planner.held_tasks
+        assert scene.state.planner.held_tasks == anew.state.planner.held_tasks
 
 
 @settings(max_examples=examples(30))
@@ -165,7 +165,7 @@ def test_as_many_tasks_are_placed_whatever_is_reserved(history):
         if not isinstance(event, tuple):
             scene.tell(event)
             anew.tell(event)
-    assert len(scene.desk.planner.held_tasks) == len(anew.desk.planner.held_tasks)
+    assert len(scene.state.planner.held_tasks) == len(anew.state.planner.held_tasks)
 
 
 @settings(max_examples=examples(60))
@@ -174,19 +174,19 @@ def test_tasks_with_a_reservation_are_not_delayed(history):
     hosts, tasks, events = history
     scene = begun(hosts, tasks, None)
     for event in events:
-        before = dict(scene.desk.reserved)
+        before = dict(scene.state.reserved)
         if scene.tell(event) is not None:
             assert not later(scene, before)
     scene.round()
-    before = dict(scene.desk.reserved)
+    before = dict(scene.state.reserved)
     scene.round(NOW + 1)
     assert not later(scene, before)
 
 
 def later(scene: Scene, before: Mapping[int, Reservation]) -> list[int]:
     """Of those that had a reservation and still wait, whose begins later now, or is no more."""
-    now = scene.desk.reserved
-    waiting = before.keys() & scene.desk.waiting
+    now = scene.state.reserved
+    waiting = before.keys() & scene.state.waiting
     return [number for number in waiting if number not in now or now[number].start_ms > before[number].start_ms]
 
 
@@ -212,6 +212,6 @@ def test_a_full_cycle_places_more_only_by_other_reservations(history):
     scene = begun(hosts, tasks, None)
     for event in (*events, None):
         scene.tell(event)
-    before = dict(scene.desk.reserved)
+    before = dict(scene.state.reserved)
     if scene.round(anew=True).placements:
-        assert any(scene.desk.reserved.get(number) != one for number, one in before.items())
+        assert any(scene.state.reserved.get(number) != one for number, one in before.items())

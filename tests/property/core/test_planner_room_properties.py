@@ -11,8 +11,8 @@ from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host
-from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import gpu_host, job
 
 GPUS = 3
 HOSTS = 2

@@ -9,8 +9,8 @@ from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
 from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Layout, Task
-from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 LAST_MS = 10**9
 

@@ -5,14 +5,26 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.rollout import Done, End, Over, Rules, Scale, Side, Wait, back, forward, least_surge, target
+from offchain.core.rollout import (
+    Done,
+    End,
+    PodLimits,
+    Scale,
+    VersionEnded,
+    VersionState,
+    Wait,
+    back,
+    forward,
+    least_surge,
+    target,
+)
 
 MOST_LOOKS = 400
 
 
 @st.composite
 def beginnings(draw):
-    """Rules, the old version whole, and the new one as it was just submitted."""
+    """Limits, the old version whole, and the new one as it was just submitted."""
     sides = []
     for _ in range(2):
         low = draw(st.integers(1, 16))
@@ -20,9 +32,9 @@ def beginnings(draw):
     (old_min, old_max), (new_min, new_max) = sides
     pods = draw(st.integers(old_min, old_max))
     surge = least_surge(pods, old_min, new_min, new_max) + draw(st.integers(0, 3))
-    rules = Rules(pods=pods, surge=surge, unavailable=draw(st.integers(0, 3)))
-    old = Side(pods_min=old_min, pods_max=old_max, wanted=pods, ready=frozenset(range(pods)))
-    new = Side(pods_min=new_min, pods_max=new_max, wanted=new_min, ready=frozenset())
+    rules = PodLimits(pods=pods, surge=surge, unavailable=draw(st.integers(0, 3)))
+    old = VersionState(pods_min=old_min, pods_max=old_max, wanted=pods, ready=frozenset(range(pods)))
+    new = VersionState(pods_min=new_min, pods_max=new_max, wanted=new_min, ready=frozenset())
     return rules, old, new
 
 
@@ -110,13 +122,13 @@ def test_less_surge_than_the_least_gets_nowhere(beginning):
 @given(beginnings())
 def test_a_version_that_is_over_is_told(beginning):
     rules, old, new = beginning
-    assert forward(rules, old, replace(new, live=False)) == Over("new")
-    assert back(rules, replace(old, live=False), new) == Over("old")
+    assert forward(rules, old, replace(new, live=False)) == VersionEnded("new")
+    assert back(rules, replace(old, live=False), new) == VersionEnded("old")
 
 
 def test_one_pod_with_the_least_surge_is_replaced_by_one():
-    rules = Rules(pods=1, surge=1, unavailable=0)
-    old = Side(pods_min=1, pods_max=1, wanted=1, ready=frozenset({0}))
+    rules = PodLimits(pods=1, surge=1, unavailable=0)
+    old = VersionState(pods_min=1, pods_max=1, wanted=1, ready=frozenset({0}))
     new = replace(old, ready=frozenset())
     assert least_surge(1, 1, 1, 1) == 1
     assert forward(rules, old, new) == Wait()
@@ -125,9 +137,9 @@ def test_one_pod_with_the_least_surge_is_replaced_by_one():
 
 
 def test_three_pods_go_over_one_by_one():
-    rules = Rules(pods=3, surge=1, unavailable=0)
-    old = Side(pods_min=1, pods_max=4, wanted=3, ready=frozenset(range(3)))
-    new = Side(pods_min=1, pods_max=4, wanted=1, ready=frozenset())
+    rules = PodLimits(pods=3, surge=1, unavailable=0)
+    old = VersionState(pods_min=1, pods_max=4, wanted=3, ready=frozenset(range(3)))
+    new = VersionState(pods_min=1, pods_max=4, wanted=1, ready=frozenset())
     said = []
     while (step := forward(rules, old, new)) != Done():
         if step == Wait():

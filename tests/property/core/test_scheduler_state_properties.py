@@ -31,38 +31,38 @@ events = st.lists(
 
 
 class World:
-    """A desk, and what it was told."""
+    """A state, and what it was told."""
 
     def __init__(self, seed: bytes) -> None:
-        self.desk = SchedulerState(seed)
+        self.state = SchedulerState(seed)
         self.hosts: dict[str, Host] = {}
         self.tasks: dict[int, Task] = {}
         self.made: list[object] = []
 
     def tell(self, event: object) -> None:
-        desk = self.desk
+        state = self.state
         match event:
             case Host():
                 self.hosts[event.id] = event
-                desk.update_hosts([event])
+                state.update_hosts([event])
             case Task():
                 self.tasks[event.id] = event
-                desk.put_task(event)
+                state.put_task(event)
             case ("gone", str(name)):
                 self.hosts.pop(name, None)
-                desk.remove_hosts([name])
+                state.remove_hosts([name])
             case ("final", int(number)):
                 self.tasks.pop(number, None)
-                desk.remove_task(number)
+                state.remove_task(number)
             case ("refused", int(number)):
-                desk.release(number)
+                state.release(number)
             case _:
-                self.made.append(desk.run_cycle(0))
+                self.made.append(state.run_cycle(0))
 
     def settle(self) -> None:
         """Nothing is on its way any more."""
-        for number in list(self.desk.planner.held_tasks):
-            self.desk.release(number)
+        for number in list(self.state.planner.held_tasks):
+            self.state.release(number)
 
 
 @given(events, st.binary(max_size=64))
@@ -70,11 +70,11 @@ def test_free_resources_equal_the_records_if_nothing_is_assumed(told: list[objec
     world = World(seed)
     for event in told:
         world.tell(event)
-        free = world.desk.planner.hosts.cluster.free
+        free = world.state.planner.hosts.cluster.free
         assert (free.device >= 0).all()
         assert (free.disk >= -1).all()
     world.settle()
-    cluster = world.desk.planner.hosts.cluster
+    cluster = world.state.planner.hosts.cluster
     for host in world.hosts.values():
         row = cluster.row(host.id)
         assert cluster.free.cpu[row] == host.free.cpu_milli
@@ -92,8 +92,8 @@ def test_a_state_that_followed_all_changes_equals_a_new_one(told: list[object], 
     for record in (*followed.hosts.values(), *followed.tasks.values()):
         anew.tell(record)
     for number in followed.tasks:
-        assert (number in set(followed.desk.waiting)) == (number in set(anew.desk.waiting))
-    one, other = followed.desk.run_cycle(0), anew.desk.run_cycle(0)
+        assert (number in set(followed.state.waiting)) == (number in set(anew.state.waiting))
+    one, other = followed.state.run_cycle(0), anew.state.run_cycle(0)
     # Who is next among equals depends on who was served and tried before, so the tasks may be others of those that ask
     # for the same; but all that is asked for is looked at.
     assert _asked(one) == _asked(other)
@@ -101,7 +101,7 @@ def test_a_state_that_followed_all_changes_equals_a_new_one(told: list[object], 
 
 def _asked(made: PlanResult) -> set[PodRequest]:
     """What those ask for that found a place, or none; without what is remembered of where a manifest ran, which no
-    record says and a new desk does not know."""
+    record says and a new scheduler state does not know."""
     found = {blocked.request for blocked in made.unschedulable} | {
         made.placements.request(task) for task in made.placements
     }
@@ -125,14 +125,14 @@ def test_tasks_that_wait_after_a_cycle_fit_nowhere(told: list[object], seed: byt
     for event in told:
         world.tell(event)
     world.settle()
-    made = world.desk.run_cycle(0)
-    free = world.desk.planner.hosts.cluster.free
+    made = world.state.run_cycle(0)
+    free = world.state.planner.hosts.cluster.free
     for blocked in made.unschedulable:
         if blocked.pods_needed != 1:
             continue
         task = world.tasks[blocked.task]
         for host in world.hosts.values():
-            row = world.desk.planner.hosts.cluster.row(host.id)
+            row = world.state.planner.hosts.cluster.row(host.id)
             left = replace(
                 host,
                 free=replace(
@@ -156,27 +156,27 @@ def test_tasks_that_wait_after_a_cycle_fit_nowhere(told: list[object], seed: byt
 @settings(max_examples=examples(40))
 @given(crowded(), st.binary(max_size=64))
 def test_new_hosts_cost_no_task_its_place(snapshot: Snapshot, seed: bytes):
-    desk = SchedulerState(seed)
+    state = SchedulerState(seed)
     for task in snapshot.tasks.values():
-        desk.put_task(task)
+        state.put_task(task)
     waiting = set(snapshot.tasks)
     for host in snapshot.hosts.values():
-        desk.update_hosts([host])
-        before = desk.planner.held_tasks
-        made = desk.run_cycle(0)
+        state.update_hosts([host])
+        before = state.planner.held_tasks
+        made = state.run_cycle(0)
         waiting -= set(made.placements)
-        assert before <= desk.planner.held_tasks
-        assert {blocked.task for blocked in made.unschedulable} <= waiting == set(desk.waiting)
+        assert before <= state.planner.held_tasks
+        assert {blocked.task for blocked in made.unschedulable} <= waiting == set(state.waiting)
 
 
 @settings(max_examples=examples(40))
 @given(crowded(), st.binary(max_size=64))
 def test_a_cycle_respects_capacity_price_and_gangs(snapshot: Snapshot, seed: bytes):
-    desk = SchedulerState(seed)
-    desk.update_hosts(snapshot.hosts.values())
+    state = SchedulerState(seed)
+    state.update_hosts(snapshot.hosts.values())
     for task in snapshot.tasks.values():
-        desk.put_task(task)
-    made = desk.run_cycle(0)
+        state.put_task(task)
+    made = state.run_cycle(0)
     # The chain's rule refuses what is over a host's capacity.
     carried_out(snapshot, made.placements)
     for number, pods in made.placements.items():

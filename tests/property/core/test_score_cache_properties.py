@@ -20,8 +20,8 @@ from offchain.core.scheduler.score_column import BLOCK, best_host, empty_column,
 from offchain.core.scheduler.scores import ScoreWeights
 from offchain.core.values import GpuRequest, HostStatus, Resources
 from tests.support.chain_records import ask
-from tests.support.desk_world import GTY, gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import GTY, gpu_host, job
 
 HOSTS = 6
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Task
-from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 wishes = st.tuples(
     st.sampled_from(("alice", "bob", "carol")),
@@ -43,8 +43,8 @@ def test_no_two_accounts_have_shares_of_one_device(
         # The world takes what is placed as the chain does, and fails where the chain would refuse it.
         world.round(now * MINUTE)
     for later in range(len(coming), 200):
-        if not list(world.desk.waiting):
+        if not list(world.state.waiting):
             break
         world.round(later * MINUTE)
-    many = {number for number in world.desk.waiting if len(world.desk.task(number).open_pods) > hosts * gpus}
-    assert set(world.desk.waiting) == many
+    many = {number for number in world.state.waiting if len(world.state.task(number).open_pods) > hosts * gpus}
+    assert set(world.state.waiting) == many

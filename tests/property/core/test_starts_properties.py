@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.capacity import Together, most_of, open_to, released, room
+from offchain.core.capacity import GangCapacity, allowed_hosts, count_pods, max_pods_per_host, released
 from offchain.core.feasibility import Misfit, candidate
 from offchain.core.snapshot import Snapshot
-from offchain.core.start_estimate import starts
+from offchain.core.start_estimate import estimate_start
 from offchain.core.values import LeaseState, Task
 from offchain.schema.chain_types.escrow import NEVER, ends_at
 from tests.support.core_strategies import crowded, snapshots
@@ -31,15 +31,15 @@ def first_moment(snapshot: Snapshot, task: Task) -> int | None:
                 at_ms = snapshot.now_ms + one.max_duration_ms if end is None else max(end, snapshot.now_ms)
                 ends.append((at_ms, lease, one.resources))
     for moment in sorted({snapshot.now_ms, *(at_ms for at_ms, _, _ in ends)}):
-        total = Together(task.layout)
-        for there in open_to(task, snapshot.hosts):
+        total = GangCapacity(task.layout)
+        for there in allowed_hosts(task, snapshot.hosts):
             host = candidate(task, there)
             if isinstance(host, Misfit):
                 continue
             for at_ms, lease, resources in ends:
                 if at_ms <= moment and lease.host == host.id:
                     host = released(host, resources, lease.devices)
-            total.changed(host.provider, 0, room(host, task, most_of(task))[0])
+            total.update(host.provider, 0, count_pods(host, task, max_pods_per_host(task))[0])
         if total.pods >= task.least:
             return moment if moment < NEVER else None
     return None
@@ -50,7 +50,7 @@ def first_moment(snapshot: Snapshot, task: Task) -> int | None:
 def test_with_nobody_ahead_the_latest_start_is_the_first_moment_at_which_all_have_room(snapshot: Snapshot):
     stopped = any(lease.state is LeaseState.SUSPENDED for one in snapshot.tasks.values() for lease in one.leases)
     for task in [] if stopped else waiting(snapshot):
-        assert starts(snapshot, task, ()).latest_ms == first_moment(snapshot, task)
+        assert estimate_start(snapshot, task, ()).latest_ms == first_moment(snapshot, task)
 
 
 @settings(max_examples=examples(50))
@@ -58,7 +58,7 @@ def test_with_nobody_ahead_the_latest_start_is_the_first_moment_at_which_all_hav
 def test_the_earliest_start_is_not_after_the_latest_and_who_is_ahead_brings_none_nearer(snapshot: Snapshot):
     tasks = waiting(snapshot)
     for at, task in enumerate(tasks):
-        alone, behind = starts(snapshot, task, ()), starts(snapshot, task, tasks[:at])
+        alone, behind = estimate_start(snapshot, task, ()), estimate_start(snapshot, task, tasks[:at])
         assert behind.earliest_ms == alone.earliest_ms
         if behind.latest_ms is not None:
             assert snapshot.now_ms <= alone.earliest_ms <= alone.latest_ms <= behind.latest_ms

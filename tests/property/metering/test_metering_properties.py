@@ -1,4 +1,4 @@
-"""Usage sums: for all samples in any order, no sum falls and nothing is counted twice."""
+"""Usage sums: for all samples in any order, no sum decreased_totals and nothing is counted twice."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from node_agent.metering.usage import (
     fold,
 )
 from node_agent.runtime.codec import dumps, loads
-from offchain.core.receipt_check import falls
+from offchain.core.receipt_check import decreased_totals
 
 AMOUNTS = st.integers(0, 1 << 50)
 NAMES = st.sampled_from(["a@1", "a@2", "b@1", "sandbox@1"])
@@ -54,7 +54,7 @@ def test_no_total_ever_falls(samples):
     metered = MeteredUsage()
     for sample in samples:
         after = fold(metered, sample)
-        assert falls(metered.totals, after.totals) == ()
+        assert decreased_totals(metered.totals, after.totals) == ()
         metered = after
 
 

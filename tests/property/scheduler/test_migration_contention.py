@@ -16,8 +16,8 @@ from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPla
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.property.scheduler.test_migration_properties import LIMITS, NOW, mover, worlds
 from tests.support.chain_records import escrow
-from tests.support.desk_world import gpu_host, job
 from tests.support.examples import examples
+from tests.support.scheduler_world import gpu_host, job
 
 BLOCK_MS = 2_000
 SCHEDULERS = ("anna", "bert", "carl")
@@ -35,7 +35,7 @@ class Chain:
 
     def _scheduler(self, name: str) -> MigrationPlanner:
         made = mover(list(self.hosts.values()), list(self.tasks.values()), account=name)
-        made._desk.set_schedulers(SCHEDULERS)
+        made._state.set_schedulers(SCHEDULERS)
         return made
 
     def block(self) -> dict[str, tuple[list[PodMove], list[StandbyNaming]]]:
@@ -69,11 +69,11 @@ class Chain:
             self._tell(made)
 
     def _tell(self, made: MigrationPlanner) -> None:
-        made._desk.update_hosts(self.hosts.values())
+        made._state.update_hosts(self.hosts.values())
         for name in self.hosts:
             made.watch.host_changed(name)
         for task in self.tasks.values():
-            made._desk.put_task(task)
+            made._state.put_task(task)
             made.put_task(task)
 
     def _move(self, move: PodMove) -> None:
@@ -120,7 +120,7 @@ def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[St
         while found[-1].unconfirmed:
             found.append(made.plan(tuple(gates), now_ms))
 
-    made._desk.run_cycle(now_ms, (), moving)
+    made._state.run_cycle(now_ms, (), moving)
     return [move for one in found for move in one.moves], [naming for one in found for naming in one.standbys]
 
 

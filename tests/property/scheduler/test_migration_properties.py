@@ -21,7 +21,7 @@ from offchain.core.values import (
 )
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import ANY_RATE, escrow
-from tests.support.desk_world import gpu_host, job
+from tests.support.scheduler_world import gpu_host, job
 
 NOW = 1_000_000
 LIMITS = HealthLimits(poor_ppm=300_000, heartbeat_ms=30_000, notice_ms=0)
@@ -89,11 +89,11 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
 
 
 def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> MigrationPlanner:
-    desk = SchedulerState(seed, account=account)
-    desk.update_hosts(there)
-    made = MigrationPlanner(desk, LIMITS)
+    state = SchedulerState(seed, account=account)
+    state.update_hosts(there)
+    made = MigrationPlanner(state, LIMITS)
     for task in tasks:
-        desk.put_task(task)
+        state.put_task(task)
         made.put_task(task)
     return made
 
@@ -173,7 +173,7 @@ def test_moves_under_way_are_bounded_and_do_not_share_resources(
         namings += named
         at += 3_600_000
         for host in there:
-            made._desk.update_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
+            made._state.update_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
     assert len(moves) <= MAX_MOVES
     assert len(namings) <= MAX_STANDBYS
     places = [(move.host, index) for move in moves for index in move.devices]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.schema.terminal_escaping import Harmless, LogFormatter, text
+from offchain.schema.terminal_escaping import LogFormatter, StreamEscaper, text
 
 ATTACKS = {
     "clear the screen": "\x1b[2J\x1b[H",
@@ -27,7 +27,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 def shown(*pieces):
-    stream = Harmless()
+    stream = StreamEscaper()
     return b"".join([*(stream.feed(piece) for piece in pieces), stream.end()])
 
 

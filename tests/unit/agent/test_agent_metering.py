@@ -20,7 +20,7 @@ from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostRefused
-from offchain.core.receipt_check import falls
+from offchain.core.receipt_check import decreased_totals
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ReceiptArgs
@@ -144,7 +144,7 @@ async def test_a_container_that_is_started_again_adds_up(world):
         world.meter._issued_s.clear()
         second = (await world.checked(client, number)).signed.receipt
         assert second.totals.cpu_ms == 3 * CPU_US // 1000
-        assert falls(first.totals, second.totals) == ()
+        assert decreased_totals(first.totals, second.totals) == ()
         assert second.seq == first.seq + 1
 
 

@@ -30,7 +30,7 @@ from offchain.cli.tenant import forward, task
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code, Op, endpoint_text
-from offchain.schema.protocol.snapshots import Snapshot, SnapshotAction, Snapshots
+from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 from tests.support.chain_records import Tasks, task_spec
 
 HOST = from_uri("//Host", "ed25519")
@@ -119,7 +119,9 @@ class RealHost:
         args, now = request.args, {one.name: one for one in self.there.snapshots}
         match args.act:
             case SnapshotAction.TAKE:
-                now[args.name] = Snapshot(args.name, 1_700_000_000_000 + len(now), 2_500_000, f"sha256:{'ab' * 32}")
+                now[args.name] = RentalSnapshot(
+                    args.name, 1_700_000_000_000 + len(now), 2_500_000, f"sha256:{'ab' * 32}"
+                )
             case SnapshotAction.REMOVE:
                 now.pop(args.name)
         current = args.name if args.act is SnapshotAction.RESTORE else self.there.current

@@ -13,7 +13,7 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli.tenant import feasibility, follow
-from offchain.core.preemption_preview import Leaving
+from offchain.core.preemption_preview import PreemptionPreview
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
@@ -179,17 +179,17 @@ def test_a_dry_run_shows_which_spot_tasks_would_be_preempted_and_when(
     world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
     for found, told, said in (
         (
-            Leaving({7: None}, {"queue night": 1}),  # type: ignore[dict-item]  (whom, not what they are)
+            PreemptionPreview({7: None}, {"queue night": 1}),  # type: ignore[dict-item]  (whom, not what they are)
             {"tasks": [7], "of": {"queue night": 1}, "notice_ms": 120_000, "nobody_leaves": None},
             "Preempts 1 of queue night, 2m after the notice",
         ),
         (
-            Leaving(why="it holds its share"),
+            PreemptionPreview(why="it holds its share"),
             {"tasks": [], "of": {}, "notice_ms": None, "nobody_leaves": "it holds its share"},
             "No preemption it holds its share",
         ),
     ):
-        monkeypatch.setattr(feasibility, "leaving", lambda *_, found=found: found)
+        monkeypatch.setattr(feasibility, "preview_preemption", lambda *_, found=found: found)
         assert world.json(*arguments)["leaving"] == told
         assert said in " ".join(world.run(*arguments)[1].split())
 

@@ -92,19 +92,19 @@ def service(layout: Layout) -> Task:
 )
 def test_a_replaced_pod_respects_the_layout_of_running_pods(layout: Layout, allowed: set[str]):
     for seed in (b"1", b"2", b"3", b"4"):
-        desk = SchedulerState(seed)
-        desk.update_hosts(THREE)
-        desk.put_task(service(layout))
-        (made,) = desk.run_cycle(0).placements.values()
+        state = SchedulerState(seed)
+        state.update_hosts(THREE)
+        state.put_task(service(layout))
+        (made,) = state.run_cycle(0).placements.values()
         assert made[0].host in allowed
 
 
 def test_no_filter_is_used_without_layouts():
-    desk = SchedulerState(b"seed")
-    desk.update_hosts(THREE)
-    desk.put_task(gang(1, Layout.HOSTS))
-    assert len(set(desk.run_cycle(0).placements[1])) == 3
-    assert not desk._cycle_filters(0)
+    state = SchedulerState(b"seed")
+    state.update_hosts(THREE)
+    state.put_task(gang(1, Layout.HOSTS))
+    assert len(set(state.run_cycle(0).placements[1])) == 3
+    assert not state._cycle_filters(0)
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ def compiled() -> dict[str, int]:
 def test_cycles_with_reservations_compile_nothing_more():
     compile_kernels()
     before = compiled()
-    desk = SchedulerState(b"seed")
-    desk.update_hosts([host("a", devices=(gpu(), gpu())), host("b")])
+    state = SchedulerState(b"seed")
+    state.update_hosts([host("a", devices=(gpu(), gpu())), host("b")])
     for number in range(5):
-        desk.put_task(task(id=number, resources=pod(gpus=wants())))
-    assert desk.run_cycle(10).unschedulable
-    desk.remove_task(0)
-    desk.put_task(replace(desk.task(1), id=7, resources=pod()))
-    assert desk.run_cycle(10).placements
+        state.put_task(task(id=number, resources=pod(gpus=wants())))
+    assert state.run_cycle(10).unschedulable
+    state.remove_task(0)
+    state.put_task(replace(state.task(1), id=7, resources=pod()))
+    assert state.run_cycle(10).placements
     assert compiled() == before

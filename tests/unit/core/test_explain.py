@@ -17,7 +17,7 @@ from tests.support.chain_records import ask
 ONE = Capacity(1000, 1024, 1)
 
 
-def desk(*records, queues=None, account=""):
+def state(*records, queues=None, account=""):
     found = SchedulerState(b"seed", queues, account=account)
     for record in records:
         if hasattr(record, "devices"):
@@ -62,7 +62,7 @@ def test_a_placed_task_is_explained_by_its_candidates_and_their_costs():
         host("gone", devices=(gpu(),), status=HostStatus.OFFLINE),
         host("none"),
     ]
-    found = noted(desk(*hosts, task(1, resources=pod(gpus=wants())), task(2)))[1]
+    found = noted(state(*hosts, task(1, resources=pod(gpus=wants())), task(2)))[1]
     seen = found.seen
     assert seen is not None
     assert (seen.hosts, seen.fitting, seen.closed) == (4, 2, 0)
@@ -78,7 +78,7 @@ def test_a_placed_task_is_explained_by_its_candidates_and_their_costs():
 
 
 def test_of_equal_requests_one_is_explained_and_the_others_refer_to_it():
-    found = noted(desk(host(), task(1), task(2), task(3, resources=pod(cpu_milli=500))))
+    found = noted(state(host(), task(1), task(2), task(3, resources=pod(cpu_milli=500))))
     assert found[1].seen is not None
     assert found[2].seen is None
     assert found[2].like == 1
@@ -86,7 +86,7 @@ def test_of_equal_requests_one_is_explained_and_the_others_refer_to_it():
 
 
 def test_the_second_report_shows_what_the_first_task_left():
-    found = noted(desk(host(free=ONE), host("h2", free=ONE), task(1), task(2, resources=pod(cpu_milli=999))))
+    found = noted(state(host(free=ONE), host("h2", free=ONE), task(1), task(2, resources=pod(cpu_milli=999))))
     first, second = found[1].seen, found[2].seen
     assert first is not None
     assert second is not None
@@ -98,7 +98,7 @@ def test_the_number_of_full_explanations_is_limited(monkeypatch):
     monkeypatch.setattr(explain, "MAX_FULL", 2)
     monkeypatch.setattr(explain, "MAX_SHORT", 4)
     tasks = [task(number, resources=pod(cpu_milli=number)) for number in range(1, 9)]
-    found = noted(desk(host(), *tasks))
+    found = noted(state(host(), *tasks))
     assert [number for number, one in found.items() if one.seen is not None] == [1, 2]
     assert list(found) == [1, 2, 3, 4]
     assert found[4].placed == 8
@@ -106,19 +106,19 @@ def test_the_number_of_full_explanations_is_limited(monkeypatch):
 
 def test_infeasible_tasks_do_not_count_as_explanations(monkeypatch):
     monkeypatch.setattr(explain, "MAX_FULL", 1)
-    found = noted(desk(host(), task(1, resources=pod(cpu_milli=9000)), task(2)))
+    found = noted(state(host(), task(1, resources=pod(cpu_milli=9000)), task(2)))
     assert found[2].seen is not None
 
 
 def test_a_wait_reason_counts_hosts_by_rule():
-    found = waits(desk(host(free=ONE), host("h2", status=HostStatus.DRAINING), task(1, resources=pod(cpu_milli=2000))))
+    found = waits(state(host(free=ONE), host("h2", status=HostStatus.DRAINING), task(1, resources=pod(cpu_milli=2000))))
     assert found[1].excluded == {Misfit.NOT_ONLINE: 1, Misfit.NOT_ENOUGH_CPU: 1}
     assert found[1].hosts == 2
     assert str(found[1]) == "of 2 hosts: 1 not online, 1 too little free cpu"
 
 
 def test_hosts_kept_for_others_are_counted_and_shown():
-    found = desk(host(), host("h2"), task(1), task(2, open_pods=(0, 1), pods_min=2))
+    found = state(host(), host("h2"), task(1), task(2, open_pods=(0, 1), pods_min=2))
     gates = [Closes(0)]
     made = found.run_cycle(10, gates)
     seen = found.decisions.placed_tasks(made)[0].seen
@@ -129,7 +129,7 @@ def test_hosts_kept_for_others_are_counted_and_shown():
 
 
 def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
-    found = desk(host(), host("h2", free=Capacity(0, 0, 0)), task(1))
+    found = state(host(), host("h2", free=Capacity(0, 0, 0)), task(1))
     gates = [Closes(0)]
     (blocked,) = found.run_cycle(10, gates).unschedulable
     why = found.decisions.why_waiting(found.task(1), blocked)
@@ -138,7 +138,7 @@ def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
 
 
 def test_the_standing_of_a_task_is_known_at_any_moment():
-    found = desk(host(free=ONE), task(1), task(2), task(3, resources=pod(cpu_milli=9000)))
+    found = state(host(free=ONE), task(1), task(2), task(3, resources=pod(cpu_milli=9000)))
     assert found.standing(9, 10) == SchedulingStatus("unknown")
     assert found.standing(1, 10) == SchedulingStatus("waits")
     found.run_cycle(10)
@@ -153,7 +153,7 @@ def test_the_standing_of_a_task_is_known_at_any_moment():
 
 def test_the_standing_names_the_limit_of_a_task():
     queues = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))])
-    found = desk(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
+    found = state(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
     found.run_cycle(10)
     limit = found.standing(2, 10).limit
     assert limit == "account t holds 1 of at most 1 core of queue default; the task asks for 1"
@@ -162,7 +162,7 @@ def test_the_standing_names_the_limit_of_a_task():
 def test_the_standing_says_that_another_scheduler_has_the_task():
     room = Capacity(4000, 65_536, 100)
     tasks = (task(number, resources=pod(cpu_milli=number)) for number in range(1, 30))
-    found = desk(host(free=room, total=room), *tasks, account="a")
+    found = state(host(free=room, total=room), *tasks, account="a")
     found.set_schedulers(["b", "c"])
     now = 3 * SLOT_MS + 5_000
     placed = noted(found, now)
@@ -171,7 +171,7 @@ def test_the_standing_says_that_another_scheduler_has_the_task():
 
 
 def test_the_last_tried_task_of_an_equivalence_class_is_known():
-    found = desk(host(free=ONE), *(task(number, resources=pod(cpu_milli=9000)) for number in (4, 5, 6)), task(7))
+    found = state(host(free=ONE), *(task(number, resources=pod(cpu_milli=9000)) for number in (4, 5, 6)), task(7))
     (blocked,) = found.run_cycle(10).unschedulable
     assert [found.last_unschedulable(number) for number in (4, 5, 6)] == [blocked.task] * 3
     assert found.last_unschedulable(7) is None
@@ -182,7 +182,7 @@ def test_the_last_tried_task_of_an_equivalence_class_is_known():
 
 def test_hosts_of_other_schedulers_are_counted_as_kept_for_others():
     hosts = [host(f"h{number}") for number in range(40)]
-    found = desk(*hosts, *(task(number, resources=pod(cpu_milli=number)) for number in range(1, 30)), account="a")
+    found = state(*hosts, *(task(number, resources=pod(cpu_milli=number)) for number in range(1, 30)), account="a")
     found.set_schedulers(["b", "c"])
     for one in noted(found, 3 * SLOT_MS + 5_000).values():
         if one.seen is not None:

@@ -21,10 +21,10 @@ def offers(name: str, provider: str, price: int, **changes):
 
 def placed(*records, account: str = MINE, **changes) -> str | None:
     """The host of a task with one GPU."""
-    desk = SchedulerState(b"seed", account=account)
-    desk.update_hosts(records)
-    desk.put_task(task(1, **{"resources": ONE_GPU, **changes}))
-    made = desk.run_cycle(0)
+    state = SchedulerState(b"seed", account=account)
+    state.update_hosts(records)
+    state.put_task(task(1, **{"resources": ONE_GPU, **changes}))
+    made = state.run_cycle(0)
     return made.placements[1][0].host if 1 in made.placements else None
 
 
@@ -52,16 +52,16 @@ def test_own_tasks_are_placed_by_score():
 
 
 def test_a_host_with_an_assumed_pod_still_counts():
-    desk = SchedulerState(b"seed", account=MINE)
+    state = SchedulerState(b"seed", account=MINE)
     other = offers("other", "you", GTY)
-    desk.update_hosts([offers("mine", MINE, 2 * GTY), other])
-    desk.put_tasks([task(1, resources=ONE_GPU), task(2, resources=ONE_GPU)])
-    made = desk.run_cycle(0).placements
+    state.update_hosts([offers("mine", MINE, 2 * GTY), other])
+    state.put_tasks([task(1, resources=ONE_GPU), task(2, resources=ONE_GPU)])
+    made = state.run_cycle(0).placements
     assert {number: pods[0].host for number, pods in made.items()} in ({1: "other"}, {2: "other"})
     (placed_one,) = made
-    assert not desk.run_cycle(0).placements, "the chain may refuse the assignment, and the other host would be free"
+    assert not state.run_cycle(0).placements, "the chain may refuse the assignment, and the other host would be free"
     # The chain has it: there is no room elsewhere.
-    desk.update_hosts([replace(other, devices=(gpu(milli_free=0),), live_leases=1)])
-    desk.remove_task(placed_one)
-    (pods,) = desk.run_cycle(0).placements.values()
+    state.update_hosts([replace(other, devices=(gpu(milli_free=0),), live_leases=1)])
+    state.remove_task(placed_one)
+    (pods,) = state.run_cycle(0).placements.values()
     assert pods[0].host == "mine"

@@ -69,18 +69,18 @@ def test_the_next_slot_is_never_reported_late():
 
 
 def test_several_schedulers_share_the_work_without_conflicts():
-    desks = {account: SchedulerState(account.encode(), account=account) for account in ACCOUNTS}
+    states = {account: SchedulerState(account.encode(), account=account) for account in ACCOUNTS}
     tasks = [task(number, resources=pod(cpu_milli=number)) for number in range(1, 61)]
-    for desk in desks.values():
-        desk.set_schedulers(ACCOUNTS)
-        desk.update_hosts([host(f"h{number}", free=Capacity(64_000, 131_072, 100)) for number in range(20)])
+    for state in states.values():
+        state.set_schedulers(ACCOUNTS)
+        state.update_hosts([host(f"h{number}", free=Capacity(64_000, 131_072, 100)) for number in range(20)])
         for one in tasks:
-            desk.put_task(one)
-    made = [desk.run_cycle(SLOT_MS - 1).placements for desk in desks.values()]
+            state.put_task(one)
+    made = [state.run_cycle(SLOT_MS - 1).placements for state in states.values()]
     assert sorted(number for placed in made for number in placed) == [one.id for one in tasks]
     used = [{place.host for places in placed.values() for place in places} for placed in made]
     assert sum(map(len, used)) == len(set().union(*used)), "two of them use the same host"
-    assert all(desk.next_ms(SLOT_MS - 1) in (None, SLOT_MS) for desk in desks.values())
+    assert all(state.next_ms(SLOT_MS - 1) in (None, SLOT_MS) for state in states.values())
 
 
 def test_a_class_key_is_equal_in_every_process():
@@ -214,12 +214,12 @@ def placed(planner, *tasks):
 
 
 def test_the_last_remaining_scheduler_has_all_hosts():
-    desk = SchedulerState(b"seed", account="ann")
-    desk.set_schedulers(ACCOUNTS_OF_HOSTS)
-    desk.update_hosts([host(f"h{number}") for number in range(8)])
-    desk.put_task(task(1))
-    desk.run_cycle(0)
-    desk.set_schedulers(["ann"])
+    state = SchedulerState(b"seed", account="ann")
+    state.set_schedulers(ACCOUNTS_OF_HOSTS)
+    state.update_hosts([host(f"h{number}") for number in range(8)])
+    state.put_task(task(1))
+    state.run_cycle(0)
+    state.set_schedulers(["ann"])
     for number in range(2, 40):
-        desk.put_task(task(number))
-    assert len({place.host for places in desk.run_cycle(1).placements.values() for place in places}) == 8
+        state.put_task(task(number))
+    assert len({place.host for places in state.run_cycle(1).placements.values() for place in places}) == 8

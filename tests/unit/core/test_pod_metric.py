@@ -2,7 +2,7 @@
 
 import pytest
 
-from offchain.core.pod_metric import NoNumberError, Told, load_milli, question, read
+from offchain.core.pod_metric import MetricReadError, MetricSample, load_milli, question, read
 from offchain.schema.manifest.types import PodMetric
 
 METRIC = PodMetric(9090, "/metrics?all=1", "jobs_waiting", 5_000)
@@ -28,7 +28,7 @@ def test_the_question_names_the_page():
     ],
 )
 def test_samples_of_the_name_are_added_up(page, milli):
-    assert told(page) == Told(milli, counter=False)
+    assert told(page) == MetricSample(milli, counter=False)
 
 
 def test_a_counter_counts_by_what_it_grows_in_a_second():
@@ -37,7 +37,7 @@ def test_a_counter_counts_by_what_it_grows_in_a_second():
     assert load_milli(1_000, older, 16_000, newer) == 2_000
     assert load_milli(1_000, newer, 16_000, older) is None
     assert load_milli(1_000, older, 1_000, older) is None
-    gauge = Told(4_000, counter=False)
+    gauge = MetricSample(4_000, counter=False)
     assert load_milli(1_000, gauge, 1_000, gauge) == 4_000
 
 
@@ -58,7 +58,7 @@ def test_a_counter_counts_by_what_it_grows_in_a_second():
     ],
 )
 def test_what_is_no_answer_says_why(answer, why):
-    with pytest.raises(NoNumberError, match=why.replace("+", r"\+")):
+    with pytest.raises(MetricReadError, match=why.replace("+", r"\+")):
         read(METRIC, answer)
 
 

@@ -10,8 +10,8 @@ from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tre
 from offchain.core.scheduler.reservation_filter import ReservationPriority, YieldingReservations
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
-from tests.support.desk_world import MINUTE, World, gpu_host, job
 from tests.support.reservation_samples import GPU
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 HOUR = 60 * MINUTE
 
@@ -44,7 +44,7 @@ def test_a_task_of_higher_priority_starts_in_reserved_resources(held: dict, urge
     made.submit(job(3, minutes=300, **urgent))
     assert made.round(2 * MINUTE) == ([3] if starts else [])
     assert made.round(3 * MINUTE) == []
-    assert made.desk.reserved[2].start_ms == (302 * MINUTE if starts else HOUR)
+    assert made.state.reserved[2].start_ms == (302 * MINUTE if starts else HOUR)
 
 
 def test_a_task_that_waits_for_long_is_not_passed():
@@ -66,8 +66,8 @@ def test_the_reservation_of_a_higher_priority_goes_first():
     made = busy()
     made.submit(job(3, 2, minutes=20, priority=200))
     made.round(2 * MINUTE)
-    assert made.desk.reserved[3].start_ms == HOUR
-    assert made.desk.reserved[2].start_ms > HOUR
+    assert made.state.reserved[3].start_ms == HOUR
+    assert made.state.reserved[2].start_ms > HOUR
     assert made.round(HOUR) == [3]
     assert made.round(HOUR + 20 * MINUTE) == [2]
 
@@ -78,14 +78,14 @@ def test_a_reservation_yields_only_if_the_other_starts_sooner():
     made.round(MINUTE)
     made.submit(job(4, models=(b"H100",), minutes=20, priority=200))
     made.round(2 * MINUTE)
-    assert made.desk.reserved[2].start_ms == HOUR
-    assert 4 in made.desk.reserved
+    assert made.state.reserved[2].start_ms == HOUR
+    assert 4 in made.state.reserved
 
 
 def test_a_preempting_task_may_use_only_the_hosts_of_its_victims():
     for hosts, starts in ((("h1",), [3]), (("elsewhere",), [])):
         made = busy()
-        made.desk.keep_rooms({3: ReservedHosts(frozenset(hosts), HOUR)})
+        made.state.keep_rooms({3: ReservedHosts(frozenset(hosts), HOUR)})
         made.submit(job(3, minutes=300, priority=200, tenant="other"))
         assert made.round(2 * MINUTE) == starts
 
@@ -93,8 +93,8 @@ def test_a_preempting_task_may_use_only_the_hosts_of_its_victims():
 def test_nothing_is_preempted_against_a_binding_reservation():
     made = busy(priority=100)
     tenant = {"tenant": "other"}
-    assert list(made.desk.reservations_binding_on(job(3, priority=100, **tenant), 2 * MINUTE)) == [2]
-    assert not made.desk.reservations_binding_on(job(3, priority=200, **tenant), 2 * MINUTE)
+    assert list(made.state.reservations_binding_on(job(3, priority=100, **tenant), 2 * MINUTE)) == [2]
+    assert not made.state.reservations_binding_on(job(3, priority=200, **tenant), 2 * MINUTE)
 
 
 def test_a_tasks_own_reservation_does_not_block_yielding_resources():

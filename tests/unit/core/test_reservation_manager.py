@@ -1,16 +1,16 @@
-"""The desk keeps places for those who are first and those who need much, and lets others in where they leave them."""
+"""Reservations of the first and of large tasks, and backfill around them, in the scheduler state."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.feasibility_report import outlook
+from offchain.core.placement_forecast import forecast_placement
 from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
 from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
 from tests.support.chain_records import escrow
-from tests.support.desk_world import MINUTE, World, gpu_host, job
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 
 def world(*hosts):
@@ -23,8 +23,8 @@ def test_nothing_is_reserved_if_all_tasks_are_placed():
     made = world(gpu_host("h1", 2))
     made.submit(job(1), job(2))
     assert sorted(made.round(0)) == [1, 2]
-    assert not made.desk.reserved
-    assert made.desk.next_ms(0) is None
+    assert not made.state.reserved
+    assert made.state.next_ms(0) is None
 
 
 def test_the_first_unplaced_task_starts_at_the_end_of_the_blocking_lease():
@@ -33,10 +33,10 @@ def test_the_first_unplaced_task_starts_at_the_end_of_the_blocking_lease():
     made.round(0)
     made.submit(job(2, 2))
     assert made.round(MINUTE) == []
-    assert made.desk.reserved[2].start_ms == 20 * MINUTE
-    assert made.desk.standing(2, MINUTE).starts_by_ms == 20 * MINUTE
-    assert made.desk.next_ms(MINUTE) == 2 + PATIENCE_MS, "it has waited for long then"
-    assert made.desk.next_ms(2 + PATIENCE_MS) == 20 * MINUTE
+    assert made.state.reserved[2].start_ms == 20 * MINUTE
+    assert made.state.standing(2, MINUTE).starts_by_ms == 20 * MINUTE
+    assert made.state.next_ms(MINUTE) == 2 + PATIENCE_MS, "it has waited for long then"
+    assert made.state.next_ms(2 + PATIENCE_MS) == 20 * MINUTE
 
 
 def test_a_pod_that_ends_before_the_reserved_start_may_go_first_and_a_longer_one_may_not():
@@ -105,9 +105,9 @@ def test_a_large_task_that_waits_for_long_gets_a_reservation_at_any_queue_positi
     ahead = [job(number, minutes=number, priority=200) for number in range(2, 8)]
     made.submit(job(90, 2, priority=0), *ahead)
     made.round(MINUTE)
-    assert 90 not in made.desk.reserved
+    assert 90 not in made.state.reserved
     made.round(90 + PATIENCE_MS)
-    assert 90 in made.desk.reserved
+    assert 90 in made.state.reserved
 
 
 def test_hosts_that_the_task_may_not_go_to_are_not_reserved_for_it():
@@ -116,8 +116,8 @@ def test_hosts_that_the_task_may_not_go_to_are_not_reserved_for_it():
     made.round(0)
     made.submit(job(3, models=(b"H100",)), job(4))
     made.round(MINUTE)
-    (place,) = made.desk.reserved[3].places
-    assert made.desk.planner.hosts.cluster.names[place.host] == "h1"
+    (place,) = made.state.reserved[3].places
+    assert made.state.planner.hosts.cluster.names[place.host] == "h1"
 
 
 def test_a_reservation_moves_when_its_host_is_lost():
@@ -126,13 +126,13 @@ def test_a_reservation_moves_when_its_host_is_lost():
     made.round(0)
     made.submit(job(3))
     made.round(MINUTE)
-    first = made.desk.reserved[3]
-    lost = made.desk.planner.hosts.cluster.names[first.places[0].host]
+    first = made.state.reserved[3]
+    lost = made.state.planner.hosts.cluster.names[first.places[0].host]
     made.put_hosts([replace(made.hosts[lost], status=HostStatus.OFFLINE)])
     made.round(2 * MINUTE)
-    (place,) = made.desk.reserved[3].places
-    assert made.desk.planner.hosts.cluster.names[place.host] != lost
-    assert made.desk.reserved[3].start_ms == 40 * MINUTE
+    (place,) = made.state.reserved[3].places
+    assert made.state.planner.hosts.cluster.names[place.host] != lost
+    assert made.state.reserved[3].start_ms == 40 * MINUTE
 
 
 def test_a_task_that_can_never_start_gets_no_reservation_and_blocks_no_other():
@@ -142,16 +142,16 @@ def test_a_task_that_can_never_start_gets_no_reservation_and_blocks_no_other():
     made.submit(*(job(number, 3, priority=200, minutes=number) for number in range(2, 7)), job(9))
     made.round(MINUTE)
     made.round(2 * MINUTE)
-    assert list(made.desk.reserved) == [9]
+    assert list(made.state.reserved) == [9]
 
 
 def test_assumed_pods_count_until_their_latest_end():
     made = world(gpu_host("h1", 1))
-    made.desk.put_task(job(1, minutes=20))
-    made.desk.run_cycle(0)
-    made.desk.put_task(job(2))
-    made.desk.run_cycle(MINUTE)
-    assert made.desk.reserved[2].start_ms == 20 * MINUTE + START_MS + ASSIGN_MS
+    made.state.put_task(job(1, minutes=20))
+    made.state.run_cycle(0)
+    made.state.put_task(job(2))
+    made.state.run_cycle(MINUTE)
+    assert made.state.reserved[2].start_ms == 20 * MINUTE + START_MS + ASSIGN_MS
 
 
 def test_a_refused_task_loses_its_reservation():
@@ -160,11 +160,11 @@ def test_a_refused_task_loses_its_reservation():
     made.round(0)
     made.submit(job(2))
     made.round(MINUTE)
-    assert 2 in made.desk.reserved
-    made.desk.delay(2, 90 * MINUTE)
+    assert 2 in made.state.reserved
+    made.state.delay(2, 90 * MINUTE)
     made.submit(job(3))
     made.round(2 * MINUTE)
-    assert list(made.desk.reserved) == [3]
+    assert list(made.state.reserved) == [3]
 
 
 def test_a_reservation_is_dropped_if_a_rule_refuses_the_slot():
@@ -174,13 +174,13 @@ def test_a_reservation_is_dropped_if_a_rule_refuses_the_slot():
     large = job(2)
     made.submit(replace(large, resources=replace(large.resources, disk_gib=5)))
     made.round(MINUTE)
-    assert 2 in made.desk.reserved
+    assert 2 in made.state.reserved
     # The data of a rental that has ended holds the disk.
     now = made.hosts["h1"]
     made.put_hosts([replace(now, free=replace(now.free, disk_gib=0))])
     made.submit(job(3))
     assert made.round(30 * MINUTE) == [3]
-    assert 2 not in made.desk.reserved
+    assert 2 not in made.state.reserved
 
 
 def test_a_task_starts_no_later_than_promised_to_its_tenant():
@@ -190,8 +190,8 @@ def test_a_task_starts_no_later_than_promised_to_its_tenant():
     first = job(4, 2, minutes=5)
     made.submit(first)
     made.round(MINUTE)
-    told = outlook(made.snapshot(MINUTE), first)
-    assert told.starts.latest_ms == made.desk.reserved[4].start_ms
+    told = forecast_placement(made.snapshot(MINUTE), first)
+    assert told.starts.latest_ms == made.state.reserved[4].start_ms
 
 
 def test_a_spread_gang_starts_although_small_tasks_keep_arriving():
@@ -217,8 +217,8 @@ def test_a_replaced_pod_gets_a_reservation_away_from_its_siblings():
     runs = {"kind": TaskKind.SERVICE, "state": TaskState.RUNNING, "open_pods": (1,), "leases": (beside,)}
     made.submit(job(2, layout=Layout.HOSTS, **runs))
     assert made.round(MINUTE) == []
-    (place,) = made.desk.reserved[2].places
-    assert made.desk.planner.hosts.cluster.names[place.host] == "h2"
+    (place,) = made.state.reserved[2].places
+    assert made.state.planner.hosts.cluster.names[place.host] == "h2"
 
 
 def test_an_impossible_spread_gang_reserves_nothing():
@@ -227,4 +227,4 @@ def test_an_impossible_spread_gang_reserves_nothing():
     made.round(0)
     made.submit(job(4, pods=2, layout=Layout.PROVIDERS, tenant="gang"), job(5, minutes=300))
     assert made.round(MINUTE) == [5]
-    assert not made.desk.reserved
+    assert not made.state.reserved

@@ -1,4 +1,4 @@
-"""The desk: who waits, who holds what, and what one round after the other makes of it."""
+"""The scheduler state: who waits, who holds what, and what one round after the other makes of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE = Capacity(1000, 1024, 1)
 TWO = Capacity(2000, 2048, 2)
 
 
-def desk(*records, queues=None):
+def state(*records, queues=None):
     found = SchedulerState(SEED, queues)
     for record in records:
         if hasattr(record, "devices"):
@@ -35,19 +35,19 @@ def placed(found, now=10):
 
 
 def test_priority_comes_before_age_within_an_account():
-    found = desk(host(free=TWO), task(1), task(2, priority=1), task(3, submitted_at=0))
+    found = state(host(free=TWO), task(1), task(2, priority=1), task(3, submitted_at=0))
     assert placed(found) == [2, 3]
     assert list(found.waiting) == [1]
 
 
 def test_accounts_share_equally_regardless_of_submission_time():
     many = [task(number, tenant="a") for number in range(1, 9)]
-    found = desk(host(free=Capacity(4000, 8192, 100)), *many, task(9, tenant="b"))
+    found = state(host(free=Capacity(4000, 8192, 100)), *many, task(9, tenant="b"))
     assert 9 in placed(found)
 
 
 def test_a_placed_task_leaves_the_queue_and_returns_when_refused():
-    found = desk(host(free=ONE), task(1))
+    found = state(host(free=ONE), task(1))
     assert placed(found) == [1]
     assert placed(found) == []
     found.release(1)
@@ -55,7 +55,7 @@ def test_a_placed_task_leaves_the_queue_and_returns_when_refused():
 
 
 def test_a_refused_task_is_delayed_and_others_are_placed_first():
-    found = desk(host(free=ONE), task(1, priority=9), task(2))
+    found = state(host(free=ONE), task(1, priority=9), task(2))
     assert placed(found) == [1]
     found.release(1)
     found.delay(1, 50)
@@ -67,7 +67,7 @@ def test_a_refused_task_is_delayed_and_others_are_placed_first():
 
 
 def test_a_task_that_the_records_show_as_assigned_is_charged_once():
-    found = desk(
+    found = state(
         host(free=TWO, total=TWO),
         task(1),
         task(2),
@@ -88,7 +88,7 @@ def test_a_task_that_the_records_show_as_assigned_is_charged_once():
 
 
 def test_a_reverted_block_leaves_the_placement_assumed():
-    found = desk(host(free=TWO), task(1))
+    found = state(host(free=TWO), task(1))
     assert placed(found) == [1]
     found.put_task(task(1, lease(), state=TaskState.ASSIGNED))
     found.update_hosts([host(free=ONE)])
@@ -101,7 +101,7 @@ def test_a_reverted_block_leaves_the_placement_assumed():
 
 
 def test_a_task_leaves_the_queue_when_its_deadline_passes():
-    found = desk(task(1, deadline=20))
+    found = state(task(1, deadline=20))
     assert placed(found, now=20) == []
     found.update_hosts([host()])
     assert placed(found, now=21) == []
@@ -109,7 +109,7 @@ def test_a_task_leaves_the_queue_when_its_deadline_passes():
 
 
 def test_a_changed_record_replaces_the_waiting_task():
-    found = desk(host(free=ONE), task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1)))
+    found = state(host(free=ONE), task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1)))
     (blocked,) = found.run_cycle(10).unschedulable
     assert (blocked.pods_fitting, blocked.pods_needed) == (1, 2)
     running = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1,))
@@ -120,7 +120,7 @@ def test_a_changed_record_replaces_the_waiting_task():
 def test_missing_pods_of_a_service_are_charged_in_addition_to_running_ones():
     service = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1, 2))
     two_more = Capacity(2000, 8192, 100)
-    found = desk(host(free=two_more, total=Capacity(4000, 8192, 100)), service, task(2))
+    found = state(host(free=two_more, total=Capacity(4000, 8192, 100)), service, task(2))
     assert len(found.run_cycle(10).placements[1]) == 2
     found.remove_task(1)
     found.update_hosts([host()])
@@ -128,7 +128,7 @@ def test_missing_pods_of_a_service_are_charged_in_addition_to_running_ones():
 
 
 def test_the_reason_for_waiting_is_counted_over_hosts():
-    found = desk(host(free=ONE), task(1, resources=pod(cpu_milli=1500)))
+    found = state(host(free=ONE), task(1, resources=pod(cpu_milli=1500)))
     (blocked,) = found.run_cycle(10).unschedulable
     assert count_excluded(blocked.request, found.planner.hosts) == {Misfit.NOT_ENOUGH_CPU: 1}
 
@@ -137,14 +137,14 @@ def test_limits_of_a_queue_hold_for_all_its_accounts():
     queues = queue_tree([QueueDefinition("research", limit=ResourceLimit(cpu_milli=1000))])
     wide = host(free=Capacity(4000, 8192, 100))
     tasks = [task(number, tenant=f"t{number}", queue=b"research") for number in (1, 2)]
-    found = desk(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)
+    found = state(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)
     assert sorted(placed(found)) == [1, 3]
     assert str(found.limit(2)) == "queue research holds 1 of at most 1 core; the task asks for 1"
 
 
 def test_scores_are_recomputed_only_if_the_demand_or_the_number_of_hosts_changes(monkeypatch):
     monkeypatch.setattr(demand, "MIN_NEW_TASKS", 4)
-    found = desk(*(host(str(number), free=ONE) for number in range(4)))
+    found = state(*(host(str(number), free=ONE) for number in range(4)))
     used = []
     monkeypatch.setattr(found.planner, "set_demand", used.append)
 
@@ -163,7 +163,7 @@ def test_scores_are_recomputed_only_if_the_demand_or_the_number_of_hosts_changes
 
 def test_the_demand_estimate_decays_and_is_bounded(monkeypatch):
     monkeypatch.setattr(demand, "MAX_SHAPES", 8)
-    found = desk(host(free=ONE))
+    found = state(host(free=ONE))
     expected = []
     monkeypatch.setattr(found.planner, "set_demand", lambda estimate: expected.append(len(estimate.counts)))
     for number in range(100):

@@ -13,7 +13,7 @@ from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.pod_request import DeviceClass, PodRequest, PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Host, Task
-from tests.support.desk_world import MINUTE, World, gpu_host, job
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 
 def share(number: int, account: str, percent: int = 25, *, pods: int = 1, **changes: object) -> Task:
@@ -37,8 +37,8 @@ def test_another_account_waits_until_the_device_is_wholly_free() -> None:
     found.takes_ms = {1: MINUTE, 2: 3 * MINUTE}
     found.submit(share(1, "alice"), share(2, "alice"), share(3, "bob"))
     assert sorted(found.round(0)) == [1, 2]
-    assert count_excluded(PodRequest.of(share(3, "bob")), found.desk.planner.hosts) == {Misfit.DEVICE_SHARED: 1}
-    assert count_excluded(PodRequest.of(share(4, "alice")), found.desk.planner.hosts) == {}
+    assert count_excluded(PodRequest.of(share(3, "bob")), found.state.planner.hosts) == {Misfit.DEVICE_SHARED: 1}
+    assert count_excluded(PodRequest.of(share(4, "alice")), found.state.planner.hosts) == {}
     assert found.round(2 * MINUTE) == []
     assert found.round(4 * MINUTE) == [3]
 
@@ -63,23 +63,23 @@ def test_shares_that_come_at_once_are_kept_apart_by_accounts() -> None:
 
 
 def test_a_record_that_comes_meanwhile_gives_a_device_to_nobody_else() -> None:
-    desk, host = SchedulerState(b"seed"), gpu_host("h", 1)
-    desk.update_hosts([host])
-    desk.put_task(share(1, "alice"))
-    assert list(desk.run_cycle(0).placements) == [1]
+    state, host = SchedulerState(b"seed"), gpu_host("h", 1)
+    state.update_hosts([host])
+    state.put_task(share(1, "alice"))
+    assert list(state.run_cycle(0).placements) == [1]
     less = replace(host, free=replace(host.free, cpu_milli=host.free.cpu_milli - 1))
-    desk.update_hosts([less])
-    desk.put_task(share(2, "bob"))
-    assert list(desk.run_cycle(1).placements) == []
-    desk.put_task(share(3, "alice", minutes=1))
-    assert list(desk.run_cycle(2).placements) == [3]
+    state.update_hosts([less])
+    state.put_task(share(2, "bob"))
+    assert list(state.run_cycle(1).placements) == []
+    state.put_task(share(3, "alice", minutes=1))
+    assert list(state.run_cycle(2).placements) == [3]
     # The chain refused the first, and not the other.
-    desk.release(1)
-    desk.delay(1, MINUTE)
-    assert list(desk.run_cycle(3).placements) == []
-    desk.release(3)
-    desk.delay(3, MINUTE)
-    assert list(desk.run_cycle(4).placements) == [2]
+    state.release(1)
+    state.delay(1, MINUTE)
+    assert list(state.run_cycle(3).placements) == []
+    state.release(3)
+    state.delay(3, MINUTE)
+    assert list(state.run_cycle(4).placements) == [2]
 
 
 def test_a_gang_of_shares_may_have_one_device() -> None:
@@ -97,7 +97,7 @@ def test_whole_gpus_are_reserved_on_hosts_with_shares() -> None:
     found.round(1)
     found.submit(share(3, "carol", 50, minutes=60))
     assert found.round(2) == []
-    assert found.desk.reserved[2].start_ms == 5 * MINUTE
+    assert found.state.reserved[2].start_ms == 5 * MINUTE
     assert found.round(6 * MINUTE) == [2]
 
 
@@ -107,7 +107,7 @@ def test_who_waits_for_a_share_has_a_device_reserved_from_which_others_shares_ar
     found.round(0)
     found.submit(share(2, "bob", minutes=20))
     assert found.round(MINUTE) == []
-    assert found.desk.reserved[2].start_ms == 20 * MINUTE
+    assert found.state.reserved[2].start_ms == 20 * MINUTE
     found.submit(share(3, "alice", minutes=60), share(4, "alice", minutes=10))
     assert found.round(2 * MINUTE) == [4], "no share that lasts longer keeps the device from others any more"
     assert found.round(20 * MINUTE) == [2]
@@ -127,19 +127,19 @@ def test_shares_that_keep_coming_put_off_nobody_for_ever() -> None:
 
 
 def test_room_beside_an_accounts_shares_wakes_none_of_another_account_in_the_same_moment() -> None:
-    desk, endless = SchedulerState(b"seed"), {"max_duration_ms": FOREVER}
-    desk.update_hosts([gpu_host("h", 1)])
+    state, endless = SchedulerState(b"seed"), {"max_duration_ms": FOREVER}
+    state.update_hosts([gpu_host("h", 1)])
     for number in (1, 2):
-        desk.put_task(share(number, "alice", 50, **endless))
-    assert sorted(desk.run_cycle(0).placements) == [1, 2]
+        state.put_task(share(number, "alice", 50, **endless))
+    assert sorted(state.run_cycle(0).placements) == [1, 2]
     for number, account in ((3, "alice"), (4, "bob")):
-        desk.put_task(share(number, account, 50, **endless))
-    assert not desk.run_cycle(0).placements
-    desk.remove_task(1)
-    assert list(desk.run_cycle(0).placements) == [3]
+        state.put_task(share(number, account, 50, **endless))
+    assert not state.run_cycle(0).placements
+    state.remove_task(1)
+    assert list(state.run_cycle(0).placements) == [3]
     for number in (2, 3):
-        desk.remove_task(number)
-    assert list(desk.run_cycle(0).placements) == [4]
+        state.remove_task(number)
+    assert list(state.run_cycle(0).placements) == [4]
 
 
 def test_who_wants_a_share_makes_nobody_leave() -> None:

@@ -105,14 +105,14 @@ async def test_a_call_is_signed_by_the_key(chain):
 
 async def test_a_call_is_wrapped_for_a_proxy_and_its_refusal_is_told(chain):
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Ok": ()}})]
-    desk = SigningSession(chain, SigningAuthority(BOB.address, EVE), StepOutput(as_json=False), "ws://n")
-    await desk.submit(DRAIN, "Why.", yes)
+    session = SigningSession(chain, SigningAuthority(BOB.address, EVE), StepOutput(as_json=False), "ws://n")
+    await session.submit(DRAIN, "Why.", yes)
     ((call, who, _),) = chain.executed
     assert (call, who) == (proxied(BOB.address, DRAIN), EVE.address)
     assert call.args["call"] == {"Hosts": {"drain": {"host": HOST}}}
     chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Err": {"System": "CallFiltered"}}})]
     with pytest.raises(CallFailed, match=r"System\.CallFiltered"):
-        await desk.submit(DRAIN, "Why.", yes)
+        await session.submit(DRAIN, "Why.", yes)
 
 
 async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, capsys):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri, verify
-from offchain.core.receipt_check import Facts, falls, problems
+from offchain.core.receipt_check import LeaseFacts, decreased_totals, problems
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import WireError
 from offchain.schema.protocol.receipt import Bill, Countersignature, Receipt, SignedReceipt, Totals
@@ -50,7 +50,7 @@ def a_receipt(**changes) -> Receipt:
     return replace(receipt, **changes)
 
 
-def facts(record: gen.Lease | None = None, **changes) -> Facts:
+def facts(record: gen.Lease | None = None, **changes) -> LeaseFacts:
     running = lease(
         HOST.address,
         state=gen.LeaseStateActive(),
@@ -58,7 +58,7 @@ def facts(record: gen.Lease | None = None, **changes) -> Facts:
         started_at=STARTED,
         escrow=escrow(deposit=36_000, rate_per_hour=3600, since=STARTED),
     )
-    found = Facts(
+    found = LeaseFacts(
         genesis_hash=bytes(32),
         task=7,
         lease=7 << 24,
@@ -284,6 +284,6 @@ def test_later_payments_for_retention_do_not_contradict_the_last_receipt():
 
 
 def test_totals_that_fall_are_named():
-    assert falls(USED, replace(USED, cpu_ms=999, gpu_ms=1)) == ("cpu_ms",)
-    assert falls(replace(USED, gpu_ms=1), USED) == ("gpu_ms",)
-    assert falls(USED, USED) == ()
+    assert decreased_totals(USED, replace(USED, cpu_ms=999, gpu_ms=1)) == ("cpu_ms",)
+    assert decreased_totals(replace(USED, gpu_ms=1), USED) == ("gpu_ms",)
+    assert decreased_totals(USED, USED) == ()

@@ -23,9 +23,9 @@ from offchain.core.scheduler.preemption import (
 from offchain.core.scheduler.victim_search import RunningTask
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.support.chain_records import escrow
-from tests.support.desk_world import gpu_host, job
 from tests.support.queue_samples import OWN, sample_queue
 from tests.support.reservation_samples import GPU, gpus
+from tests.support.scheduler_world import gpu_host, job
 
 NOW = 100 * MINUTE_MS
 

@@ -8,7 +8,7 @@ import pytest
 
 from offchain.core.scheduler.reservation_windows import ReservationWindow, WindowFileError, parse_windows
 from offchain.core.scheduler.state import SchedulerState
-from tests.support.desk_world import MINUTE, World, gpu_host, job
+from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 ROOT = Path(__file__).resolve().parents[3]
 FINE = "reservations:\n  a:\n    from: 2026-12-01T08:00:00Z\n    until: 2026-12-01T09:00:00Z\n"
@@ -77,7 +77,7 @@ def test_others_start_when_the_window_is_over():
     made = world(window("ours"))
     made.submit(job(1, minutes=90, tenant="other"))
     assert made.round(MINUTE) == []
-    assert made.desk.reserved[1].start_ms == 120 * MINUTE
+    assert made.state.reserved[1].start_ms == 120 * MINUTE
     assert made.round(119 * MINUTE) == []
     assert made.next_ms(119 * MINUTE) == 120 * MINUTE
     assert made.round(120 * MINUTE) == [1]
@@ -95,7 +95,7 @@ def test_a_reservation_of_one_of_the_accounts_may_be_within_the_window():
     made.round(0)
     made.submit(job(2, 2, minutes=30, tenant="ours"))
     made.round(MINUTE)
-    assert made.desk.reserved[2].start_ms == 50 * MINUTE
+    assert made.state.reserved[2].start_ms == 50 * MINUTE
     assert made.round(50 * MINUTE) == [2]
 
 
@@ -133,4 +133,4 @@ def test_a_window_that_is_over_costs_nothing():
     made = world(window("ours"))
     made.submit(job(1, minutes=600, tenant="other"))
     assert made.round(121 * MINUTE) == [1]
-    assert made.desk.next_ms(121 * MINUTE) is None
+    assert made.state.next_ms(121 * MINUTE) is None

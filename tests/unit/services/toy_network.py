@@ -15,7 +15,7 @@ from offchain.adapters.outbox.store import Store
 from offchain.ports import Call, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from offchain.services.decision_recorder import DecisionLog
+from offchain.services.decision_recorder import DecisionSink
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.submitter import Submitter
@@ -55,7 +55,7 @@ class Toy:
         self.store = Store(":memory:")
         self.stores = {WORKER.address: self.store}
         """Of each worker's account."""
-        self.record: DecisionLog | None = None
+        self.record: DecisionSink | None = None
         self.scheduler: Scheduler | None = None
         self.events: list[dict[str, Any]] = []
         self.notices: dict[int, tuple[str, list[int], list[dict[str, Any]]]] = {}

@@ -1,4 +1,4 @@
-"""A desk in virtual time: what it places runs and ends, and the records say so."""
+"""A scheduler state in virtual time: what it places runs and ends, and the records say so."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class World:
     takes to start then; else nothing.
     """
 
-    desk: SchedulerState
+    state: SchedulerState
     takes_ms: dict[int, int] = field(default_factory=dict)
     late_ms: dict[int, tuple[int, int]] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
@@ -108,30 +108,30 @@ class World:
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         for host in hosts:
             self.hosts[host.id] = host
-            self.desk.update_hosts([host])
+            self.state.update_hosts([host])
 
     def submit(self, *tasks: Task) -> None:
         for task in tasks:
             self._tasks[task.id] = task
-            self.desk.put_task(task)
+            self.state.put_task(task)
 
     def round(self, now: int) -> list[int]:
         """What ends by now has ended; gives who starts now."""
         for moment in sorted(moment for moment in self._events if moment <= now):
             for event in self._events.pop(moment):
                 event()
-        placements = self.desk.run_cycle(now).placements
+        placements = self.state.run_cycle(now).placements
         for number, pods in placements.items():
             self._start(number, pods, now)
         for event in self._events.pop(now, ()):
             event()
-        for number, one in self.desk.reserved.items():
+        for number, one in self.state.reserved.items():
             self.promised.setdefault(number, one.start_ms)
         return list(placements)
 
     def next_ms(self, now: int) -> int | None:
         """When something happens that no record tells of before."""
-        soon = self.desk.next_ms(now)
+        soon = self.state.next_ms(now)
         moments = [*self._events, *([] if soon is None else [soon])]
         return min((moment for moment in moments if moment > now), default=None)
 
@@ -147,7 +147,7 @@ class World:
             poor_ppm=0,
             notice_ms=0,
         )
-        known = (self.desk.task(number) for number in self._tasks)
+        known = (self.state.task(number) for number in self._tasks)
         return Snapshot(1, now, periods, hosts=self.hosts, tasks={task.id: task for task in known if task is not None})
 
     def _start(self, number: int, pods: tuple[PodPlacement, ...], now: int) -> None:
@@ -172,13 +172,13 @@ class World:
                 for pod in pods
             )
             running = TaskState.ASSIGNED if state is LeaseState.PENDING else TaskState.RUNNING
-            self.desk.put_task(replace(task, state=running, leases=leases, open_pods=()))
+            self.state.put_task(replace(task, state=running, leases=leases, open_pods=()))
 
         def create() -> None:
             for pod in pods:
                 self._take(task, pod)
             on_chain(LeaseState.PENDING)
-            self.desk.release(number)
+            self.state.release(number)
 
         self._at(created, create)
         self._at(since, lambda: on_chain(LeaseState.ACTIVE))
@@ -191,7 +191,7 @@ class World:
         task = self._tasks.pop(number)
         for pod in self.at[number]:
             self._give(task, pod)
-        self.desk.remove_task(number)
+        self.state.remove_task(number)
 
     def _take(self, task: Task, pod: PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""

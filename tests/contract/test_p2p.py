@@ -262,7 +262,7 @@ async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
 
 
 async def test_who_proves_nothing_is_disconnected(net):
-    host = world.Host(await net.endpoint(), stranger_s=0.01)
+    host = world.Host(await net.endpoint(), stranger_s=0.5)
     near = await net.endpoint()
     connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
     peer = Peer(connection, dialler=True)

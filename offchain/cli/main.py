@@ -5,13 +5,13 @@ The module of a subcommand is imported when the subcommand runs, so that --help 
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 
 import click
 
 from offchain.cli.kit import failures
+from offchain.cli.kit.lazy_group import LazyGroup
 
 _COMMANDS = {
     "submit": ("tenant.submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
@@ -60,34 +60,19 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        module, name, _ = _COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(f"offchain.cli.{module}"), name)
-        return command if isinstance(command, click.Command) else None
-
+class _GantryGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            raise failures.unknown_command(args[0], list(_COMMANDS))
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            raise failures.unknown_command(args[0], list(self.table))
         return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
 
 
 @click.group(
-    cls=_Lazy,
+    cls=_GantryGroup,
+    package="offchain.cli",
+    table=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with a local network: scripts/up. Each command has examples in its own --help.",
 )

@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from offchain.schema.backoff import backoff
+
 FIRST_MS: Final = 4_000
 """Two blocks: by then the block that caused the refusal is final."""
 LONGEST_MS: Final = 120_000
@@ -15,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 def pause_ms(times: int, first_ms: int = FIRST_MS, longest_ms: int = LONGEST_MS) -> int:
     """Return the pause after this many attempts in a row (at least one): it doubles after each, up to the longest."""
-    return min(longest_ms, first_ms << min(times - 1, 16))
+    return backoff(times - 1, first_ms, longest_ms)
 
 
 @dataclass(slots=True)

@@ -274,7 +274,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
 
 
 @dataclass(slots=True)
-class LeaseBill:
+class LeaseTotals:
     """Amounts of one lease in base units; `paid` includes `fee`, which includes the shares of scheduler and settler."""
 
     lease: int
@@ -297,7 +297,7 @@ class LeaseBill:
 class TaskBill:
     """The payments of a task, added up from events alone."""
 
-    leases: dict[int, LeaseBill] = field(default_factory=dict)
+    leases: dict[int, LeaseTotals] = field(default_factory=dict)
 
     def note(self, event: ChainEvent) -> None:
         """Add an event."""
@@ -338,8 +338,8 @@ class TaskBill:
         """The sum that the tenant paid, fees included."""
         return sum(lease.paid for lease in self.leases.values())
 
-    def _of(self, lease: int) -> LeaseBill:
-        return self.leases.setdefault(lease, LeaseBill(lease))
+    def _of(self, lease: int) -> LeaseTotals:
+        return self.leases.setdefault(lease, LeaseTotals(lease))
 
 
 def plain_fields(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offchain.cli.kit import network
+from offchain.cli.kit.lazy_group import LazyGroup
 from offchain.schema.terminal_escaping import LogFormatter
 
 if TYPE_CHECKING:
@@ -84,21 +84,7 @@ def report_usage_errors(arguments: Sequence[str], name: str) -> Iterator[None]:
         sys.exit(1)
 
 
-class _AgentGroup(click.Group):
-    """Imports a command when it is used, so that --help is fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        module, name, _ = _COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(f"offchain.cli.provider.{module}"), name)
-        return command if isinstance(command, click.Command) else None
-
+class _AgentGroup(LazyGroup):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
     ) -> Any:
@@ -109,13 +95,13 @@ class _AgentGroup(click.Group):
             # The status that a command set by Context.exit.
             sys.exit(status if isinstance(status, int) else 0)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
 
-
-@click.group(cls=_AgentGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_AgentGroup,
+    package="offchain.cli.provider",
+    table=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 def main() -> None:
     """Run this machine as a host that is paid for running tasks.
 

@@ -76,7 +76,7 @@ def test_a_command_that_asks_for_a_status_ends_with_it():
     def three(ctx):
         ctx.exit(3)
 
-    group = type(main)("agent")
+    group = type(main)("agent", package="offchain.cli", table={})
     group.get_command = lambda *_: three
     assert CliRunner().invoke(group, ["three"]).exit_code == 3
 

@@ -230,7 +230,7 @@ def _explained(lease: int) -> Iterator[None]:
             Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show shows its state."
         ) from None
     except BadArchive as error:
-        raise refused(Code.BAD_REQUEST, f"{error.message}.", error.remedy) from None
+        raise refused(Code.BAD_REQUEST, f"{error.message}.", error.hint) from None
     except (EngineUnreachable, EngineBusy):
         raise refused(Code.BUSY, "The host's container engine does not answer now.", "Try again in a minute.") from None
     except DriverError as error:

@@ -465,5 +465,5 @@ def _copy_of(error: Exception) -> Exception:
     if isinstance(error, HostRefused):
         return HostRefused(error.refusal)
     if isinstance(error, (HostUnreachable, HostMisbehaved)):
-        return type(error)(error.message, error.remedy)
+        return type(error)(error.message, error.hint)
     return error

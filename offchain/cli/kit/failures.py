@@ -28,11 +28,11 @@ class CliError(Exception):
     """An error that the user can fix. `code` is stable; `facts` are further fields for --json."""
 
     def __init__(
-        self, message: str, remedy: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
+        self, message: str, hint: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
         self.code = code
         self.facts = dict(facts or {})
 
@@ -40,8 +40,8 @@ class CliError(Exception):
 def unknown_command(name: str, known: list[str]) -> CliError:
     """Return the error for a subcommand that does not exist."""
     close = difflib.get_close_matches(name, known, n=1)
-    remedy = f"Did you mean {close[0]}?" if close else "gantry --help lists the commands."
-    return CliError(f'there is no command "{name}".', remedy, code="usage")
+    hint = f"Did you mean {close[0]}?" if close else "gantry --help lists the commands."
+    return CliError(f'there is no command "{name}".', hint, code="usage")
 
 
 def report_failure(error: BaseException, *, as_json: bool) -> int:
@@ -63,22 +63,22 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
         sys.stdout.write(json.dumps({"error": report}).replace("\x7f", "\\u007f") + "\n")
     for problem in report.get("lines", [report["message"]]):
         sys.stderr.write(f"error: {line(problem)}\n")
-    if report["remedy"]:
-        sys.stderr.write(f"  {line(report['remedy'])}\n")
+    if report["hint"]:
+        sys.stderr.write(f"  {line(report['hint'])}\n")
     return status
 
 
 def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, ManifestError):
         problems = [
-            {"line": found.line, "path": found.path, "message": found.message, "remedy": found.hint}
+            {"line": found.line, "path": found.path, "message": found.message, "hint": found.hint}
             for found in error.problems
         ]
         summary = f"{error.source} has {counted(len(problems), 'problem')}."
         return EXIT_FAILED, {
             "code": "bad_manifest",
             "message": summary,
-            "remedy": "",
+            "hint": "",
             "lines": error.lines(),
             "problems": problems,
         }
@@ -87,19 +87,19 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
         return EXIT_USAGE, {
             "code": "usage",
             "message": error.format_message(),
-            "remedy": f"{name} --help shows how it is used.",
+            "hint": f"{name} --help shows how it is used.",
         }
     if isinstance(error, click.ClickException):
-        return EXIT_FAILED, {"code": "failed", "message": error.format_message(), "remedy": ""}
+        return EXIT_FAILED, {"code": "failed", "message": error.format_message(), "hint": ""}
     message = getattr(error, "message", None)
     if isinstance(message, str):
-        # Every error of ours that is meant for people carries message, remedy and code.
+        # Every error of ours that is meant for people carries message, hint and code.
         code = str(getattr(error, "code", "failed"))
         status = EXIT_USAGE if code == "usage" else EXIT_FAILED
         facts = error.facts if isinstance(error, CliError) else {}
-        return status, {"code": code, "message": message, "remedy": str(getattr(error, "remedy", "")), **facts}
+        return status, {"code": code, "message": message, "hint": str(getattr(error, "hint", "")), **facts}
     if any(kind.__name__ == "LinkError" for kind in type(error).__mro__):
-        return EXIT_FAILED, {"code": "host", "message": str(error), "remedy": ""}
+        return EXIT_FAILED, {"code": "host", "message": str(error), "hint": ""}
     return _bug(error)
 
 
@@ -117,7 +117,7 @@ def _bug(error: BaseException) -> tuple[int, dict[str, Any]]:
     return EXIT_BUG, {
         "code": "unexpected",
         "message": f"gantry failed unexpectedly ({type(error).__name__}: {summary}); {where}.",
-        "remedy": "This is a bug in Gantry: please report it with that file.",
+        "hint": "This is a bug in Gantry: please report it with that file.",
     }
 
 

@@ -56,12 +56,12 @@ def run_command(work: Coroutine[Any, Any, T], *, as_json: bool = False, hint: st
 
 def print_error(error: GantryError | DriverError, *, as_json: bool) -> None:
     """Print what happened and what to do."""
-    code, remedy = getattr(error, "code", "driver"), getattr(error, "remedy", "")
-    print_failure(str(error), code, getattr(error, "message", str(error)), remedy, as_json=as_json)
+    code, hint = getattr(error, "code", "driver"), getattr(error, "hint", "")
+    print_failure(str(error), code, getattr(error, "message", str(error)), hint, as_json=as_json)
 
 
-def print_failure(shown: str, code: str, message: str, remedy: str, *, as_json: bool) -> None:
+def print_failure(shown: str, code: str, message: str, hint: str, *, as_json: bool) -> None:
     """Print `shown` on standard error and, with --json, its parts on standard output."""
     if as_json:
-        emit({"error": {"code": code, "message": message, "remedy": remedy}})
+        emit({"error": {"code": code, "message": message, "hint": hint}})
     click.echo(terminal_escaping.text(f"error: {shown}"), err=True)

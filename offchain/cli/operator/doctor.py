@@ -25,12 +25,12 @@ from offchain.services.audit import audit_chain
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """A check of this machine. `remedy`: what fixes it; empty if all is well."""
+    """A check of this machine. `hint`: what fixes it; empty if all is well."""
 
     what: str
     good: bool
     found: str
-    remedy: str = ""
+    hint: str = ""
 
 
 @click.command()
@@ -69,11 +69,11 @@ def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None
     checks = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
     for check in checks:
         if as_json:
-            emit({"check": check.what, "ok": check.good, "found": check.found, "remedy": check.remedy})
+            emit({"check": check.what, "ok": check.good, "found": check.found, "hint": check.hint})
         else:
             say(f"{'ok     ' if check.good else 'missing'}  {check.what}: {check.found}")
-            if check.remedy:
-                say(f"         {check.remedy}")
+            if check.hint:
+                say(f"         {check.hint}")
     if not all(check.good for check in checks):
         raise click.exceptions.Exit(1)
 
@@ -98,16 +98,16 @@ def _engine() -> DoctorCheck:
     half = _half_removed()
     if half:
         found = f"was killed while it removed the network {', '.join(half)}, and can no longer start"
-        return DoctorCheck("Docker engine", good=False, found=found, remedy="sudo gantry doctor --mend-engine")
+        return DoctorCheck("Docker engine", good=False, found=found, hint="sudo gantry doctor --mend-engine")
     if refused is not None:
-        return DoctorCheck("Docker engine", good=False, found=refused.message, remedy=refused.remedy)
+        return DoctorCheck("Docker engine", good=False, found=refused.message, hint=refused.hint)
     if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
         if os.getuid() == 0:
             return DoctorCheck("Docker engine", good=True, found="installed; scripts/up starts a private one")
         return DoctorCheck(
-            "Docker engine", good=False, found="installed, but stopped", remedy="sudo systemctl start docker"
+            "Docker engine", good=False, found="installed, but stopped", hint="sudo systemctl start docker"
         )
-    return DoctorCheck("Docker engine", good=False, found="not installed", remedy="scripts/setup")
+    return DoctorCheck("Docker engine", good=False, found="not installed", hint="scripts/setup")
 
 
 def _half_removed() -> list[str]:
@@ -147,7 +147,7 @@ def _release() -> DoctorCheck:
     try:
         return DoctorCheck("Node", good=True, found=str(binaries().node))
     except DevnetError as error:
-        return DoctorCheck("Node", good=False, found=error.message, remedy=error.remedy)
+        return DoctorCheck("Node", good=False, found=error.message, hint=error.hint)
 
 
 def _chain(url: str | None) -> DoctorCheck:
@@ -165,7 +165,7 @@ def _chain(url: str | None) -> DoctorCheck:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        return DoctorCheck("Chain", good=False, found=message, remedy=str(getattr(error, "remedy", "")))
+        return DoctorCheck("Chain", good=False, found=message, hint=str(getattr(error, "hint", "")))
 
 
 def _gateways(url: str | None) -> list[DoctorCheck]:
@@ -173,7 +173,7 @@ def _gateways(url: str | None) -> list[DoctorCheck]:
     try:
         known = network.known_gateways()
     except CliError as error:
-        return [DoctorCheck("Gateway", good=False, found=error.message, remedy=error.remedy)]
+        return [DoctorCheck("Gateway", good=False, found=error.message, hint=error.hint)]
     return [_gateway(url, address) for address in known]
 
 
@@ -201,8 +201,8 @@ def _gateway(url: str | None, address: str) -> DoctorCheck:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        remedy = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
-        return DoctorCheck("Gateway", good=False, found=f"{address}: {message}", remedy=remedy)
+        hint = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
+        return DoctorCheck("Gateway", good=False, found=f"{address}: {message}", hint=hint)
 
 
 def _accounts() -> DoctorCheck:

@@ -69,15 +69,15 @@ def report_usage_errors(arguments: Sequence[str], name: str) -> Iterator[None]:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        code, remedy = "failed", ""
+        code, hint = "failed", ""
         if isinstance(error, click.UsageError):
             command = error.ctx.command_path if error.ctx else name
-            code, remedy = "usage", f"{command} --help shows how it is used."
+            code, hint = "usage", f"{command} --help shows how it is used."
         from offchain.cli.kit.step_output import print_failure  # noqa: PLC0415  (--help works without it)
 
         message = error.format_message()
-        shown = f"{message}\n  {remedy}" if remedy else message
-        print_failure(shown, code, message, remedy, as_json="--json" in arguments)
+        shown = f"{message}\n  {hint}" if hint else message
+        print_failure(shown, code, message, hint, as_json="--json" in arguments)
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("stopped", err=True)

@@ -245,8 +245,8 @@ def _configuration(
 def _print_results(findings: tuple[CheckResult, ...], output: StepOutput) -> bool:
     for finding in findings:
         output.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
-        if finding.remedy:
-            output.text(f"      {finding.remedy}")
+        if finding.hint:
+            output.text(f"      {finding.hint}")
         output.step("check", **_plain(finding))
     return not failed(findings)
 
@@ -256,7 +256,7 @@ def _plain(finding: CheckResult) -> dict[str, str]:
         "check": finding.check,
         "verdict": finding.verdict.value,
         "found": finding.found,
-        "remedy": finding.remedy,
+        "hint": finding.hint,
     }
 
 

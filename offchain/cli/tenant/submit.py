@@ -298,7 +298,7 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
     view = outcome.task
     if view.state != "Settled":
         more = f"gantry task show {view.id} shows details."
-        remedy = {
+        hint = {
             "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
             "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
             "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
@@ -306,10 +306,10 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
         }.get(view.state, more)
         message = f"task {view.id} did not succeed. Its state: {view.state_text}."
         if not as_json:
-            raise CliError(message, remedy, code="not_settled")
+            raise CliError(message, hint, code="not_settled")
         # The one object has been printed.
         progress(f"error: {message}")
-        progress(f"  {remedy}")
+        progress(f"  {hint}")
         raise click.exceptions.Exit(1)
     failed = [lease for lease in view.leases if lease.exit_code]
     if failed:

@@ -155,8 +155,8 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
         if one.answer is None:
             progress(f"note: no answer from the scheduler {one.source}: {one.reason}")
     if isinstance(report, CliError) and not known:
-        remedy = _HOW.format(task=number) if report.code == "no_task" else report.remedy
-        raise CliError(report.message, remedy, code=report.code)
+        hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
+        raise CliError(report.message, hint, code=report.code)
     if as_json:
         emit(_fields(number, report, replies, history))
         return

@@ -180,11 +180,11 @@ class Refusal:
 
     code: Code
     message: str
-    remedy: str
+    hint: str
 
     def encode(self) -> bytes:
         # A message may quote the output of a program: it is cut rather than lost.
-        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.remedy[:400]})
+        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.hint[:400]})
 
     @classmethod
     def decode(cls, data: bytes) -> Refusal:

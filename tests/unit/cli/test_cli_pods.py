@@ -213,7 +213,7 @@ def test_exec_passes_input_outputs_and_the_exit_code(world, stdin):
     ],
 )
 @pytest.mark.usefixtures("host")
-def test_errors_are_printed_with_a_remedy(world, stdin, command, said):
+def test_errors_are_printed_with_a_hint(world, stdin, command, said):
     stdin(b"")
     status, _, err = world.run(*command)
     assert status != 0

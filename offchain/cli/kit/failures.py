@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
-import json
 import os
+import sqlite3
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit.output import counted
+from offchain.cli.kit.output import counted, emit, progress
+from offchain.errors import GantryError
 from offchain.schema.manifest.types import ManifestError
-from offchain.schema.terminal_escaping import line
 
+T = TypeVar("T")
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
@@ -52,7 +54,8 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
         # A part with a command line of its own has printed its messages already.
         return error.code if isinstance(error.code, int) else EXIT_FAILED if error.code else 0
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        sys.stderr.write("\ninterrupted\n")
+        progress("")
+        progress("interrupted")
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         # The reader of a pipe has gone; keep the interpreter from complaining about the same at its end.
@@ -60,12 +63,29 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
         return EXIT_FAILED
     status, report = _report(error)
     if as_json:
-        sys.stdout.write(json.dumps({"error": report}).replace("\x7f", "\\u007f") + "\n")
+        emit({"error": report})
     for problem in report.get("lines", [report["message"]]):
-        sys.stderr.write(f"error: {line(problem)}\n")
+        progress(f"error: {problem}")
     if report["hint"]:
-        sys.stderr.write(f"  {line(report['hint'])}\n")
+        progress(f"  {report['hint']}")
     return status
+
+
+def run_command(work: Coroutine[Any, Any, T], *, as_json: bool = False, hint: str = "") -> T:
+    """Run a command of the agent; an error becomes one message and an exit status. `hint`: for errors of files."""
+    from node_agent.drivers.port import DriverError  # noqa: PLC0415  (only commands of the agent have drivers)
+
+    try:
+        return asyncio.run(work)
+    except (GantryError, CliError) as error:
+        sys.exit(report_failure(error, as_json=as_json))
+    except DriverError as error:
+        sys.exit(report_failure(CliError(str(error), "", code="driver"), as_json=as_json))
+    except KeyboardInterrupt:
+        progress("stopped")
+        sys.exit(EXIT_FAILED)
+    except (OSError, sqlite3.Error) as error:
+        sys.exit(report_failure(CliError(f"{error}.", hint), as_json=as_json))
 
 
 def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
@@ -98,8 +118,6 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
         status = EXIT_USAGE if code == "usage" else EXIT_FAILED
         facts = error.facts if isinstance(error, CliError) else {}
         return status, {"code": code, "message": message, "hint": str(getattr(error, "hint", "")), **facts}
-    if any(kind.__name__ == "LinkError" for kind in type(error).__mro__):
-        return EXIT_FAILED, {"code": "host", "message": str(error), "hint": ""}
     return _bug(error)
 
 

@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -107,6 +108,28 @@ def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None
         say(buffer.getvalue())
         buffer.seek(0)
         buffer.truncate()
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutput:
+    """Output of a command with several steps: sentences, or with `as_json` one object a line, the result last."""
+
+    as_json: bool
+
+    def text(self, *lines: str) -> None:
+        """Print lines for people; nothing with --json."""
+        if not self.as_json:
+            for line in lines:
+                say(line)
+
+    def step(self, step: str, **facts: Any) -> None:
+        """Print a completed step for programs; nothing without --json."""
+        self.result({"step": step, **facts})
+
+    def result(self, facts: dict[str, Any]) -> None:
+        """Print the result for programs; nothing without --json."""
+        if self.as_json:
+            emit(facts)
 
 
 class Screen:

@@ -16,7 +16,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, say
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.core.conservation import AuditReport
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.protocol.gateway import parse_gateway
@@ -41,9 +41,8 @@ class DoctorCheck:
     is_flag=True,
     help="Let a Docker engine that does not start finish the removal of a network in which it was killed. Needs root.",
 )
-@options.url
-@options.as_json
-def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None:
+@options.common()
+def doctor(do_audit: bool, repair: bool, common: options.CommonOptions) -> None:
     """Check this machine, and print the command that fixes what is missing.
 
     With --audit: read every account of the chain at one final block and check that no coin is missing or surplus:
@@ -61,14 +60,14 @@ def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None
     if do_audit and repair:
         raise CliError("--audit and --mend-engine exclude each other.", "Give one of them.", code="usage")
     if repair:
-        _repair_engine(as_json=as_json)
+        _repair_engine(as_json=common.as_json)
         return
     if do_audit:
-        _audit(url, as_json=as_json)
+        _audit(common)
         return
-    checks = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
+    checks = [_python(), _engine(), _release(), _chain(common), *_gateways(common), _accounts()]
     for check in checks:
-        if as_json:
+        if common.as_json:
             emit({"check": check.what, "ok": check.good, "found": check.found, "hint": check.hint})
         else:
             say(f"{'ok     ' if check.good else 'missing'}  {check.what}: {check.found}")
@@ -150,11 +149,11 @@ def _release() -> DoctorCheck:
         return DoctorCheck("Node", good=False, found=error.message, hint=error.hint)
 
 
-def _chain(url: str | None) -> DoctorCheck:
-    chosen = network.choose_node(url)
+def _chain(common: options.CommonOptions) -> DoctorCheck:
+    chosen = network.choose_node(common.url)
 
     async def work() -> str:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             head = await chain.finalized_head()
             genesis = await chain.genesis_hash()
             return f"{chosen.url}, final block {head.number}, genesis 0x{genesis.hex()}"
@@ -168,21 +167,21 @@ def _chain(url: str | None) -> DoctorCheck:
         return DoctorCheck("Chain", good=False, found=message, hint=str(getattr(error, "hint", "")))
 
 
-def _gateways(url: str | None) -> list[DoctorCheck]:
+def _gateways(common: options.CommonOptions) -> list[DoctorCheck]:
     """Check whether the known gateways answer. None known is fine: hosts name theirs on the chain."""
     try:
         known = network.known_gateways()
     except CliError as error:
         return [DoctorCheck("Gateway", good=False, found=error.message, hint=error.hint)]
-    return [_gateway(url, address) for address in known]
+    return [_gateway(common, address) for address in known]
 
 
-def _gateway(url: str | None, address: str) -> DoctorCheck:
+def _gateway(common: options.CommonOptions, address: str) -> DoctorCheck:
     from offchain.adapters.transport.gateway_registration import resolve_gateway  # noqa: PLC0415
     from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
     async def work() -> float:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             genesis = await chain.genesis_hash()
         gateway = parse_gateway(address)
         # Any account may ask.
@@ -212,13 +211,13 @@ def _accounts() -> DoctorCheck:
     return DoctorCheck("Accounts", good=True, found="none kept here; a local network knows //Alice to //Ferdie")
 
 
-def _audit(url: str | None, *, as_json: bool) -> None:
+def _audit(common: options.CommonOptions) -> None:
     async def work() -> AuditReport:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             return await audit_chain(chain)
 
     report = run(work())
-    if as_json:
+    if common.as_json:
         emit(
             {
                 "sound": report.sound,
@@ -243,10 +242,10 @@ def _audit(url: str | None, *, as_json: bool) -> None:
             ]
         )
     if report.sound:
-        if not as_json:
+        if not common.as_json:
             say("Every coin is accounted for.")
         return
-    if as_json:
+    if common.as_json:
         raise click.exceptions.Exit(1)
     raise CliError(
         "the books do not balance: " + "; ".join(str(difference) for difference in report.differences) + ".",

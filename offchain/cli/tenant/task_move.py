@@ -26,18 +26,8 @@ _RUNS: Final = ("Pending", "Active")
 @click.argument("number", type=click.IntRange(0))
 @click.option("--host", "to", required=True, metavar="ADDRESS", help="The new host; see gantry host list.")
 @click.option("--pod", type=click.IntRange(0), help="Which pod.  [default: the only one]")
-@options.account
-@options.url
-@options.as_json
-def move(
-    number: int,
-    to: str,
-    pod: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def move(number: int, to: str, pod: int | None, common: options.CommonOptions) -> None:
     """Move a pod of a running job or service to another host, with what is left of its deposit.
 
     For tasks whose manifest says survival: move or standby. The pod stops and starts again on the other host, from its
@@ -59,7 +49,7 @@ def move(
             )
         ]
 
-    print_outcome(*submit_calls(number, account, password_file, url, wanted), as_json=as_json)
+    print_outcome(*submit_calls(number, common, wanted), as_json=common.as_json)
 
 
 def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:

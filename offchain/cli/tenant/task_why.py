@@ -14,7 +14,7 @@ from offchain.cli.kit import network, options
 from offchain.cli.kit.event_text import event_text, plain_fields, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted, details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.tenant import feasibility, scheduler_decisions
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
 from offchain.cli.tenant.scheduler_decisions import SchedulerReply
@@ -123,9 +123,8 @@ def print_history(history: TaskHistory) -> None:
     "Else GANTRY_SCHEDULER, else the scheduler of the local network.",
 )
 @options.index
-@options.url
-@options.as_json
-def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def why(number: int, schedulers: tuple[str, ...], index: str | None, common: options.CommonOptions) -> None:
     """Explain why a task was placed where it is, or why it waits.
 
     Three sources are combined. The chain: where the task is, and while it waits, how many hosts each rule excludes,
@@ -139,10 +138,10 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
       gantry task why 7 --scheduler http://10.0.0.5:4437
       gantry task why 7 --scheduler ~/.local/state/gantry/scheduler --json
     """
-    sources = scheduler_decisions.choose_schedulers(schedulers, url)
+    sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
     async def work() -> tuple[FeasibilityReport | CliError, tuple[SchedulerReply, ...], bytes]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             replies, report = await asyncio.gather(
                 scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
             )
@@ -157,7 +156,7 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
     if isinstance(report, CliError) and not known:
         hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
         raise CliError(report.message, hint, code=report.code)
-    if as_json:
+    if common.as_json:
         emit(_fields(number, report, replies, history))
         return
     _show(number, report, replies, history)

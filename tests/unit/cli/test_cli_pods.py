@@ -150,9 +150,7 @@ class RealHost:
 
 
 @pytest.fixture
-def host(world, tmp_path, monkeypatch):
-    for module in ("kit.host_connection", "tenant.deliver"):
-        monkeypatch.setattr(f"offchain.cli.{module}.connected", task.connected)
+def host(world, tmp_path):
     with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
         tasks = Tasks(world.chain)

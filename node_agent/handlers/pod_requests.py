@@ -20,8 +20,8 @@ from node_agent.handlers.uploads import Upload, UploadFolder, pieces
 from offchain.adapters.keys.sealed_box import open_as_host
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import BULK_WINDOW, WINDOW, Session
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.adapters.transport.tar_files import COPY_INSIDE, BadArchive, check
 from offchain.errors import BadKey
 from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request, WireError

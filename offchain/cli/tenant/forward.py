@@ -18,7 +18,7 @@ from offchain.errors import GantryError
 from offchain.schema.protocol.messages import Code
 
 if TYPE_CHECKING:
-    from offchain.adapters.transport.peer import Session
+    from offchain.adapters.transport.session import Session
 
 _PIECE = 1 << 17
 _FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})

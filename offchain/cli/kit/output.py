@@ -12,7 +12,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -190,4 +190,4 @@ class TransferProgress:
 def _plain(value: object) -> object:
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
-    return str(value)
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -17,7 +17,6 @@ from offchain.cli.kit.event_text import (
     TaskBill,
     event_text,
     failure_of,
-    plain_fields,
     state_after,
     state_phrase,
     time_text,
@@ -217,7 +216,7 @@ class EventEntry:
             "block": self.block,
             "time": self.time_ms,
             "event": f"{self.event.pallet}.{self.event.name}",
-            "fields": plain_fields(self.event.fields),
+            "fields": self.event.fields,
             "text": self.text,
         }
 

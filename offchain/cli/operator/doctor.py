@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import click
 
@@ -27,8 +27,8 @@ from offchain.services.audit import audit_chain
 class DoctorCheck:
     """A check of this machine. `hint`: what fixes it; empty if all is well."""
 
-    what: str
-    good: bool
+    check: str
+    ok: bool
     found: str
     hint: str = ""
 
@@ -68,12 +68,12 @@ def doctor(do_audit: bool, repair: bool, common: options.CommonOptions) -> None:
     checks = [_python(), _engine(), _release(), _chain(common), *_gateways(common), _accounts()]
     for check in checks:
         if common.as_json:
-            emit({"check": check.what, "ok": check.good, "found": check.found, "hint": check.hint})
+            emit(asdict(check))
         else:
-            say(f"{'ok     ' if check.good else 'missing'}  {check.what}: {check.found}")
+            say(f"{'ok     ' if check.ok else 'missing'}  {check.check}: {check.found}")
             if check.hint:
                 say(f"         {check.hint}")
-    if not all(check.good for check in checks):
+    if not all(check.ok for check in checks):
         raise click.exceptions.Exit(1)
 
 
@@ -93,20 +93,20 @@ def _engine() -> DoctorCheck:
     except DevnetError as error:
         refused = error
     if found is not None:
-        return DoctorCheck("Docker engine", good=True, found=f"answers at {found}")
+        return DoctorCheck("Docker engine", ok=True, found=f"answers at {found}")
     half = _half_removed()
     if half:
         found = f"was killed while it removed the network {', '.join(half)}, and can no longer start"
-        return DoctorCheck("Docker engine", good=False, found=found, hint="sudo gantry doctor --mend-engine")
+        return DoctorCheck("Docker engine", ok=False, found=found, hint="sudo gantry doctor --mend-engine")
     if refused is not None:
-        return DoctorCheck("Docker engine", good=False, found=refused.message, hint=refused.hint)
+        return DoctorCheck("Docker engine", ok=False, found=refused.message, hint=refused.hint)
     if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
         if os.getuid() == 0:
-            return DoctorCheck("Docker engine", good=True, found="installed; scripts/up starts a private one")
+            return DoctorCheck("Docker engine", ok=True, found="installed; scripts/up starts a private one")
         return DoctorCheck(
-            "Docker engine", good=False, found="installed, but stopped", hint="sudo systemctl start docker"
+            "Docker engine", ok=False, found="installed, but stopped", hint="sudo systemctl start docker"
         )
-    return DoctorCheck("Docker engine", good=False, found="not installed", hint="scripts/setup")
+    return DoctorCheck("Docker engine", ok=False, found="not installed", hint="scripts/setup")
 
 
 def _half_removed() -> list[str]:
@@ -144,9 +144,9 @@ def _release() -> DoctorCheck:
     from offchain.devnet.release import binaries  # noqa: PLC0415
 
     try:
-        return DoctorCheck("Node", good=True, found=str(binaries().node))
+        return DoctorCheck("Node", ok=True, found=str(binaries().node))
     except DevnetError as error:
-        return DoctorCheck("Node", good=False, found=error.message, hint=error.hint)
+        return DoctorCheck("Node", ok=False, found=error.message, hint=error.hint)
 
 
 def _chain(common: options.CommonOptions) -> DoctorCheck:
@@ -159,12 +159,12 @@ def _chain(common: options.CommonOptions) -> DoctorCheck:
             return f"{chosen.url}, final block {head.number}, genesis 0x{genesis.hex()}"
 
     try:
-        return DoctorCheck("Chain", good=True, found=run(work()))
+        return DoctorCheck("Chain", ok=True, found=run(work()))
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        return DoctorCheck("Chain", good=False, found=message, hint=str(getattr(error, "hint", "")))
+        return DoctorCheck("Chain", ok=False, found=message, hint=str(getattr(error, "hint", "")))
 
 
 def _gateways(common: options.CommonOptions) -> list[DoctorCheck]:
@@ -172,7 +172,7 @@ def _gateways(common: options.CommonOptions) -> list[DoctorCheck]:
     try:
         known = network.known_gateways()
     except CliError as error:
-        return [DoctorCheck("Gateway", good=False, found=error.message, hint=error.hint)]
+        return [DoctorCheck("Gateway", ok=False, found=error.message, hint=error.hint)]
     return [_gateway(common, address) for address in known]
 
 
@@ -195,20 +195,20 @@ def _gateway(common: options.CommonOptions, address: str) -> DoctorCheck:
             return (time.perf_counter() - began_s) * 1000
 
     try:
-        return DoctorCheck("Gateway", good=True, found=f"{address} answers in {run(work()):.1f} ms")
+        return DoctorCheck("Gateway", ok=True, found=f"{address} answers in {run(work()):.1f} ms")
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
         hint = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
-        return DoctorCheck("Gateway", good=False, found=f"{address}: {message}", hint=hint)
+        return DoctorCheck("Gateway", ok=False, found=f"{address}: {message}", hint=hint)
 
 
 def _accounts() -> DoctorCheck:
     found = accounts.list_accounts()
     if found:
-        return DoctorCheck("Accounts", good=True, found=", ".join(stored.name for stored in found))
-    return DoctorCheck("Accounts", good=True, found="none kept here; a local network knows //Alice to //Ferdie")
+        return DoctorCheck("Accounts", ok=True, found=", ".join(stored.name for stored in found))
+    return DoctorCheck("Accounts", ok=True, found="none kept here; a local network knows //Alice to //Ferdie")
 
 
 def _audit(common: options.CommonOptions) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 
 import click
@@ -189,7 +189,7 @@ async def _check_only(settings: AgentSettings, provider: str | None, output: Ste
         findings = check_machine(await survey_machine(settings, key, provider))
     good = _print_results(findings, output)
     output.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
-    output.result({"ready": good, "checks": [_plain(finding) for finding in findings]})
+    output.result({"ready": good, "checks": [asdict(finding) for finding in findings]})
     return good
 
 
@@ -234,17 +234,8 @@ def _print_results(findings: tuple[CheckResult, ...], output: StepOutput) -> boo
         output.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
         if finding.hint:
             output.text(f"      {finding.hint}")
-        output.step("check", **_plain(finding))
+        output.step("check", **asdict(finding))
     return not failed(findings)
-
-
-def _plain(finding: CheckResult) -> dict[str, str]:
-    return {
-        "check": finding.check,
-        "verdict": finding.verdict.value,
-        "found": finding.found,
-        "hint": finding.hint,
-    }
 
 
 async def _is_registered(chain: GantryChain, host: str) -> bool:

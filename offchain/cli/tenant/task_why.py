@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import event_text, plain_fields, state_phrase, time_text
+from offchain.cli.kit.event_text import event_text, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted, details, emit, progress, say, table
 from offchain.cli.kit.session import run
@@ -54,7 +54,7 @@ class TaskEvent:
 
     block: int
     time_ms: int
-    name: str
+    event: str
     text: str
     fields: dict[str, Any]
 
@@ -66,13 +66,6 @@ class TaskHistory:
     state: str
     steps: tuple[TaskEvent, ...]
     up_to_block: int | None
-
-    def plain(self) -> dict[str, Any]:
-        steps = [
-            {"block": one.block, "time_ms": one.time_ms, "event": one.name, "text": one.text, "fields": one.fields}
-            for one in self.steps
-        ]
-        return {"state": self.state, "steps": steps, "up_to_block": self.up_to_block}
 
 
 def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | None:
@@ -100,7 +93,7 @@ def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | 
         if row.pallet == "Tasks" and row.name in _NAMES:
             fields = with_bytes(unpack(row.fields))
             text = event_text(ChainEvent(row.pallet, row.name, fields, row.extrinsic), None)
-            steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, plain_fields(fields)))
+            steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, fields))
     return TaskHistory(found.state, tuple(steps), None if last is None else last.number)
 
 
@@ -108,7 +101,7 @@ def print_history(history: TaskHistory) -> None:
     say()
     table(
         ("BLOCK", "TIME", "ON THE CHAIN", ""),
-        [(one.block, time_text(one.time_ms), one.name, one.text) for one in history.steps],
+        [(one.block, time_text(one.time_ms), one.event, one.text) for one in history.steps],
     )
 
 
@@ -221,5 +214,5 @@ def _fields(
         {"source": one.source, "reason": one.reason, **(one.answer.plain() if one.answer is not None else {})}
         for one in replies
     ]
-    facts["history"] = None if history is None else history.plain()
+    facts["history"] = None if history is None else asdict(history)
     return facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 
@@ -44,16 +43,6 @@ class Heartbeat:
         self._sending: set[PresenceCall] = set()
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
-
-    async def run(self) -> None:
-        """Send what is due, forever."""
-        while True:
-            pause_s = LOOK_S
-            try:
-                pause_s = await self.send_due()
-            except Exception:
-                log.exception("the heartbeat failed; the next attempt is in %g s", pause_s)
-            await asyncio.sleep(pause_s)
 
     async def send_due(self) -> float:
         """Send what is due and not in flight, without waiting for it.

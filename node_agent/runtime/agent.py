@@ -8,17 +8,14 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC
 from functools import partial
 from types import MappingProxyType
-
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.chain.call_sender import CallSender
 from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
 from node_agent.chain.duplicates import DuplicateWatch
 from node_agent.chain.follower import ChainFollower
-from node_agent.chain.heartbeat import Heartbeat
+from node_agent.chain.heartbeat import LOOK_S, Heartbeat
 from node_agent.chain.registration import check_answers, check_devices, local_devices
 from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
@@ -32,13 +29,12 @@ from node_agent.handlers.checkpoint_requests import CheckpointRequests
 from node_agent.handlers.host_requests import HostRequests
 from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.snapshot_requests import SnapshotRequests
-from node_agent.logs.pod_notes import PodNotes, StartProgress, waiting_text
+from node_agent.logs.pod_notes import PROGRESS_S, PodNotes, StartProgress, waiting_text
 from node_agent.runtime.background import (
     RECONNECT_S,
     BackgroundTasks,
     keep_reconnecting,
     restart_on_failure,
-    run_periodically,
 )
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.runtime.runner import CommandRunner, disk_excess, report_key
@@ -47,6 +43,7 @@ from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
 from offchain.adapters.transport.port import Transport
 from offchain.errors import ChainBehind, OurError
@@ -71,7 +68,8 @@ class NodeAgent:
     because the clock may be wrong or be set; `pods` None: no access to pods.
 
     `sandboxed`: the driver runs pods in a sandbox; otherwise tasks that ask for one are given back. `open_host`: dials
-    other hosts for checkpoints of pods; None: never. `beside`: further parts that run as long as the agent.
+    other hosts for checkpoints of pods; None: never. `beside`: further parts that run as long as the agent;
+    `periodic`: parts that add their periodic jobs when it is ready.
 
     `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
     heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop.
@@ -89,6 +87,7 @@ class NodeAgent:
         now_ms: Callable[[], int],
         ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[NodeAgent], Awaitable[None]]] = (),
+        periodic: Sequence[Callable[[NodeAgent, PeriodicJobs], None]] = (),
         pods: PodAccess | None = None,
         sandboxed: bool = False,
         open_host: OpenHost | None = None,
@@ -97,6 +96,7 @@ class NodeAgent:
         link_port: ChainPort | None = None,
     ) -> None:
         self._beside = beside
+        self._periodic = periodic
         self._handlers = handlers
         self._loop = asyncio.get_running_loop()
         self._link = link or SameLoop()
@@ -165,7 +165,6 @@ class NodeAgent:
             may_report=self._may_report,
             say=self._notes.say,
         )
-        self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
         self._engine_request_s: float | None = None
         """Start of a request to the engine that is not answered yet."""
@@ -205,13 +204,7 @@ class NodeAgent:
         )
         if not await self._recover(stop):
             return
-        # By the time of day: if the clock is set, the next tidying comes sooner or later, which does no harm.
-        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
-        self._timers.start()
         tasks = [
-            asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
-            asyncio.create_task(run_periodically(TICK_S, self._tick), name="tick"),
-            asyncio.create_task(run_periodically(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
             asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
             asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
@@ -221,16 +214,15 @@ class NodeAgent:
         ]
         helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restart_on_failure(self._checkpoints.run), name="checkpoints"))
-        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
-        helpers.append(asyncio.create_task(restart_on_failure(starts.run), name="start notes"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            async with PeriodicJobs() as jobs:
+                self._add_jobs(jobs)
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
             await self._link.run(server.close())
@@ -241,6 +233,16 @@ class NodeAgent:
             await asyncio.gather(*tasks, *helpers, return_exceptions=True)
             await self._background.close()
             await self._runner.close()
+
+    def _add_jobs(self, jobs: PeriodicJobs) -> None:
+        jobs.add("heartbeat", self._heartbeat.send_due, LOOK_S)
+        jobs.add("tick", lambda: self.emit(ev.Tick()), TICK_S)
+        jobs.add("upkeep", self._upkeep, UPKEEP_S)
+        jobs.add("tidying", self._tidy, TIDY_S, delay_s=TIDY_S)
+        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
+        jobs.add("progress of starts", starts.report, PROGRESS_S)
+        for part in self._periodic:
+            part(self, jobs)
 
     @property
     def chain(self) -> GantryChain:
@@ -396,9 +398,6 @@ class NodeAgent:
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
         return True
-
-    async def _tick(self) -> None:
-        self.emit(ev.Tick())
 
     async def _upkeep(self) -> None:
         """Repair the isolation of pods, and stop those that use more disk than their lease has."""

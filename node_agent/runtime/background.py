@@ -1,11 +1,10 @@
-"""Background tasks: periodic work, restarts after failures, cancellation, and the trimming of the heap."""
+"""Background tasks: restarts after failures, cancellation, and the trimming of the heap."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import ctypes
-import gc
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -65,19 +64,6 @@ async def run_unless_cancelled(work: Coroutine[None, None, None], cancelled: asy
         await asyncio.wait((running, waiting))
 
 
-async def run_periodically(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Run `work` now and `seconds` after each end, forever. A failure is logged."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            log.exception("%s failed; it is repeated in %g s", getattr(work, "__name__", "work"), seconds)
-        await asyncio.sleep(seconds)
-
-
-TRIM_EVERY_S = 60.0
-
-
 def trim_heap() -> None:
     """Return free memory of the C library to the machine; after a start of the agent that is a tenth of it.
 
@@ -85,18 +71,6 @@ def trim_heap() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-async def keep_heap_trimmed(_agent: object) -> None:
-    """Trim the heap after the start and then periodically."""
-    gc.collect()
-    # The present objects stay; later collections need not look through them again.
-    gc.freeze()
-
-    async def trim() -> None:
-        trim_heap()
-
-    await run_periodically(TRIM_EVERY_S, trim)
 
 
 async def keep_reconnecting(work: Callable[[], Awaitable[None]]) -> None:

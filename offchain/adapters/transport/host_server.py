@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.limits import Admission, ConnectionLimits, ServerLimits
 from offchain.adapters.transport.peer import BULK_WINDOW, Peer, Session
 from offchain.adapters.transport.port import (
@@ -137,15 +138,13 @@ class HostServer:
 
     async def serve(self) -> None:
         """Accept connections until :meth:`close`."""
-        rechecking = self._spawn(self._recheck_forever())
-        try:
+        async with PeriodicJobs() as jobs:
+            jobs.add("authorisation of sessions", self.recheck, self._recheck_s, delay_s=self._recheck_s)
             while (connection := await self._transport.accept()) is not None:
                 if len(self._peers) >= self._most_connections:
                     self._spawn(connection.close())
                     continue
                 self._spawn(self._serve_connection(connection))
-        finally:
-            rechecking.cancel()
 
     async def recheck(self) -> None:
         """Authorise every session of a lease again, and drop those whose right has ended."""
@@ -182,11 +181,6 @@ class HostServer:
         except GantryError:
             return None
         return None
-
-    async def _recheck_forever(self) -> None:
-        while True:
-            await asyncio.sleep(self._recheck_s)
-            await self.recheck()
 
     async def _serve_connection(self, connection: PeerConnection) -> None:
         limits = self._limits.connect(connection.remote_address)

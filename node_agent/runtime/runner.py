@@ -25,8 +25,8 @@ from node_agent.runtime.background import run_unless_cancelled
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.sealed_box import seal
+from offchain.backoff import backoff
 from offchain.errors import BadKey, TheirError
-from offchain.schema.backoff import backoff
 from offchain.schema.chain_types._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
 from offchain.schema.chain_types.reasons import code
 from offchain.schema.chain_types.values import Call

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.runtime.join_config import write_private
-from node_agent.runtime.processes import is_same_process, start_time
 from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.processes import is_same_process, start_time
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from offchain.core.backoff import Backoff
+from offchain.backoff import Backoff
 from offchain.core.settlement import (
     Command,
     Crank,

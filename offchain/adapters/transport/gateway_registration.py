@@ -22,7 +22,7 @@ from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostUnreachable, PeerConnection, Transport
 from offchain.adapters.transport.relayed import SessionStream, answer
-from offchain.core.backoff import pause_ms
+from offchain.backoff import backoff
 from offchain.errors import GantryError
 from offchain.schema.protocol.gateway import GatewayAddress
 from offchain.schema.protocol.messages import WEBSOCKET
@@ -98,7 +98,7 @@ class GatewayRegistration:
                     self._note_loss(f"it was silent for {self._silence_s:g} s")
                 failures = 0 if clock.time() - began_s > STEADY_S else failures + 1
                 # Hosts that lost their gateway at the same moment must not return at the same moment.
-                pause_s = pause_ms(failures + 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
+                pause_s = backoff(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  (no secret)
         finally:
             for task in self._background:

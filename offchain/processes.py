@@ -14,6 +14,8 @@ import signal
 import sys
 from pathlib import Path
 
+from offchain.files import replace_file
+
 TERM_S = 10.0
 KILL_S = 5.0
 _DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); os.execvp(sys.argv[1], sys.argv[1:])"
@@ -38,9 +40,7 @@ def is_same_process(pid: int, began: int) -> bool:
 def write_record(path: Path, pid: int) -> None:
     """Record a process."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"pid": pid, "start_time": start_time(pid)}), encoding="utf-8")
-    part.replace(path)
+    replace_file(path, json.dumps({"pid": pid, "start_time": start_time(pid)}), durable=False)
 
 
 def read_record(path: Path) -> int | None:

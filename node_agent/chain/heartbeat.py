@@ -8,7 +8,7 @@ from collections.abc import Callable
 from node_agent.chain.call_sender import CallSender
 from node_agent.core.host_presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
 from node_agent.core.identity import IdentityWatch
-from node_agent.runtime.background import BackgroundTasks
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import HostRecord, calls

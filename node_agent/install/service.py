@@ -16,6 +16,7 @@ from typing import Protocol
 from node_agent.install import supervise
 from node_agent.install.launch import ROOT
 from offchain.errors import OurError
+from offchain.files import replace_file
 from offchain.processes import end, read_record, start_time
 from offchain.supervisor import tail_log
 
@@ -207,10 +208,7 @@ class SystemdService:
         wanted = unit_text(self._state)
         try:
             if not self._unit.exists() or self._unit.read_text(encoding="utf-8") != wanted:
-                part = self._unit.with_name(f".{self._unit.name}.part")
-                part.write_text(wanted, encoding="utf-8")
-                part.chmod(0o644)
-                part.replace(self._unit)
+                replace_file(self._unit, wanted, mode=0o644)
         except OSError as error:
             raise OurError(f"The unit {self._unit} cannot be written: {error.strerror}.", "Run this as root.") from None
         self._do("daemon-reload")

@@ -17,12 +17,13 @@ from node_agent.chain.duplicates import DuplicateWatch
 from node_agent.chain.follower import ChainFollower
 from node_agent.chain.heartbeat import LOOK_S, Heartbeat
 from node_agent.chain.registration import check_answers, check_devices, local_devices
+from node_agent.chain.reports import ReportSender
 from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
 from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import HostLease, LeaseReport, LeaseStatus, LocalHost
+from node_agent.core.values import LeaseStatus, LocalHost
 from node_agent.drivers.access_port import PodAccess
 from node_agent.drivers.port import Driver, DriverError
 from node_agent.handlers.checkpoint_requests import CheckpointRequests
@@ -32,14 +33,14 @@ from node_agent.handlers.snapshot_requests import SnapshotRequests
 from node_agent.logs.pod_notes import PROGRESS_S, PodNotes, StartProgress, waiting_text
 from node_agent.runtime.background import (
     RECONNECT_S,
-    BackgroundTasks,
     keep_reconnecting,
     restart_on_failure,
 )
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
-from node_agent.runtime.runner import CommandRunner, disk_excess, report_key
+from node_agent.runtime.runner import CommandRunner, disk_excess
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.outbox import Outbox
@@ -152,17 +153,19 @@ class NodeAgent:
             lambda: self._transport.addresses,
             self._duplicates.watch,
         )
+        self._reports = ReportSender(
+            self._sender, self._duplicates, self._silence, emit=self.emit, pod_of=self._pod, say=self._notes.say
+        )
         self._runner = CommandRunner(
             self._host,
             driver,
             state,
             self._chain,
-            self._sender,
+            self._reports,
             self._checkpoints,
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
-            may_report=self._may_report,
             say=self._notes.say,
         )
         self._wakes: set[asyncio.TimerHandle] = set()
@@ -233,6 +236,7 @@ class NodeAgent:
             await asyncio.gather(*tasks, *helpers, return_exceptions=True)
             await self._background.close()
             await self._runner.close()
+            await self._reports.close()
 
     def _add_jobs(self, jobs: PeriodicJobs) -> None:
         jobs.add("heartbeat", self._heartbeat.send_due, LOOK_S)
@@ -330,24 +334,11 @@ class NodeAgent:
             if pod is not None and (text := waiting_text(before.pods.get(number), pod)):
                 self._notes.say(number, text)
             if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
-                self._cancel_reports(before.pods[number].lease)
+                self._reports.take_back(before.pods[number].lease)
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
                 self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
-
-    async def _may_report(self, report: LeaseReport) -> None:
-        """Wait until this report may be sent: not while another agent may serve the leases of this host."""
-        if report is LeaseReport.DATA_LOST:
-            await self._duplicates.until_heartbeat()
-        elif report is not LeaseReport.STARTED:  # this report ends nothing
-            await self._duplicates.until_no_suspicion()
-        await self._silence.wait_until_over()
-
-    def _cancel_reports(self, lease: HostLease) -> None:
-        """Cancel the reports about an ended lease that nobody has seen yet."""
-        for report in (LeaseReport.STARTED, LeaseReport.RESULT, LeaseReport.FAILED):
-            self._sender.take_back(report_key(lease, report))
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
         """Store a file for which a pod waits. Raises ValueError with a message for the tenant."""

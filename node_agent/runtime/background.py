@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
 
 from offchain.errors import BadReply, ChainUnreachable, StoreStuck
 
@@ -15,26 +14,6 @@ log = logging.getLogger(__name__)
 
 PAUSE_S = 60.0
 RECONNECT_S = 2.0
-
-
-class BackgroundTasks:
-    """Holds references to tasks until they are done, which the event loop does not."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task and return at once."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Cancel the remaining tasks."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def restart_on_failure(work: Callable[[], Awaitable[None]]) -> None:

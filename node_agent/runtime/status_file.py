@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from node_agent.runtime.join_config import write_private
 from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.files import replace_file
 from offchain.processes import is_same_process, start_time
 
 log = logging.getLogger(__name__)
@@ -116,4 +116,4 @@ class StatusFile:
             "addresses": self._addresses,
             **{name: dict(values) for name, values in self._facts().items()},
         }
-        write_private(self._folder / NAME, json.dumps(document) + "\n")
+        replace_file(self._folder / NAME, json.dumps(document) + "\n")

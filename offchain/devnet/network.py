@@ -17,6 +17,7 @@ from typing import Any
 from offchain.devnet import engine, node, node_rpc, ports
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import Binaries
+from offchain.files import part_of, replace_file
 from offchain.processes import command_line, die_with_parent, end, marked, read_record
 from offchain.supervisor import Child, Supervisor
 
@@ -116,7 +117,7 @@ class LocalNetwork:
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
-        self._write(self.paths.network_file, json.dumps(facts) + "\n")
+        replace_file(self.paths.network_file, json.dumps(facts) + "\n", mode=0o644)
         options = self._agent_options()
         registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
@@ -194,7 +195,7 @@ class LocalNetwork:
         if status != 0:
             raise DevnetError("the demo's image could not be made", "The reason is above")
         reference = output.strip()
-        self._write(self.paths.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
+        replace_file(self.paths.env_file, f"GANTRY_DEMO_IMAGE={reference}\n", mode=0o644)
         self.say("Demo image", reference)
 
     def _start_workers(self, answers: str) -> None:
@@ -240,11 +241,6 @@ class LocalNetwork:
         self.supervisor.add(Child("agent", command, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Agent", "runs")
 
-    def _write(self, path: Path, text: str) -> None:
-        part = path.with_suffix(".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-
 
 def _simulated() -> bool:
     """Return whether this machine has no NVIDIA GPU, so that the host offers a simulated one."""
@@ -284,7 +280,7 @@ def clean(paths: DevnetPaths) -> bool:
     for file in (paths.network_file, paths.env_file):
         file.unlink(missing_ok=True)
         # Left by one who was killed while it wrote.
-        file.with_suffix(".part").unlink(missing_ok=True)
+        part_of(file).unlink(missing_ok=True)
     return found
 
 

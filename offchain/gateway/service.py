@@ -23,6 +23,7 @@ from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import Transport
 from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
+from offchain.files import replace_file
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Authorise, Relay
@@ -115,7 +116,7 @@ async def run_gateway(settings: GatewaySettings) -> None:
         )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
-        _write_address(settings.state_dir / ADDRESS, address)
+        replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         jobs = await stack.enter_async_context(PeriodicJobs())
         started_ms = _unix_ms()
@@ -210,17 +211,9 @@ def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | N
 def _write_status(path: Path, address: GatewayAddress, relay: Relay, started_ms: int) -> None:
     facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": _unix_ms()}
     try:
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(facts | asdict(relay.load)) + "\n", encoding="utf-8")
-        part.replace(path)
+        replace_file(path, json.dumps(facts | asdict(relay.load)) + "\n", mode=0o644, durable=False)
     except OSError as error:  # a full disk is no reason to relay nothing
         log.EventLog("gateway").warning("status-not-written", reason=error.strerror)
-
-
-def _write_address(path: Path, address: GatewayAddress) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(address.text + "\n", encoding="utf-8")
-    part.replace(path)
 
 
 def _unix_ms() -> int:

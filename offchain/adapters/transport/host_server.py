@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.periodic_jobs import PeriodicJobs
@@ -115,7 +116,7 @@ class HostServer:
         self._verify = verify
         self._now_ms = now_ms
         self._nonces = NonceCache()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._peers: set[Peer] = set()
         self._strangers: dict[int, tuple[Peer, str]] = {}
         """Peers on which no account is proven, and their addresses; the oldest first."""
@@ -142,9 +143,9 @@ class HostServer:
             jobs.add("authorisation of sessions", self.recheck, self._recheck_s, delay_s=self._recheck_s)
             while (connection := await self._transport.accept()) is not None:
                 if len(self._peers) >= self._most_connections:
-                    self._spawn(connection.close())
+                    self._tasks.run(connection.close())
                     continue
-                self._spawn(self._serve_connection(connection))
+                self._tasks.run(self._serve_connection(connection))
 
     async def recheck(self) -> None:
         """Authorise every session of a lease again, and drop those whose right has ended."""
@@ -162,15 +163,7 @@ class HostServer:
         """Send every peer the farewell, drop its connection, and stop listening."""
         await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
         await self._transport.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        await self._tasks.close()
 
     async def _refusal_now(self, request: Request) -> Refusal | None:
         try:
@@ -189,7 +182,7 @@ class HostServer:
         known = asyncio.Event()
         self._peers.add(peer)
         self._strangers[id(peer)] = peer, limits.network
-        guard = self._spawn(self._watch_stranger(peer, known))
+        guard = self._tasks.run(self._watch_stranger(peer, known))
         sessions: set[asyncio.Task[None]] = set()
         try:
             while (session := await peer.accept()) is not None:
@@ -197,7 +190,7 @@ class HostServer:
                     peer.release()
                     self._count_refusal(peer, limits)
                     continue
-                task = self._spawn(self._serve_session(session, peer, limits, known))
+                task = self._tasks.run(self._serve_session(session, peer, limits, known))
                 # Nothing more is done for a session that its peer has dropped.
                 session.when_over(partial(_cancel, task))
                 task.add_done_callback(partial(_release, session, peer))
@@ -223,7 +216,7 @@ class HostServer:
         else:
             return
         peer, _ = self._strangers.pop(oldest)
-        self._spawn(peer.close())
+        self._tasks.run(peer.close())
 
     def _may_connect(self, address: str, validated: bool, /) -> Admission:  # noqa: FBT001  (a callback)
         return self._limits.admit(address, self._now_s(), validated=validated)
@@ -274,7 +267,7 @@ class HostServer:
     def _count_refusal(self, peer: Peer, limits: ConnectionLimits) -> None:
         """Count a request of a stranger that was refused, or that its peer dropped before the answer."""
         if limits.refuse(self._now_s()):
-            self._spawn(peer.close(_TOO_MANY_REFUSED))
+            self._tasks.run(peer.close(_TOO_MANY_REFUSED))
 
     async def _run(self, request: Request, session: Session) -> None:
         handler = self._handlers.get(request.op)

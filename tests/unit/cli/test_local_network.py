@@ -21,6 +21,7 @@ from offchain.devnet.__main__ import main as local_main
 from offchain.devnet.network import clean, network_supervisor
 from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
+from offchain.files import part_of
 from offchain.processes import end, read_record, start_time, write_record
 from offchain.supervisor import Child
 
@@ -99,7 +100,7 @@ def test_cleaning_ends_what_was_left_and_keeps_the_logs(tmp_path: Path) -> None:
     pid = left.start()
     places.node.mkdir(parents=True)
     places.network_file.write_text("{}")
-    places.network_file.with_suffix(".part").write_text("{")
+    part_of(places.network_file).write_text("{")
     assert clean(places)
     left.reap()
     assert start_time(pid) is None

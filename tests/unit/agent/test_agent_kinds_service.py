@@ -10,7 +10,7 @@ from test_agent_service import settle
 
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun
 from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir

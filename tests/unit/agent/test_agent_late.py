@@ -13,7 +13,7 @@ from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.images.fake import FakeImages
 from node_agent.images.logins import ImageAccess

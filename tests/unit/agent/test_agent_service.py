@@ -15,7 +15,8 @@ from node_agent.chain.registration import check_devices
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import CollectedResult, ImageUnavailable
 from node_agent.logs.store import LogKey
 from node_agent.runtime import runner

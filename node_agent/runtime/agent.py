@@ -37,8 +37,9 @@ from node_agent.runtime.background import (
     restart_on_failure,
 )
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
-from node_agent.runtime.runner import CommandRunner, disk_excess
+from node_agent.runtime.runner import CommandRunner
 from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.upkeep import DriverUpkeep
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
@@ -57,8 +58,6 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 UPKEEP_S = 10
 TIDY_S = 3600
-ENGINE_PATIENCE_S = 10
-"""An engine that has not answered for this time is reported as a problem."""
 FAR_OFF_MS = 3_600_000
 
 
@@ -156,6 +155,7 @@ class NodeAgent:
         self._reports = ReportSender(
             self._sender, self._duplicates, self._silence, emit=self.emit, pod_of=self._pod, say=self._notes.say
         )
+        self._upkeep = DriverUpkeep(driver, self._pod, self.emit)
         self._runner = CommandRunner(
             self._host,
             driver,
@@ -163,19 +163,15 @@ class NodeAgent:
             self._chain,
             self._reports,
             self._checkpoints,
+            self._upkeep,
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
             say=self._notes.say,
         )
         self._wakes: set[asyncio.TimerHandle] = set()
-        self._engine_request_s: float | None = None
-        """Start of a request to the engine that is not answered yet."""
-        self._engine_trouble = ""
         self._disk_trouble = ""
         self._queued_events: deque[ev.Event] = deque()
-        self.disk_mib: Mapping[int, int] = {}
-        """Disk usage of each lease's pod in MiB, from the last measurement."""
         self.ready = asyncio.Event()
 
     @property
@@ -241,12 +237,17 @@ class NodeAgent:
     def _add_jobs(self, jobs: PeriodicJobs) -> None:
         jobs.add("heartbeat", self._heartbeat.send_due, LOOK_S)
         jobs.add("tick", lambda: self.emit(ev.Tick()), TICK_S)
-        jobs.add("upkeep", self._upkeep, UPKEEP_S)
+        jobs.add("upkeep", self._upkeep.run, UPKEEP_S)
         jobs.add("tidying", self._tidy, TIDY_S, delay_s=TIDY_S)
         starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
         jobs.add("progress of starts", starts.report, PROGRESS_S)
         for part in self._periodic:
             part(self, jobs)
+
+    @property
+    def disk_mib(self) -> Mapping[int, int]:
+        """Disk usage of each lease's pod in MiB, from the last measurement."""
+        return self._upkeep.disk_mib
 
     @property
     def chain(self) -> GantryChain:
@@ -268,14 +269,9 @@ class NodeAgent:
     @property
     def troubles(self) -> Mapping[str, str]:
         """Problems that keep this host from its work, as sentences by subject."""
-        found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found = {"engine": self._upkeep.trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
         found["chain"] = self._follower.trouble
         found["identity"] = self._duplicates.trouble
-        waited_s = 0 if self._engine_request_s is None else asyncio.get_running_loop().time() - self._engine_request_s
-        if waited_s >= ENGINE_PATIENCE_S:
-            found["engine"] = (
-                f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
-            )
         if self._silence.is_long:
             found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
         return {what: why for what, why in found.items() if why}
@@ -389,24 +385,6 @@ class NodeAgent:
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
         return True
-
-    async def _upkeep(self) -> None:
-        """Repair the isolation of pods, and stop those that use more disk than their lease has."""
-        self._engine_request_s = asyncio.get_running_loop().time()
-        try:
-            used = await self._driver.upkeep()
-        except DriverError as error:
-            self._engine_trouble = str(error)
-            log.warning("%s", error)
-            return
-        finally:
-            self._engine_request_s = None
-        self._engine_trouble = ""
-        self.disk_mib = used
-        for number, mib in used.items():
-            pod = self._pod(number)
-            if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
-                self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
         try:

@@ -18,11 +18,12 @@ from node_agent.core.admission import read_manifest
 from node_agent.core.pod_steps import main_container, termination_notice
 from node_agent.core.retention import deletion_record
 from node_agent.core.states import Pod
-from node_agent.core.values import Handle, PodSpec
+from node_agent.core.values import Handle
 from node_agent.drivers.port import CollectedResult, Driver, DriverError, FolderRefused, PodGone
 from node_agent.logs.store import LogCollector
 from node_agent.runtime.background import run_unless_cancelled
 from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.upkeep import DriverUpkeep
 from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.sealed_box import seal
@@ -51,6 +52,7 @@ class CommandRunner:
         chain: GantryChain,
         reports: ReportSender,
         checkpoints: CheckpointManager,
+        upkeep: DriverUpkeep,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
@@ -63,6 +65,7 @@ class CommandRunner:
         self._chain = chain
         self._reports = reports
         self._checkpoints = checkpoints
+        self._upkeep = upkeep
         self._emit = emit
         self._wake_at = wake_at
         self._pod_of = pod_of
@@ -254,7 +257,7 @@ class CommandRunner:
                         kind, code = now.ending.kind.value, now.ending.exit_code
                         log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
                         if now.ending.no_space:
-                            await self._check_disk_use(lease)
+                            await self._upkeep.check_disk(lease)
                         return ev.ContainerExited(lease, name, start, now.ending)
                     if now.healthy is not None and now.healthy != healthy:
                         healthy = now.healthy
@@ -267,13 +270,6 @@ class CommandRunner:
             log.warning("lease %d: %s was removed from outside the agent", lease, name)
             ended = ev.ContainerExited(lease, name, start, None)
         self._emit(ended)
-
-    async def _check_disk_use(self, number: int) -> None:
-        """Find out whether the pod itself filled the disk."""
-        pod = self._pod_of(number)
-        mib = (await self._driver.upkeep()).get(number, 0)
-        if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
-            self._emit(ev.LimitExceeded(number, excess))
 
     async def _write_notice(self, command: cmd.WriteNotice) -> None:
         try:
@@ -351,12 +347,6 @@ class CommandRunner:
                 log.warning("%s: %s; trying again", what, error)
             await asyncio.sleep(backoff(attempt, FIRST_PAUSE_S, LONGEST_PAUSE_S))
             attempt += 1
-
-
-def disk_excess(spec: PodSpec, mib: int) -> str:
-    """Return a sentence if this is more disk than the lease has; else ""."""
-    most_mib = spec.disk_gib * 1024
-    return f"the pod took {mib} MiB of disk, its lease is for {most_mib}" if mib > most_mib else ""
 
 
 def seal_result(collected: CollectedResult, result: ResultSpec) -> CollectedResult:

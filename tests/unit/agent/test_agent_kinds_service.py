@@ -121,7 +121,7 @@ async def test_a_service_that_takes_too_much_disk_is_stopped_and_reported(world)
     async with world.agent() as agent:
         number = world.open_lease(POD)
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING and agent.state.pods[number].started_known)
-        await agent._upkeep()
+        await agent._upkeep.run()
         await world.until(lambda: world.reports and not agent.state.pods)
     ((_, result),) = world.reports
     assert result["exit_code"] == 137

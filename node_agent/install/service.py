@@ -31,35 +31,27 @@ class AgentService(Protocol):
     @property
     def kind(self) -> str:
         """Name for people."""
-        ...
 
     def running(self) -> bool:
         """Whether the agent runs or is about to be restarted."""
-        ...
 
     def install(self) -> None:
         """Install or update the service."""
-        ...
 
     def start(self) -> None:
         """Start the agent unless it runs."""
-        ...
 
     def stop(self) -> None:
         """Stop the agent and wait for its end. Containers keep running."""
-        ...
 
     def restart(self) -> None:
         """Restart the agent with the release that is chosen now."""
-        ...
 
     def remove(self) -> None:
         """Stop and uninstall the service."""
-        ...
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
         """Yield the last lines of the log and, with `follow`, those that come."""
-        ...
 
 
 class SupervisedService:

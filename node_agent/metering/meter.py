@@ -45,12 +45,10 @@ class MeteredAgent(Protocol):
     @property
     def state(self) -> AgentState:
         """The agent's state."""
-        ...
 
     @property
     def disk_mib(self) -> Mapping[int, int]:
         """Disk usage of each lease's pod in MiB, as last measured."""
-        ...
 
 
 class UsageMeter:

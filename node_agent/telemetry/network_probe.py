@@ -44,15 +44,12 @@ class ProbeConnection(Protocol):
 
     async def ping(self) -> None:
         """Perform one round trip. Raises :class:`LinkError`."""
-        ...
 
     async def probe(self, size: int) -> float:
         """Return the seconds that the reception of `size` bytes took. Raises :class:`LinkError`."""
-        ...
 
     async def probe_up(self, size: int) -> float:
         """Return the seconds that the transmission of `size` bytes took. Raises :class:`LinkError`."""
-        ...
 
 
 OpenProbe = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[ProbeConnection]]

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 # A run that is skipped because the one before it still runs is no warning.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
-CLOCK_STEP_S: Final = 0.5
+CLOCK_STEP_S: Final = 0.1
 """Changes of the machine's clock up to this are adjustments of its rate."""
 
 Work = Callable[[], Awaitable[float | None] | float | None]
@@ -67,7 +67,7 @@ class PeriodicJobs:
             id=name,
             seconds=seconds,
             jitter=jitter_s or None,
-            next_run_time=datetime.now(UTC) + timedelta(seconds=delay_s),
+            next_run_time=self._scheduler.time_in(delay_s),
         )
 
     async def wait_for_failure(self) -> None:
@@ -83,7 +83,7 @@ class PeriodicJobs:
             result = work()
             pause_s = await result if inspect.isawaitable(result) else result
             if pause_s is not None and not self._is_closing:
-                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + timedelta(seconds=pause_s))
+                self._scheduler.modify_job(name, next_run_time=self._scheduler.time_in(pause_s))
         except Exception as error:  # noqa: BLE001  (logged, or raised by wait_for_failure)
             self._note_failure(name, error)
         except asyncio.CancelledError:
@@ -106,11 +106,19 @@ class PeriodicJobs:
 
 
 class _SteadyScheduler(AsyncIOScheduler):  # type: ignore[misc]  # apscheduler has no types
-    """A scheduler whose jobs keep their intervals when the machine's clock is set."""
+    """A scheduler whose jobs keep their intervals when the machine's clock is set.
+
+    APScheduler plans by that clock, but waits by the event loop's. Times of runs are made with one difference between
+    the two; when it changes, all planned runs are moved.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._offset_s = _clock_offset_s()
+
+    def time_in(self, seconds: float) -> datetime:
+        """Return the time of a run after this pause."""
+        return datetime.fromtimestamp(time.monotonic() + self._offset_s + seconds, UTC)
 
     def _process_jobs(self) -> float | None:
         step_s = _clock_offset_s() - self._offset_s

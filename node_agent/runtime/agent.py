@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sqlite3
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -36,6 +34,7 @@ from node_agent.runtime.background import (
     keep_reconnecting,
     restart_on_failure,
 )
+from node_agent.runtime.event_queue import EventQueue
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.runtime.runner import CommandRunner
 from node_agent.runtime.state_dir import StateDir
@@ -48,7 +47,7 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
 from offchain.adapters.transport.port import Transport
-from offchain.errors import ChainBehind, OurError
+from offchain.errors import ChainBehind
 from offchain.ports import ChainPort
 from offchain.schema.chain_types.values import Call
 from offchain.schema.protocol.messages import Op
@@ -170,8 +169,7 @@ class NodeAgent:
             say=self._notes.say,
         )
         self._wakes: set[asyncio.TimerHandle] = set()
-        self._disk_trouble = ""
-        self._queued_events: deque[ev.Event] = deque()
+        self._events = EventQueue(self._take)
         self.ready = asyncio.Event()
 
     @property
@@ -269,7 +267,7 @@ class NodeAgent:
     @property
     def troubles(self) -> Mapping[str, str]:
         """Problems that keep this host from its work, as sentences by subject."""
-        found = {"engine": self._upkeep.trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found = {"engine": self._upkeep.trouble, "disk": self._events.trouble, "clock": self._clock.trouble}
         found["chain"] = self._follower.trouble
         found["identity"] = self._duplicates.trouble
         if self._silence.is_long:
@@ -281,35 +279,8 @@ class NodeAgent:
         self.emit(ev.DevicesFailed(devices, message))
 
     def emit(self, event: ev.Event) -> None:
-        """Handle one event: the new state is on disk before any of its commands runs.
-
-        If the disk accepts no writes, the event waits, and all later ones behind it.
-        """
-        if not self._is_queued(event):
-            self._queued_events.append(event)
-        while self._queued_events:
-            try:
-                self._take(self._queued_events[0])
-            except (OurError, sqlite3.Error) as error:
-                self._disk_trouble = str(error)
-                log.error("%s Events wait: %d.", error, len(self._queued_events))  # noqa: TRY400
-                return
-            self._disk_trouble = ""
-            self._queued_events.popleft()
-
-    def _is_queued(self, event: ev.Event) -> bool:
-        """Whether an equal event waits already: a host event, or the last event of the same lease."""
-        if isinstance(event, ev.HostEvent):
-            return event in self._queued_events
-        if isinstance(event, ev.Recovered):
-            return False
-        about = ev.lease_number(event)
-        of_lease = (
-            one
-            for one in reversed(self._queued_events)
-            if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
-        )
-        return event == next(of_lease, None)
+        """Handle one event: the new state is on disk before any of its commands runs."""
+        self._events.put(event)
 
     def _take(self, event: ev.Event) -> None:
         before = self._state

@@ -25,11 +25,12 @@ from offchain.adapters.transport.port import (
     refused,
 )
 from offchain.adapters.transport.request_admission import (
-    MAX_NONCES,
-    MAX_NONCES_PER_ACCOUNT,
     NonceCache,
     QueryQueue,
+    check_in_time,
     count_down,
+    replayed,
+    too_many_nonces,
 )
 from offchain.errors import BadKey, GantryError
 from offchain.schema.protocol.messages import (
@@ -294,21 +295,21 @@ class HostServer:
         if request.op is Op.PING:
             return request  # anybody may repeat a ping; its nonce is not stored, or anybody could fill the cache
         if self._nonces.seen(request):
-            raise _replayed()
+            raise replayed()
         if not self._nonces.has_room(request.account, self._now_ms()):
-            raise _too_many_nonces()
+            raise too_many_nonces()
         if limits.is_proven:
             await self._authorise(request)
         else:
             async with self._queries.slot(limits.network, suspect=limits.is_suspect(self._now_s())):
                 await self._authorise(request)
         # A nonce is forgotten when its request expires, which may have happened while the chain was queried.
-        _check_in_time(request, self._now_ms())
+        check_in_time(request, self._now_ms())
         # No await between these two: of two equal requests at the same time, one passes.
         if self._nonces.seen(request):
-            raise _replayed()
+            raise replayed()
         if not self._nonces.add(request, self._now_ms()):
-            raise _too_many_nonces()
+            raise too_many_nonces()
         return request
 
     def _genuine(self, data: bytes) -> Request:
@@ -318,7 +319,7 @@ class HostServer:
         except WireError as error:
             raise refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
         now_ms = self._now_ms()
-        _check_in_time(request, now_ms)
+        check_in_time(request, now_ms)
         if request.expires_ms > now_ms + MAX_REQUEST_LIFE_MS:
             raise refused(
                 Code.EXPIRES_TOO_LATE,
@@ -375,28 +376,6 @@ def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
     # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
     session.when_over(None)
     peer.release()
-
-
-def _check_in_time(request: Request, now_ms: int) -> None:
-    if request.expires_ms <= now_ms:
-        late_s = (now_ms - request.expires_ms) / 1000
-        raise refused(
-            Code.EXPIRED,
-            f"The request expired {late_s:.1f} s ago.",
-            "Check your machine's clock and send a new one.",
-        )
-
-
-def _replayed() -> HostRefused:
-    return refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
-
-
-def _too_many_nonces() -> HostRefused:
-    return refused(
-        Code.BUSY,
-        f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
-        "Try again in a minute.",
-    )
 
 
 async def _pong(request: Request, session: Session) -> None:

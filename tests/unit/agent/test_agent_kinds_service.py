@@ -204,7 +204,7 @@ async def test_events_wait_while_the_disk_takes_nothing(world, monkeypatch):
 
         monkeypatch.setattr(agent._dir, "save_pods", full)
         world.engine.finish(world.host, number)
-        await settle(lambda: agent._queued_events)
+        await settle(lambda: len(agent._events))
         assert agent.state.phase(number) is Phase.RUNNING
         monkeypatch.undo()
         await world.until(lambda: world.reports and not agent.state.pods)

@@ -11,11 +11,11 @@ from node_agent.core.values import HostLease
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.schema.chain_types.values import FINAL_TASK_STATES
 
 EVERY_S = 60.0
 JITTER_S = 5.0
 LOOK_EVERY_S = 1.0
-FINAL = ("Settled", "Expired", "Cancelled", "Failed")
 _TABLES = [
     """
     CREATE TABLE journal (
@@ -138,5 +138,5 @@ class EarningsJournal:
 def entry_of(lease: LeaseOfTask) -> JournalEntry:
     """Return the entry for a lease on the chain."""
     record = lease.record
-    final = not record.escrow.open or lease.task.record.state.tag in FINAL
+    final = not record.escrow.open or lease.task.record.state.tag in FINAL_TASK_STATES
     return JournalEntry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

@@ -228,9 +228,8 @@ class NodeAgent:
             for task in (*tasks, *helpers):
                 task.cancel()
             await asyncio.gather(*tasks, *helpers, return_exceptions=True)
-            await self._background.close()
-            await self._runner.close()
-            await self._reports.close()
+            # At once: a report and a command may each cause the other.
+            await asyncio.gather(self._background.close(), self._runner.close(), self._reports.close())
 
     def _add_jobs(self, jobs: PeriodicJobs) -> None:
         jobs.add("heartbeat", self._heartbeat.send_due, LOOK_S)

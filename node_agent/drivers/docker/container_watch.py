@@ -63,8 +63,9 @@ class ContainerWatcher:
 
     async def stats(self, handle: Handle) -> Usage:
         one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
-        last = self._samples.get(handle.reference, ResourceSample())
-        sample = self._samples[handle.reference] = parse_sample(await self._engine.call(one)).joined(last)
+        sample = parse_sample(await self._engine.call(one))
+        sample = sample.joined(self._samples.get(handle.reference, ResourceSample()))
+        self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
     def forget(self, container: str) -> None:

@@ -19,8 +19,8 @@ from offchain.devnet import ports
 from offchain.devnet.network import TENANT, LocalNetwork, clean
 from offchain.devnet.node import read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
-from offchain.devnet.processes import read_record, write_record
 from offchain.devnet.release import binaries
+from offchain.processes import read_record, write_record
 
 _EXAMPLE = ROOT / "examples" / "primes.yaml"
 

@@ -24,10 +24,10 @@ from offchain.cli.kit.event_text import (
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import FINAL_STATES
 from offchain.errors import BadReply
 from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
+from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
 
 _FETCHED_AHEAD = 16
@@ -242,7 +242,7 @@ class EventHistory:
     @property
     def final(self) -> bool:
         """Whether the state of the task can no longer change."""
-        return self.state is not None and self.state.partition("(")[0] in FINAL_STATES
+        return self.state is not None and self.state.partition("(")[0] in FINAL_TASK_STATES
 
 
 async def task_history(chain: ChainPort, task: int, from_block: int | None, notify: ReportProgress) -> EventHistory:

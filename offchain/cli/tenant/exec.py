@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.cli.kit import options, terminal
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import PodConnection, pod_option, run_at_pod, service_option
@@ -146,12 +147,10 @@ def _tell_break(reason: str) -> None:
 
 async def _attached(program: RemoteProgram) -> int:
     """Pass keys and screen output until the shell ends, and return its exit code."""
-    resizes: set[asyncio.Task[None]] = set()
+    resizes = BackgroundTasks()
 
     def resize() -> None:
-        task = asyncio.create_task(program.resize(*terminal.size()))
-        resizes.add(task)
-        task.add_done_callback(resizes.discard)
+        resizes.run(program.resize(*terminal.size()))
 
     with terminal.raw(), terminal.on_resize(resize):
         showing = asyncio.create_task(_show(program))
@@ -163,9 +162,10 @@ async def _attached(program: RemoteProgram) -> int:
                 return 0
             await showing
         finally:
-            for task in (showing, typing, *resizes):
+            for task in (showing, typing):
                 task.cancel()
-            await asyncio.gather(showing, typing, *resizes, return_exceptions=True)
+            await asyncio.gather(showing, typing, return_exceptions=True)
+            await resizes.close()
     return program.exit_code or 0
 
 

@@ -8,7 +8,7 @@ from test_agent_kinds_service import POD
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.handlers.host_requests import may_act
 from node_agent.logs.lines import (
     MAX_LINE_BYTES,

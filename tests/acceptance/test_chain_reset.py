@@ -3,8 +3,6 @@
 In the first test both chains have the same genesis block, so that only the blocks after it tell them apart.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

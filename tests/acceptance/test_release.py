@@ -1,7 +1,5 @@
 """The release of node and runtime: what scripts/release-chain refuses, and what the released node refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A spot task makes room for one of higher priority: a real node, the workers of an operator, a real agent."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

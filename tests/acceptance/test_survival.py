@@ -1,7 +1,5 @@
 """Pods that outlive their hosts: a real node, the workers of an operator, agents with the fake driver."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A running chain of the previous release takes this release's runtime: nobody loses a coin, a task or a lease."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

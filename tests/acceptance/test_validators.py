@@ -1,7 +1,5 @@
 """Four real validators in network namespaces: what they survive, and how one joins and leaves. Needs root."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

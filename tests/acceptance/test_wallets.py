@@ -1,7 +1,5 @@
 """Who may rent, and from which wallet: every coin counted, on a real chain. What docs/wallets.md says is shown here."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A chain where coins can be counted exactly, and the wallets of tenants: a plain one, a multisig, one with a proxy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b, sha256

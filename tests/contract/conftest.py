@@ -1,7 +1,5 @@
 """A node and a Docker engine for the contract tests, unless GANTRY_TEST_URL and GANTRY_DOCKER_HOST name others."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """An engine that was killed between a container's start and its record: no process of a tenant runs unseen."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

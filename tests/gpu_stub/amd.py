@@ -1,7 +1,5 @@
 """The kernel's files of a machine with AMD GPUs, in a folder that stands for the machine."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

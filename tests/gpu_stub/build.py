@@ -1,7 +1,5 @@
 """The stand-in for NVIDIA's library: compiled here, described by a file."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A service follows its load: gantry worker autoscaler as a tenant runs it, on a real network."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

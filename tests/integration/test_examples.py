@@ -1,7 +1,5 @@
 """The examples of services, rentals and pods, from their submission to their end, as their comments say."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

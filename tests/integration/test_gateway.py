@@ -1,7 +1,5 @@
 """The network's gateway: what the host measured of it, and the way to a host whose own ports are closed."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A service, a rental and a pod of several containers: a chain of their own, the real agent, a real Docker engine."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """A task from submission to its bill, as a tenant sees it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -4,8 +4,6 @@
 packages of examples/package.json beside it, and the Python of an environment with substrate-interface.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,7 +1,5 @@
 """A rental's whole life, as examples/rental.yaml tells it: to the receipt of the deletion of what it left."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A service is replaced by new versions of itself on a real network: forth, back by itself, cut off, and back again."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Shares of the network's one GPU: two tasks of one account are on it at once, another account's waits for it."""
 
-from __future__ import annotations
-
 from test_examples import variables
 
 from offchain.core.feasibility import Misfit

@@ -1,7 +1,5 @@
 """A spot task that has to leave, as its tenant follows it: what the container reads, and what could not be saved."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import datetime

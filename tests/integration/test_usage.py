@@ -1,7 +1,5 @@
 """Receipts of a real pod: what they say fits what the chain settles, also when the agent was killed meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from offchain.schema.protocol.fields import canonical_json

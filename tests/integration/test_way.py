@@ -1,7 +1,5 @@
 """The way into a running pod, by real commands on a real chain and engine: for its tenant, its proxy, nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """What holds for every manifest and every value in it."""
 
-from __future__ import annotations
-
 import hashlib
 
 import yaml

@@ -1,7 +1,5 @@
 """The chain's records with harmless defaults, and the storage of tasks in a fake chain as the pallets lay it out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies for the records that decisions are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -6,8 +6,6 @@ It registers under this provider's key and runs whatever it is given until it is
 in /ckpt/step how far it has come.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import subprocess

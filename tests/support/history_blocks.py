@@ -1,7 +1,5 @@
 """Blocks as a busy network makes them, from a seed: tasks from submission to settlement, hosts, coins, refusals."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A plan for one snapshot, made by a new planner, and placement in a given order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own: on a socket in a folder of its own, run by an unprivileged user."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Waiting tasks for tests of queues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A real chain of one node for a test of its own, and a connection to it. Works on any runtime by its own metadata."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """A trace that is small enough to be worked out by hand, for tests of replays."""
 
-from __future__ import annotations
-
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape

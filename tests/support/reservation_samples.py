@@ -1,7 +1,5 @@
 """A small scheduler in virtual time, and samples for tests of reservations and preemption."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A scheduler state in virtual time: what it places runs and ends, and the records say so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any

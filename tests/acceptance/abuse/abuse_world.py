@@ -1,7 +1,5 @@
 """A chain with somebody in every role, and a host, a task and a lease in every state: where wrong calls are tried."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

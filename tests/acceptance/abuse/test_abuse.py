@@ -1,7 +1,5 @@
 """Wrong calls by the hundred, signed and included in blocks of a real chain: each refused by name, nothing changed."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path

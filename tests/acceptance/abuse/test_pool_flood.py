@@ -1,7 +1,5 @@
 """Fifty hosts flood the pool with free calls: calls that pay come into a block all the same, within three blocks."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import Counter

@@ -1,7 +1,5 @@
 """Wrong calls, each with the one error that the chain must answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256

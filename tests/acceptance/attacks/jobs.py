@@ -1,7 +1,5 @@
 """Jobs that attack: one container of the demonstration image, without a GPU, that runs a script."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

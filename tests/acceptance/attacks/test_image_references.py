@@ -4,8 +4,6 @@ In the security test of 2026-11-23 (B2) the container engine connected to the lo
 fetched any address that the registry named as its token server, and sent a field of the answer back to the registry.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

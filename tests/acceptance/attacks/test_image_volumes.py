@@ -4,8 +4,6 @@ The security test of 2026-11-23 (B4) read /proc/keys of the machine in an ordina
 /dev, and /dev/null, with which the engine covers that file, was a link to it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Pods that write as much as they can, and readers of their logs, on a running network."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Jobs whose result is something else than a plain file of the pod, on a running network."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

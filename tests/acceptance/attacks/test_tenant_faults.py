@@ -4,8 +4,6 @@ The security test of 2026-11-23 (B3) had hosts slashed by a secret that was neve
 accepts connections and never answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A second agent with a copy of a host's folder: on the same machine, and on another one that shares the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A Docker engine that was killed while it removed a network starts again, and keeps its other networks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

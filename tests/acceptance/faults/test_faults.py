@@ -1,7 +1,5 @@
 """The fault run in a bounded form: a network under load, every process of it killed once, and its books afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A machine of its own, as far as a network goes: a namespace with one cable, a Docker engine, an empty home."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

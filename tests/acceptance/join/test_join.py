@@ -1,7 +1,5 @@
 """As a new provider: a fresh machine joins, works, is paid, is updated, leaves. A real chain and real containers."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

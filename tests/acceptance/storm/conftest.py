@@ -1,7 +1,5 @@
 """One network for all bad weather. Its folder has a short path, for sockets."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

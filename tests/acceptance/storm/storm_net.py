@@ -1,7 +1,5 @@
 """A network for bad weather: node, settler, hosts and engine, each a process of its own on a disk of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

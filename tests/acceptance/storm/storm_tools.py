@@ -1,7 +1,5 @@
 """What makes bad weather: a clock that is wrong, a cable that can be cut, a disk that can be full."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Several schedulers, two killed in the middle, in a bounded form; `scripts/bench crowd` has two thousand tasks."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

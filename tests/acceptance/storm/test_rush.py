@@ -1,7 +1,5 @@
 """Many tasks at once, in a bounded form; `scripts/bench rush` has a thousand."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 In all of them the settler's clock is an hour behind the chain's, and that of the host "ben" an hour ahead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

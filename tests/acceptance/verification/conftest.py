@@ -1,7 +1,5 @@
 """One chain for all stories of this folder."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A host must prove that its device is real."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Somebody says that a result is wrong: evidence, juries, appeals, and who pays in the end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

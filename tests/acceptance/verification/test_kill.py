@@ -1,7 +1,5 @@
 """The node is killed in the middle of a ballot."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 

@@ -1,7 +1,5 @@
 """Verifiers leave, until too few are left to judge."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

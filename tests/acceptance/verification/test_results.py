@@ -1,7 +1,5 @@
 """Hosts of different providers work out the same job; their results are bound, shown and compared."""
 
-from __future__ import annotations
-
 import asyncio
 from hashlib import sha256
 

@@ -1,7 +1,5 @@
 """After all of it: every coin of everybody is where the events say it is."""
 
-from __future__ import annotations
-
 import pytest
 from verification_cast import SUDO
 from verification_ledger import Ledger

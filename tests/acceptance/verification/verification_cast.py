@@ -1,7 +1,5 @@
 """Who plays: the verifiers, and for each story people and hosts of its own, so that stories run at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

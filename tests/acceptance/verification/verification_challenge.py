@@ -1,7 +1,5 @@
 """A challenge, as far as its ballot, and what its committee got and lost."""
 
-from __future__ import annotations
-
 from verification_cast import Cast
 from verification_votes import Committee, committee
 from verification_world import World

@@ -3,8 +3,6 @@
 It acts on the newest blocks. The chain has one validator, which never leaves a block of its own but where it is killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable

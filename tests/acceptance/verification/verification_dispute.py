@@ -1,7 +1,5 @@
 """A dispute is opened."""
 
-from __future__ import annotations
-
 from verification_world import Job, World
 
 from offchain.ports import Signer

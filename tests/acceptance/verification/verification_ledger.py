@@ -1,7 +1,5 @@
 """What the events of our pallets say about coins, added up: each account's must be what the chain says it has."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

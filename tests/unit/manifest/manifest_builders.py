@@ -1,7 +1,5 @@
 """Manifests for tests: the smallest one, and changes to it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Which folder of a pod is saved, and how often: what a manifest may say of it."""
 
-from __future__ import annotations
-
 import pytest
 from manifest_builders import Change, gantry, parse, refused, service, together, top
 

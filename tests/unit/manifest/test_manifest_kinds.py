@@ -1,7 +1,5 @@
 """What jobs, services and rentals may contain, and what of it goes to the chain."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

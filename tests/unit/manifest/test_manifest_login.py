@@ -1,7 +1,5 @@
 """With which secret hosts log in at a registry: what a manifest may say of it."""
 
-from __future__ import annotations
-
 import pytest
 from manifest_builders import DIGEST, Change, gantry, parse, refused, service, together, top
 

@@ -1,7 +1,5 @@
 """What one service may say beyond image and command: mounts, ports, health, restarts, stopping."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Entitlements of queues and accounts, and whose spot tasks may be preempted for a task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

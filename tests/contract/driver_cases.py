@@ -12,6 +12,7 @@ import sys
 import tarfile
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake.driver import FakeProgram
@@ -108,8 +109,10 @@ def a_service(command: tuple[str, ...], image: ImageRef, **changes: object) -> S
     return ServiceSpec(**{**fields, **changes})
 
 
-def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: object) -> PodSpec:
+def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: Any) -> PodSpec:
+    """A pod of one container, with the volumes that the container mounts."""
     path = "/result.bin" if command == FILE else None
+    volumes = tuple(mount.volume for mount in service.get("volumes", ()))
     return PodSpec(
         lease=next(_leases) if lease is None else lease,
         task=7,
@@ -118,6 +121,7 @@ def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, 
         host=HOST,
         containers=(ContainerSpec(a_service(command, image, **service), (), 2),),
         result=ResultSpec("file" if path else "stdout", path),
+        volumes=volumes,
     )
 
 
@@ -149,6 +153,13 @@ async def ended(driver, handle):
             if now.ending is not None:
                 return now.ending
     raise AssertionError("the watch ended before the container")
+
+
+async def output(driver, spec: PodSpec) -> bytes:
+    """Run a pod until its main container ends, and return its result."""
+    handle = await up(driver, spec)
+    await ended(driver, handle)
+    return (await driver.collect(handle, spec.result)).data
 
 
 def build_image(api, name="shell", more=(), changes=(), links=()) -> ImageRef:

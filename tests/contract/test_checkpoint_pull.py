@@ -5,7 +5,7 @@ import contextlib
 import driver_cases as case
 import pytest
 from checkpoint_world import ARCHIVE, DIGEST, NOW_MS, PATH, TENANT, Net, Site, done, spec_of, stands_by
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
@@ -152,7 +152,7 @@ def running(site, spec, handle):
 
 
 @pytest.mark.docker
-async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_image, tmp_path):  # noqa: F811
+async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_image, tmp_path):
     """From the running container of one host, by way of the chain, into a new container of another."""
     async with contextlib.AsyncExitStack() as stack:
         drivers = {}

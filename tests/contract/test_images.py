@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
 from registry import USERS, Registry
 
@@ -452,7 +451,7 @@ async def test_a_pull_tells_what_comes(world):
 
 
 @pytest.mark.docker
-async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F811
+async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):
     world = DockerWorld(docker_api, tmp_path)
     begun, closed = threading.Event(), threading.Event()
 

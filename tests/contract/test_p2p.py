@@ -22,13 +22,6 @@ from offchain.schema.protocol.mux import MAX_SESSIONS
 from offchain.schema.protocol.operations import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
 
 
-@pytest.fixture(params=world.KINDS)
-async def net(request):
-    made = world.Net(request.param)
-    yield made
-    await made.close()
-
-
 @pytest.fixture
 async def host(net):
     made = world.Host(await net.endpoint())

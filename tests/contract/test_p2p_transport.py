@@ -19,13 +19,6 @@ from offchain.adapters.transport.websocket import WsTransport
 from tests.support.memory_transport import MemoryNetwork
 
 
-@pytest.fixture(params=world.KINDS)
-async def net(request):
-    made = world.Net(request.param)
-    yield made
-    await made.close()
-
-
 async def connected(net):
     """Both endpoints and both ends; the dialler has said hello, which is when the other sees it."""
     near, far = await net.endpoint(), await net.endpoint()

@@ -19,7 +19,7 @@ import psutil
 import pytest
 import tenant_attacks
 import tenant_network
-from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.drivers.docker.access import DockerAccess
 from node_agent.drivers.docker.spec import bridge_name, pod_name
@@ -53,7 +53,7 @@ LINK_LOCAL = "169.254.77.7"
 
 
 @pytest.fixture(scope="module")
-def image(docker_api):  # noqa: F811
+def image(docker_api):
     more = [*case.python_files(ATTACKS), *case.python_files(NETWORK)]
     made = case.build_image(docker_api, "tenant", [*more, ("/attacks.py", ATTACKS), ("/network.py", NETWORK)])
     yield made
@@ -72,9 +72,7 @@ def program(name, facts, *more):
 
 async def output_of(driver, spec):
     """What the pod's program printed, as JSON."""
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    return json.loads((await driver.collect(handle, spec.result)).data)
+    return json.loads(await case.output(driver, spec))
 
 
 @contextlib.asynccontextmanager
@@ -125,7 +123,7 @@ def unlimited(api, image, command, network):
 
 
 @pytest.fixture(scope="module")
-def outcomes(docker_api, image, tmp_path_factory):  # noqa: F811
+def outcomes(docker_api, image, tmp_path_factory):
     """What every attack came to: from the tenant's pod, and from a container without limits."""
 
     async def run(folder):
@@ -342,7 +340,7 @@ async def pid_of(driver, handle):
     return inspection["State"]["Pid"]
 
 
-async def test_the_engine_tells_a_pod_names_of_its_own_network_alone(docker_api, image, tmp_path):  # noqa: F811
+async def test_the_engine_tells_a_pod_names_of_its_own_network_alone(docker_api, image, tmp_path):
     """The control of the names above: who is in the other pod's network does learn them."""
     files = FileStore(tmp_path / "agent")
     async with docker_driver(tmp_path, files=files) as driver, victim(driver, files, image) as (other, _, _):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import docker
 import driver_cases
+import outbox_rig
 import p2p_world
 import pytest
 from driver_fixtures import docker_driver
@@ -71,6 +72,12 @@ def shell_image(docker_api: docker.APIClient) -> Iterator[ImageRef]:
 @pytest.fixture
 async def driver(docker_api: docker.APIClient, tmp_path: Path) -> AsyncIterator[DockerDriver]:  # noqa: ARG001  (skips)
     async with docker_driver(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[outbox_rig.Rig]:
+    async with outbox_rig.running_rig() as made:
         yield made
 
 

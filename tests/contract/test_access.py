@@ -74,6 +74,13 @@ async def run(client, *argv, feed=b"", **options):
     return await rest_of(program)
 
 
+async def started(client):
+    """A program that runs until it is ended."""
+    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
+    assert await program.read() == (OUT, b"started\n")
+    return program
+
+
 async def rest_of(program):
     found = {}
     while (piece := await program.read()) is not None:
@@ -116,8 +123,7 @@ async def eventually(condition):
 
 async def test_a_program_is_ended_when_its_tenant_says_so(way):
     client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
     await program.kill()
     await eventually(lambda: len(way.access._programs) == 0)
 
@@ -156,8 +162,7 @@ async def test_the_exit_code_is_told_even_where_the_connection_broke_first(way):
 async def test_a_program_whose_tenant_does_not_come_back_is_ended(way):
     way.access._programs._hold_s = 0.05
     client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
     await client.close()
     await eventually(lambda: len(way.access._programs) == 0)
     assert await refusal(client.ask(AttachArgs(program._token, 8), LEASE)) is Code.GONE
@@ -165,8 +170,7 @@ async def test_a_program_whose_tenant_does_not_come_back_is_ended(way):
 
 async def test_a_program_ends_with_its_lease_and_the_reason_is_told(way):
     client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
 
     async def over(_request):
         raise refused(Code.LEASE_ENDED, "Lease 7 has ended.", "Its log is still there.")
@@ -179,8 +183,7 @@ async def test_a_program_ends_with_its_lease_and_the_reason_is_told(way):
 
 async def test_a_restarted_agent_says_why_the_shell_is_gone(way):
     client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
     way.access._programs._programs.clear()  # as a new process has it
     await client._peer.connection.close()
     with pytest.raises(HostRefused, match="restarted"):
@@ -189,8 +192,7 @@ async def test_a_restarted_agent_says_why_the_shell_is_gone(way):
 
 async def test_an_agent_that_stops_ends_the_shell_with_a_reason(way):
     client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
     closing = asyncio.create_task(way.host.server.close())
     with pytest.raises(HostRefused, match="does not outlive"):
         await program.read()
@@ -381,14 +383,18 @@ def archive(**member):
     return made.getvalue()
 
 
+async def drained(session):
+    while await session.read() is not None:
+        pass
+
+
 async def send(client, data, *, said=None, announced=None):
     session, _ = await client.put(LEASE, PutArgs("/", os.urandom(16).hex(), announced or len(data)))
     try:
         await session.write(data)
         await session.say(said or Control(size=len(data), digest=hashlib.sha256(data).digest()))
         session.end()
-        while await session.read() is not None:
-            pass
+        await drained(session)
     finally:
         session.drop()
 
@@ -493,15 +499,10 @@ async def test_what_was_sealed_to_another_key_is_refused(way):
     session, _ = await client.ask(DeliverArgs("db_password", len(sealed)), LEASE)
     await session.write(sealed)
     session.end()
-    assert await refusal(_drain(session)) is Code.BAD_REQUEST
+    assert await refusal(drained(session)) is Code.BAD_REQUEST
     assert not way.delivered
 
 
 async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(way, monkeypatch):
     monkeypatch.setattr("offchain.adapters.transport.host_client.MAX_SEALED", 100)
     assert await refusal((await way.client()).deliver(LEASE, "x", bytes(60))) is Code.TOO_LARGE
-
-
-async def _drain(session):
-    while await session.read() is not None:
-        pass

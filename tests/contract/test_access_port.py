@@ -180,29 +180,6 @@ async def test_the_mounts_that_a_folder_holds_are_told(pods):
     assert await pods.access.hidden(pods.lease, None, "/etc") == ()
 
 
-# --- what only the fake can do without tools in the image ---------------------------------------------------------
-
-
-async def test_a_connection_carries_bytes_both_ways_and_ends():
-    access = case.fake_pods([7])
-    stream = await access.dial(7, case.ECHO_PORT)
-    await stream.write(b"hello")
-    assert await stream.read() == b"hello"
-    await stream.end()
-    assert await stream.read() == b""
-    await stream.close()
-
-
-async def test_a_terminal_has_a_size_that_changes():
-    access = case.fake_pods([7])
-    program = await access.exec(7, None, ("size",), tty=True, rows=5, columns=6)
-    first = await program.read()
-    await program.resize(7, 8)
-    second = await program.read()
-    assert (first.channel, first.data, second.data) == (0, b"5 6\n", b"7 8\n")
-    await program.kill()
-
-
 # --- what only a real engine shows --------------------------------------------------------------------------------
 
 

@@ -9,16 +9,8 @@ from typing import Any
 from offchain.adapters.chain import registration
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Block, Call, DispatchFailure, Signer
-from offchain.schema.chain_types._generated_chain import (
-    HostFailure,
-    HostsParams,
-    PodPlacement,
-    PodResult,
-    Resources,
-    TaskKind,
-    Usage,
-    calls,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
 from tests.support.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
@@ -62,18 +54,18 @@ HARDWARE = hardware(8_000, 16_384, 100)
 
 JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
-    resources=Resources(100, 64, 1, NO_GPU),
+    resources=gen.Resources(100, 64, 1, NO_GPU),
     max_rate_per_hour=2 * GTY,
     max_duration_ms=60 * MINUTE_MS,
 )
-SERVICE = replace(JOB, kind=TaskKind.SERVICE)
-RENTAL = replace(JOB, kind=TaskKind.RENTAL)
-RESULT = PodResult(bytes(32), 0, Usage(1_000, 1_000, 10))
-FAILED = HostFailure.DRIVER_ERROR
+SERVICE = replace(JOB, kind=gen.TaskKind.SERVICE)
+RENTAL = replace(JOB, kind=gen.TaskKind.RENTAL)
+RESULT = gen.PodResult(bytes(32), 0, gen.Usage(1_000, 1_000, 10))
+FAILED = gen.HostFailure.DRIVER_ERROR
 
 
-def on(host: str, pod: int = 0, devices: bytes = b"") -> PodPlacement:
-    return PodPlacement(pod, SIGNERS[host].address, devices, ANY_RATE)
+def on(host: str, pod: int = 0, devices: bytes = b"") -> gen.PodPlacement:
+    return gen.PodPlacement(pod, SIGNERS[host].address, devices, ANY_RATE)
 
 
 @dataclass
@@ -188,7 +180,7 @@ async def build(world: World) -> None:
         ("anyone", calls.tasks_expire(task=world.tasks["Expired"])),
     )
     # From here on nobody is missed any more, however long the wrong calls take.
-    params = HostsParams.decode(await world.chain.link.query("Hosts", "Params"))
+    params = gen.HostsParams.decode(await world.chain.link.query("Hosts", "Params"))
     patient = replace(params, absence_limit_ms=60 * MINUTE_MS)
     await world.do(("sudo", by_sudo(calls.hosts_set_params(params=patient))))
 

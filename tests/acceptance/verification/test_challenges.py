@@ -12,23 +12,9 @@ from verification_world import World, story
 
 from offchain.adapters.keys import ss58
 from offchain.ports import Call, Signer
-from offchain.schema.chain_types._generated_chain import (
-    ChallengeOutcome,
-    Fault,
-    HostStatusSuspended,
-    MatterChallenge,
-    PenaltyReason,
-    SuspendReason,
-    calls,
-    storage,
-)
-from offchain.schema.chain_types._generated_events import (
-    HostsDeviceAttested,
-    HostsSlashed,
-    VerificationAnswerAwaited,
-    VerificationBallotClosed,
-    VerificationChallengeClosed,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types import _generated_events as chain_events
+from offchain.schema.chain_types._generated_chain import calls, storage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 OPENER = next(iter(VERIFIERS.values()))
@@ -48,9 +34,9 @@ async def test_a_host_that_proves_its_device_is_verified_and_the_committee_is_pa
     found = await drawn_and_answered(world, provider, cast, matter)
     await found.votes(YES, YES, YES)
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.PASSED, fee)
-    (ballot,) = client.events(VerificationBallotClosed, matter=matter)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.PASSED, fee)
+    (ballot,) = client.events(chain_events.VerificationBallotClosed, matter=matter)
     assert ballot.verdict == YES
     assert rewards(world, matter) == {member.address: fee // 3 for member in found.members}
     assert penalties(world, matter) == {}
@@ -59,7 +45,7 @@ async def test_a_host_that_proves_its_device_is_verified_and_the_committee_is_pa
 
     after = await world.host(host)
     assert (after.status.tag, after.devices[0].attested, after.bond) == ("Verified", True, BOND)
-    assert client.events(HostsDeviceAttested, host=host.address)[-1].attested
+    assert client.events(chain_events.HostsDeviceAttested, host=host.address)[-1].attested
     await client.do(host, calls.hosts_heartbeat())
     assert (await world.host(host)).status.tag == "Online"
 
@@ -82,11 +68,11 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
     )
     await confirming.votes(NO, NO, YES)
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.FAILED, 0)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.FAILED, 0)
     minority, majority = confirming.members[2], confirming.members[:2]
     lost = world.params.minority_penalty
-    assert penalties(world, matter) == {minority.address: (PenaltyReason.MINORITY, lost)}
+    assert penalties(world, matter) == {minority.address: (gen.PenaltyReason.MINORITY, lost)}
     paid = {member.address: (fee + lost) // 2 for member in majority}
     assert rewards(world, matter) == paid | {member.address: fee // 2 for member in found.members[:2]}
     before, after = closed.block.parent_hash, closed.block.ref.hash
@@ -94,11 +80,11 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
     assert await bond_of(world, minority, before) - await bond_of(world, minority, after) == there >= lost
 
     slashed = BOND // 10
-    assert client.events(HostsSlashed, host=host.address) == [
-        HostsSlashed(host.address, Fault.FAILED_CHALLENGE, slashed)
+    assert client.events(chain_events.HostsSlashed, host=host.address) == [
+        chain_events.HostsSlashed(host.address, gen.Fault.FAILED_CHALLENGE, slashed)
     ]
     record = await world.host(host)
-    assert record.status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
+    assert record.status == gen.HostStatusSuspended(gen.SuspendReason.FAILED_CHALLENGE)
     assert (record.bond, record.devices[0].attested) == (BOND - slashed - 2 * fee, False)
     assert await world.gained(provider, start, closed.block) == -slashed - 2 * fee, "the opener has its fees back"
     score = await world.score(host, closed.block)
@@ -120,8 +106,8 @@ async def test_a_verdict_that_another_committee_does_not_confirm_costs_the_opene
     assert await client.outcomes((found.members[0], late)) == ["Verification.NotOnCommittee"]
     await confirming.votes(YES, YES, YES)
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, 0)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.NO_VERDICT, 0)
     assert penalties(world, matter) == {}
     assert rewards(world, matter) == {member.address: fee // 3 for member in (*found.members, *confirming.members)}
     record = await world.host(host)
@@ -143,9 +129,9 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_no
     tried = await client.outcomes((found.members[0], vote), (ANYONE, advance))
     assert tried == ["Verification.NotCommitting", "Verification.NotDue"]
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, world.params.challenge_fee)
-    awaited = await client.event(VerificationAnswerAwaited, challenge=matter.value)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.MISSED, world.params.challenge_fee)
+    awaited = await client.event(chain_events.VerificationAnswerAwaited, challenge=matter.value)
     until = awaited.event.until
     # In its hook a block sees the clock of the block before; it is the first that can, or the next.
     earlier, before = (client.blocks[closed.block.ref.number - back].timestamp_ms for back in (4, 2))
@@ -160,10 +146,10 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_no
 
     before = world.now
     again = await opened_by(world, OPENER, cast)
-    closed = await client.event(VerificationChallengeClosed, challenge=again.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NOT_ANSWERED, fee)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=again.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.NOT_ANSWERED, fee)
     assert await world.gained(provider, before, closed.block) == -BOND // 10
-    assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
+    assert (await world.host(host)).status == gen.HostStatusSuspended(gen.SuspendReason.FAILED_CHALLENGE)
 
 
 @story()
@@ -200,9 +186,9 @@ async def test_who_copies_a_vote_or_changes_it_cannot_reveal_and_loses_more_than
     assert refused == [mismatch, mismatch, "Verification.AlreadyRevealed"]
     await client.do(changing, found.shows(changing, YES))
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert closed.event.outcome == ChallengeOutcome.PASSED
-    assert penalties(world, matter) == {copying.address: (PenaltyReason.ABSENT, params.absence_penalty)}
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert closed.event.outcome == gen.ChallengeOutcome.PASSED
+    assert penalties(world, matter) == {copying.address: (gen.PenaltyReason.ABSENT, params.absence_penalty)}
     share = (params.challenge_fee + params.absence_penalty) // 2
     assert rewards(world, matter) == {honest.address: share, changing.address: share}
     assert await world.gained(provider, start, closed.block) == -params.challenge_fee
@@ -223,14 +209,14 @@ async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no
     assert not set(second.members) & set(first.members)
     # Who committed when too few did is not at fault; the others are.
     absent = {member.address for member in first.members[1:]}
-    assert penalties(world, matter) == dict.fromkeys(absent, (PenaltyReason.ABSENT, params.absence_penalty))
+    assert penalties(world, matter) == dict.fromkeys(absent, (gen.PenaltyReason.ABSENT, params.absence_penalty))
     # It is asked again, from the new seed.
     await client.do(cast.hosts[0], calls.verification_answer(challenge=matter.value, digest=PROOF))
     old = calls.verification_commit_vote(matter=matter, commitment=first.commitment(first.members[0], YES))
     assert await client.outcomes((first.members[0], old)) == ["Verification.NotOnCommittee"]
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, 2 * params.challenge_fee)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.NO_VERDICT, 2 * params.challenge_fee)
     assert set(penalties(world, matter)) == absent | {member.address for member in second.members}
     assert rewards(world, matter) == {}
     assert await world.gained(provider, start, closed.block) == 0
@@ -249,8 +235,11 @@ async def test_a_host_that_changes_its_hardware_meanwhile_has_proved_nothing_by_
     change = calls.hosts_change_hardware(host=host.address, hardware=better, host_signature=signature)
     await asyncio.gather(found.votes(YES, YES, YES), client.do(provider, change))
 
-    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.HARDWARE_CHANGED, params.challenge_fee)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (
+        gen.ChallengeOutcome.HARDWARE_CHANGED,
+        params.challenge_fee,
+    )
     assert rewards(world, matter) == {member.address: params.challenge_fee // 3 for member in found.members}
     assert await world.gained(provider, start, closed.block) == -params.challenge_fee
     record = await world.host(host)
@@ -272,7 +261,7 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
         (OPENER, calls.verification_bond_verifier(), "AlreadyBonded"),
         (OPENER, calls.verification_withdraw_verifier_bond(), "StillBonded"),
         (ANYONE, calls.verification_unbond_verifier(), "NotVerifier"),
-        (ANYONE, calls.verification_advance(matter=MatterChallenge(10**6)), "NoSuchChallenge"),
+        (ANYONE, calls.verification_advance(matter=gen.MatterChallenge(10**6)), "NoSuchChallenge"),
         (host, calls.verification_answer(challenge=10**6, digest=PROOF), "NoSuchChallenge"),
     ]
     names = await client.outcomes(*((who, call) for who, call, _ in wrong))
@@ -280,17 +269,17 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
 
     matter = await opened_by(world, provider, cast)
     assert await client.outcomes((OPENER, challenge(host.address))) == ["Verification.ChallengeOpen"]
-    await client.event(VerificationAnswerAwaited, challenge=matter.value)
+    await client.event(chain_events.VerificationAnswerAwaited, challenge=matter.value)
     answer = calls.verification_answer(challenge=matter.value, digest=PROOF)
     tried = await client.outcomes((ANYONE, answer), (host, answer), (host, answer))
     assert tried == ["Verification.NotChallengedHost", "", "Verification.NotAnswering"]
     found = await committee(client, matter, size=world.params.committee_size, parties={host.address, provider.address})
     await found.votes(YES, YES, NO)
-    await client.event(VerificationChallengeClosed, challenge=matter.value)
+    await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
     assert await client.outcomes((provider, challenge(host.address))) == ["Verification.ChallengedLately"]
     # Its provider's challenge did not use up the verifiers' turn.
     before = world.now
     open_to_all = await opened_by(world, ANOTHER, cast)
-    closed = await client.event(VerificationChallengeClosed, challenge=open_to_all.value)
-    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.MISSED, world.params.challenge_fee)
+    closed = await client.event(chain_events.VerificationChallengeClosed, challenge=open_to_all.value)
+    assert (closed.event.outcome, closed.event.returned) == (gen.ChallengeOutcome.MISSED, world.params.challenge_fee)
     assert await world.gained(provider, before, closed.block) == 0

@@ -10,33 +10,9 @@ from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, W
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.ports import Block, Call, Signer
-from offchain.schema.chain_types._generated_chain import (
-    DisputeOutcome,
-    DisputePhase,
-    Fault,
-    HostStatusSuspended,
-    MatterDispute,
-    PenaltyReason,
-    Stake,
-    SuspendReason,
-    Vote,
-    calls,
-    storage,
-)
-from offchain.schema.chain_types._generated_events import (
-    HostsSlashed,
-    TasksDisputeResolved,
-    TasksSettled,
-    VerificationAppealed,
-    VerificationDisputeClosed,
-    VerificationDisputeDecided,
-    VerificationFeeRefunded,
-    VerificationJuryAwaited,
-    VerificationStakeLost,
-    VerificationStakeReturned,
-    VerificationVerifierPenalised,
-    VerificationVerifierRewarded,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types import _generated_events as chain_events
+from offchain.schema.chain_types._generated_chain import calls, storage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CONTRACT, PHOTO = (bytes([number] * 32) for number in (22, 23))
@@ -45,7 +21,7 @@ SLASHED = BOND * 3 // 10
 
 
 async def jury_of(
-    world: World, cast: Cast, matter: MatterDispute, former: Sequence[Committee] = (), opener: Signer | None = None
+    world: World, cast: Cast, matter: gen.MatterDispute, former: Sequence[Committee] = (), opener: Signer | None = None
 ) -> Committee:
     """The next jury: of none that is a party or sat before, and larger after an appeal."""
     parties = {who.address for who in (cast.tenant, *cast.providers, opener or cast.tenant)}
@@ -54,29 +30,33 @@ async def jury_of(
     return await committee(world.client, matter, size=size, parties=parties, former=gone, turn=len(former))
 
 
-async def decided(world: World, jury: Committee, verdict: Vote, level: int) -> VerificationDisputeDecided:
+async def decided(
+    world: World, jury: Committee, verdict: gen.Vote, level: int
+) -> chain_events.VerificationDisputeDecided:
     """The jury votes: all say the same but the last, who loses for it."""
     other = NO if verdict == YES else YES
     *majority, last = jury.members
     await jury.votes(*[verdict] * len(majority), other)
-    found = await world.client.event(VerificationDisputeDecided, task=jury.matter.value, level=level)
+    found = await world.client.event(chain_events.VerificationDisputeDecided, task=jury.matter.value, level=level)
     assert found.event.verdict == verdict
     lost, fee = world.params.minority_penalty, world.params.jury_fee
-    rewarded = {e.who: e.amount for e in world.client.events(VerificationVerifierRewarded, matter=jury.matter)}
-    penalised = {e.who: e for e in world.client.events(VerificationVerifierPenalised, matter=jury.matter)}
+    rewarded = {
+        e.who: e.amount for e in world.client.events(chain_events.VerificationVerifierRewarded, matter=jury.matter)
+    }
+    penalised = {e.who: e for e in world.client.events(chain_events.VerificationVerifierPenalised, matter=jury.matter)}
     assert {who.address: rewarded.get(who.address) for who in majority} == dict.fromkeys(
         (who.address for who in majority), (fee + lost) // len(majority)
     )
-    assert (penalised[last.address].reason, penalised[last.address].amount) == (PenaltyReason.MINORITY, lost)
+    assert (penalised[last.address].reason, penalised[last.address].amount) == (gen.PenaltyReason.MINORITY, lost)
     return found.event
 
 
-async def closed(world: World, matter: MatterDispute, outcome: DisputeOutcome) -> Block:
-    found = await world.client.event(VerificationDisputeClosed, task=matter.value)
+async def closed(world: World, matter: gen.MatterDispute, outcome: gen.DisputeOutcome) -> Block:
+    found = await world.client.event(chain_events.VerificationDisputeClosed, task=matter.value)
     assert found.event.outcome == outcome
     assert await world.client.read(storage.verification_disputes, matter.value) is None
-    resolved = await world.client.event(TasksDisputeResolved, task=matter.value)
-    assert (resolved.block, resolved.event.upheld) == (found.block, outcome == DisputeOutcome.UPHELD)
+    resolved = await world.client.event(chain_events.TasksDisputeResolved, task=matter.value)
+    assert (resolved.block, resolved.event.upheld) == (found.block, outcome == gen.DisputeOutcome.UPHELD)
     return found.block
 
 
@@ -118,9 +98,9 @@ async def test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_an
         (tenant.address, PHOTO),
     ]
     assert (provider.address, CONTRACT) in [(one.by, one.digest) for one in record.evidence]
-    assert record.stakes == (Stake(tenant.address, stake, 0, YES),)
+    assert record.stakes == (gen.Stake(tenant.address, stake, 0, YES),)
 
-    await client.event(VerificationJuryAwaited, task=job.task, level=0)
+    await client.event(chain_events.VerificationJuryAwaited, task=job.task, level=0)
     late = await client.outcomes((tenant, names(PHOTO)), (ANYONE, calls.verification_advance(matter=matter)))
     assert late[0] == "Verification.NotHearing"
     assert late[1] in ("Verification.WaitsForSeed", "Verification.NotDue")
@@ -130,17 +110,19 @@ async def test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_an
     appeal = calls.verification_appeal(task=job.task)
     assert await client.outcomes((tenant, appeal), (ANYONE, appeal)) == ["Verification.NotLosingSide"] * 2
     record = await client.must(storage.verification_disputes, job.task)
-    assert (record.phase, record.verdict) == (DisputePhase.DECIDED, YES)
+    assert (record.phase, record.verdict) == (gen.DisputePhase.DECIDED, YES)
 
-    end = await closed(world, matter, DisputeOutcome.UPHELD)
+    end = await closed(world, matter, gen.DisputeOutcome.UPHELD)
     assert await world.state_of(job.task) == "Failed(DisputeLost)"
-    assert client.events(VerificationFeeRefunded, task=job.task) == [
-        VerificationFeeRefunded(job.task, tenant.address, fee)
+    assert client.events(chain_events.VerificationFeeRefunded, task=job.task) == [
+        chain_events.VerificationFeeRefunded(job.task, tenant.address, fee)
     ]
-    assert client.events(VerificationStakeReturned, task=job.task) == [
-        VerificationStakeReturned(job.task, tenant.address, stake - fee)
+    assert client.events(chain_events.VerificationStakeReturned, task=job.task) == [
+        chain_events.VerificationStakeReturned(job.task, tenant.address, stake - fee)
     ]
-    assert client.events(HostsSlashed, host=host.address) == [HostsSlashed(host.address, Fault.WRONG_RESULT, SLASHED)]
+    assert client.events(chain_events.HostsSlashed, host=host.address) == [
+        chain_events.HostsSlashed(host.address, gen.Fault.WRONG_RESULT, SLASHED)
+    ]
     assert await world.gained(tenant, start, world.now) == 0
     assert await world.gained(provider, start, world.now) == -SLASHED - fee
     found = await world.host(host)
@@ -159,12 +141,12 @@ async def test_a_rejected_complaint_costs_its_stake_and_the_host_is_paid(world: 
     jury = await jury_of(world, cast, matter)
     await decided(world, jury, NO, level=0)
     assert await client.outcomes((provider, calls.verification_appeal(task=job.task))) == ["Verification.NotLosingSide"]
-    end = await closed(world, matter, DisputeOutcome.REJECTED)
-    assert client.events(VerificationStakeLost, task=job.task) == [
-        VerificationStakeLost(job.task, tenant.address, stake - fee)
+    end = await closed(world, matter, gen.DisputeOutcome.REJECTED)
+    assert client.events(chain_events.VerificationStakeLost, task=job.task) == [
+        chain_events.VerificationStakeLost(job.task, tenant.address, stake - fee)
     ]
     assert await world.state_of(job.task) == "Verified"
-    (bill,) = (await world.settle(job.task)).one(TasksSettled).bills
+    (bill,) = (await world.settle(job.task)).one(chain_events.TasksSettled).bills
     assert (bill.paid, bill.fee) == (PRICE, PRICE // FEE)
     assert await world.gained(tenant, start, world.now) == -stake - PRICE
     assert await world.gained(provider, start, world.now) == PRICE - PRICE // FEE
@@ -185,7 +167,9 @@ async def test_an_appeal_doubles_the_stake_and_a_larger_jury_of_others_overturns
     first = await jury_of(world, cast, matter)
     await decided(world, first, NO, level=0)
 
-    appealed = (await client.do(tenant, calls.verification_appeal(task=job.task))).one(VerificationAppealed)
+    appealed = (await client.do(tenant, calls.verification_appeal(task=job.task))).one(
+        chain_events.VerificationAppealed
+    )
     assert (appealed.by, appealed.stake, appealed.level) == (tenant.address, 2 * stake, 1)
     await client.do(tenant, calls.verification_add_evidence(task=job.task, digest=PHOTO))
     second = await jury_of(world, cast, matter, [first])
@@ -193,12 +177,12 @@ async def test_an_appeal_doubles_the_stake_and_a_larger_jury_of_others_overturns
     assert not set(second.members) & set(first.members)
     await decided(world, second, YES, level=1)
 
-    await closed(world, matter, DisputeOutcome.UPHELD)
+    await closed(world, matter, gen.DisputeOutcome.UPHELD)
     # Both juries are paid by the bond of the host; with the slash, less than half of it is left.
     assert await world.gained(tenant, start, world.now) == 0
     assert await world.gained(provider, start, world.now) == -2 * fee - SLASHED
     record = await world.host(host)
-    assert record.status == HostStatusSuspended(SuspendReason.SLASHED)
+    assert record.status == gen.HostStatusSuspended(gen.SuspendReason.SLASHED)
     assert record.bond == BOND - 2 * fee - SLASHED
     assert await world.state_of(job.task) == "Failed(DisputeLost)"
 
@@ -214,25 +198,25 @@ async def test_the_third_verdict_is_final_and_the_loser_pays_for_the_juries_of_t
     appeal = calls.verification_appeal(task=job.task)
     juries = [await jury_of(world, cast, matter)]
     await decided(world, juries[0], YES, level=0)
-    assert (await client.do(provider, appeal)).one(VerificationAppealed).stake == 2 * stake
+    assert (await client.do(provider, appeal)).one(chain_events.VerificationAppealed).stake == 2 * stake
     juries.append(await jury_of(world, cast, matter, juries))
     await decided(world, juries[1], NO, level=1)
-    assert (await client.do(tenant, appeal)).one(VerificationAppealed).stake == 4 * stake
+    assert (await client.do(tenant, appeal)).one(chain_events.VerificationAppealed).stake == 4 * stake
     record = await client.must(storage.verification_disputes, job.task)
     assert record.stakes == (
-        Stake(tenant.address, stake - fee, fee, YES),
-        Stake(provider.address, 2 * stake - fee, fee, NO),
-        Stake(tenant.address, 4 * stake, 0, YES),
+        gen.Stake(tenant.address, stake - fee, fee, YES),
+        gen.Stake(provider.address, 2 * stake - fee, fee, NO),
+        gen.Stake(tenant.address, 4 * stake, 0, YES),
     )
     juries.append(await jury_of(world, cast, matter, juries))
     last = await decided(world, juries[2], NO, level=2)
     assert last.appeal_until is None
 
-    await closed(world, matter, DisputeOutcome.REJECTED)
-    assert client.events(VerificationFeeRefunded, task=job.task) == [
-        VerificationFeeRefunded(job.task, provider.address, fee)
+    await closed(world, matter, gen.DisputeOutcome.REJECTED)
+    assert client.events(chain_events.VerificationFeeRefunded, task=job.task) == [
+        chain_events.VerificationFeeRefunded(job.task, provider.address, fee)
     ]
-    lost = [e.amount for e in client.events(VerificationStakeLost, task=job.task, who=tenant.address)]
+    lost = [e.amount for e in client.events(chain_events.VerificationStakeLost, task=job.task, who=tenant.address)]
     assert lost == [fee, stake - 2 * fee, 4 * stake - fee]
     await world.settle(job.task)
     assert await world.gained(tenant, start, world.now) == -5 * stake - PRICE
@@ -252,13 +236,13 @@ async def test_where_two_juries_stay_away_the_result_stands_and_the_stake_goes_b
     former = [member.address for member in first.members]
     second = await committee(client, matter, size=world.params.jury_size, parties=parties, former=former, turn=1)
     await second.commit(YES)
-    await closed(world, matter, DisputeOutcome.NO_VERDICT)
+    await closed(world, matter, gen.DisputeOutcome.NO_VERDICT)
     absent = [*first.members, *second.members[1:]]
-    assert {(e.who, e.reason, e.amount) for e in client.events(VerificationVerifierPenalised, matter=matter)} == {
-        (who.address, PenaltyReason.ABSENT, away) for who in absent
-    }
-    assert client.events(VerificationStakeReturned, task=job.task) == [
-        VerificationStakeReturned(job.task, OPENER.address, world.params.dispute_stake)
+    assert {
+        (e.who, e.reason, e.amount) for e in client.events(chain_events.VerificationVerifierPenalised, matter=matter)
+    } == {(who.address, gen.PenaltyReason.ABSENT, away) for who in absent}
+    assert client.events(chain_events.VerificationStakeReturned, task=job.task) == [
+        chain_events.VerificationStakeReturned(job.task, OPENER.address, world.params.dispute_stake)
     ]
     await world.settle(job.task)
     assert await world.gained(provider, start, world.now) == PRICE - PRICE // FEE
@@ -281,7 +265,7 @@ async def test_wrong_disputes_are_refused_by_name(world: World, cast: Cast) -> N
         (ANYONE, dispute(running.task)),
         (tenant, calls.verification_add_evidence(task=running.task, digest=LOG)),
         (tenant, calls.verification_appeal(task=running.task)),
-        (ANYONE, calls.verification_advance(matter=MatterDispute(running.task))),
+        (ANYONE, calls.verification_advance(matter=gen.MatterDispute(running.task))),
     ) == [
         "Tasks.NotReported",
         "Verification.NoSuchTask",

@@ -10,30 +10,9 @@ from verification_hashes import result_commitment
 from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, World, result, story
 
 from offchain.ports import Call
-from offchain.schema.chain_types._generated_chain import (
-    Fault,
-    MatterResults,
-    Misconduct,
-    PodPlacement,
-    PodResult,
-    ResultsOutcomeAgreed,
-    ResultsOutcomeNoAgreement,
-    ResultsPhase,
-    calls,
-    storage,
-)
-from offchain.schema.chain_types._generated_events import (
-    HostsSlashed,
-    TasksAssigned,
-    TasksLeaseEnded,
-    TasksNotVerified,
-    TasksSettled,
-    TasksVerified,
-    VerificationExtraPodWanted,
-    VerificationReplicaRejected,
-    VerificationResultsClosed,
-    VerificationResultsOpened,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types import _generated_events as chain_events
+from offchain.schema.chain_types._generated_chain import calls, storage
 from tests.support.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -44,7 +23,7 @@ def salt_of(host: str) -> bytes:
     return sha256(b"salt of " + host.encode()).digest()
 
 
-async def commit(world: World, cast: Cast, job: Job, place: int, what: PodResult) -> Done:
+async def commit(world: World, cast: Cast, job: Job, place: int, what: gen.PodResult) -> Done:
     host = cast.hosts[place]
     bound = result_commitment(what, salt_of(host.address), host.address)
     done = await world.client.do(host, calls.verification_commit_result(lease=job.leases[place], commitment=bound))
@@ -52,31 +31,31 @@ async def commit(world: World, cast: Cast, job: Job, place: int, what: PodResult
     return done
 
 
-def shows(cast: Cast, job: Job, place: int, what: PodResult) -> Call:
+def shows(cast: Cast, job: Job, place: int, what: gen.PodResult) -> Call:
     salt = salt_of(cast.hosts[place].address)
     return calls.verification_reveal_result(lease=job.leases[place], result=what, salt=salt)
 
 
-async def reveal(world: World, cast: Cast, job: Job, place: int, what: PodResult) -> Done:
+async def reveal(world: World, cast: Cast, job: Job, place: int, what: gen.PodResult) -> Done:
     done = await world.client.do(cast.hosts[place], shows(cast, job, place, what))
     assert done.was_free
     return done
 
 
-async def both_commit_and_reveal(world: World, cast: Cast, job: Job, *what: PodResult) -> None:
+async def both_commit_and_reveal(world: World, cast: Cast, job: Job, *what: gen.PodResult) -> None:
     await asyncio.gather(*(commit(world, cast, job, place, one) for place, one in enumerate(what)))
     record = await world.client.must(storage.verification_results, job.task)
-    assert (record.phase, record.wanted, len(record.replicas)) == (ResultsPhase.REVEALING, 2, 2)
+    assert (record.phase, record.wanted, len(record.replicas)) == (gen.ResultsPhase.REVEALING, 2, 2)
     await asyncio.gather(*(reveal(world, cast, job, place, one) for place, one in enumerate(what)))
 
 
 async def a_third_is_asked(world: World, cast: Cast, job: Job, wanted: int) -> Job:
     """The third host takes the pod that is wanted, and starts it."""
-    asked = await world.client.event(VerificationExtraPodWanted, task=job.task)
+    asked = await world.client.event(chain_events.VerificationExtraPodWanted, task=job.task)
     assert asked.event.wanted == wanted
-    pod = PodPlacement(2, cast.hosts[2].address, b"\0", ANY_RATE)
+    pod = gen.PodPlacement(2, cast.hosts[2].address, b"\0", ANY_RATE)
     placed = await world.client.do(cast.tenant, calls.tasks_assign(task=job.task, pods=[pod]))
-    ((lease, *_),) = placed.one(TasksAssigned).leases
+    ((lease, *_),) = placed.one(chain_events.TasksAssigned).leases
     await world.started(cast, 2, lease)
     return Job(job.task, (*job.leases, lease))
 
@@ -84,7 +63,7 @@ async def a_third_is_asked(world: World, cast: Cast, job: Job, wanted: int) -> J
 async def paid(world: World, job: Job) -> dict[int, int]:
     """What each lease of the task costs its tenant, once it is settled."""
     assert await world.state_of(job.task) == "Verified"
-    settled = (await world.settle(job.task)).one(TasksSettled)
+    settled = (await world.settle(job.task)).one(chain_events.TasksSettled)
     assert all(bill.fee == bill.paid // FEE for bill in settled.bills)
     assert await world.state_of(job.task) == "Settled"
     return {bill.lease: bill.paid for bill in settled.bills}
@@ -95,9 +74,9 @@ async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(worl
     client, start = world.client, world.now
     job = await world.running(cast, replicas=2)
     await both_commit_and_reveal(world, cast, job, RIGHT, RIGHT)
-    closed = await client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeAgreed(RIGHT.digest, 0)
-    assert (await client.event(TasksVerified, task=job.task)).block == closed.block
+    closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeAgreed(RIGHT.digest, 0)
+    assert (await client.event(chain_events.TasksVerified, task=job.task)).block == closed.block
     assert await client.read(storage.verification_results, job.task) is None
 
     assert await paid(world, job) == dict.fromkeys(job.leases, PRICE)
@@ -107,7 +86,7 @@ async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(worl
         score = await world.score(host, closed.block)
         assert (score.verified.positive, score.verified.negative) == (WEIGHT_OF_PRICE, 0)
         assert (await world.score(host, world.now)).settled_leases == 1
-    assert not client.events(VerificationReplicaRejected, task=job.task)
+    assert not client.events(chain_events.VerificationReplicaRejected, task=job.task)
 
 
 @story(hosts=3)
@@ -119,13 +98,17 @@ async def test_where_two_disagree_a_third_decides_and_the_liar_is_unpaid_and_sla
     await commit(world, cast, job, 2, RIGHT)
     await reveal(world, cast, job, 2, RIGHT)
 
-    closed = await client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeAgreed(RIGHT.digest, 0)
+    closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeAgreed(RIGHT.digest, 0)
     liar, slashed = cast.hosts[1], BOND * 3 // 10
-    rejected = VerificationReplicaRejected(job.task, job.leases[1], liar.address, Misconduct.WRONG_RESULT)
-    assert client.events(VerificationReplicaRejected, task=job.task) == [rejected]
-    assert client.events(HostsSlashed, host=liar.address) == [HostsSlashed(liar.address, Fault.WRONG_RESULT, slashed)]
-    assert client.events(TasksLeaseEnded, lease=job.leases[1])[-1].reason.tag == "DisputeLost"
+    rejected = chain_events.VerificationReplicaRejected(
+        job.task, job.leases[1], liar.address, gen.Misconduct.WRONG_RESULT
+    )
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == [rejected]
+    assert client.events(chain_events.HostsSlashed, host=liar.address) == [
+        chain_events.HostsSlashed(liar.address, gen.Fault.WRONG_RESULT, slashed)
+    ]
+    assert client.events(chain_events.TasksLeaseEnded, lease=job.leases[1])[-1].reason.tag == "DisputeLost"
     assert await paid(world, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
     earned = PRICE - PRICE // FEE
     gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
@@ -162,25 +145,27 @@ async def test_who_copies_a_result_cannot_show_it_and_is_punished_and_a_third_is
     await reveal(world, cast, job, 0, RIGHT)
     # With everything that the other showed.
     stolen = calls.verification_reveal_result(lease=job.leases[1], result=RIGHT, salt=salt_of(honest.address))
-    vote = calls.verification_commit_vote(matter=MatterResults(job.task), commitment=bound)
+    vote = calls.verification_commit_vote(matter=gen.MatterResults(job.task), commitment=bound)
     refused = await client.outcomes((copier, stolen), (copier, vote))
     assert refused == ["Verification.CommitmentMismatch", "Verification.NoVoteOnResults"]
 
     job = await a_third_is_asked(world, cast, job, wanted=2)
-    until = opened.one(VerificationResultsOpened).until
-    asked = await client.event(VerificationExtraPodWanted, task=job.task)
+    until = opened.one(chain_events.VerificationResultsOpened).until
+    asked = await client.event(chain_events.VerificationExtraPodWanted, task=job.task)
     assert client.blocks[asked.block.ref.number - 2].timestamp_ms > until, "nobody is rejected before its time"
     await commit(world, cast, job, 2, RIGHT)
     await reveal(world, cast, job, 2, RIGHT)
-    await client.event(VerificationResultsClosed, task=job.task)
+    await client.event(chain_events.VerificationResultsClosed, task=job.task)
     slashed = BOND * 3 // 10
-    rejected = VerificationReplicaRejected(job.task, job.leases[1], copier.address, Misconduct.RESULT_NOT_REVEALED)
-    assert client.events(VerificationReplicaRejected, task=job.task) == [rejected]
+    rejected = chain_events.VerificationReplicaRejected(
+        job.task, job.leases[1], copier.address, gen.Misconduct.RESULT_NOT_REVEALED
+    )
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == [rejected]
     assert await paid(world, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
     earned = PRICE - PRICE // FEE
     gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
-    advance = calls.verification_advance(matter=MatterResults(job.task))
+    advance = calls.verification_advance(matter=gen.MatterResults(job.task))
     assert await client.outcomes((ANYONE, advance)) == ["Verification.NoSuchResults"]
 
 
@@ -194,7 +179,7 @@ async def test_where_all_three_disagree_the_task_fails_and_nobody_is_paid_or_pun
     await reveal(world, cast, job, 2, ODD)
     await assert_no_agreement(world, cast, job)
     assert [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)] == [0] * 4
-    assert client.events(VerificationReplicaRejected, task=job.task) == []
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == []
 
 
 @story(hosts=2)
@@ -202,7 +187,7 @@ async def test_where_no_third_host_comes_in_time_the_task_fails_and_nobody_is_pa
     start = world.now
     job = await world.running(cast, replicas=2)
     await both_commit_and_reveal(world, cast, job, RIGHT, WRONG)
-    asked = await world.client.event(VerificationExtraPodWanted, task=job.task)
+    asked = await world.client.event(chain_events.VerificationExtraPodWanted, task=job.task)
     closed = await assert_no_agreement(world, cast, job)
     assert closed - asked.block.timestamp_ms > world.params.result_commit_ms
     assert [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)] == [0] * 3
@@ -210,10 +195,10 @@ async def test_where_no_third_host_comes_in_time_the_task_fails_and_nobody_is_pa
 
 async def assert_no_agreement(world: World, cast: Cast, job: Job) -> int:
     """Gives when that was found out."""
-    closed = await world.client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeNoAgreement()
+    closed = await world.client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeNoAgreement()
     assert await world.state_of(job.task) == "Failed(NoAgreement)"
-    (ended,) = world.client.events(TasksNotVerified, task=job.task)
+    (ended,) = world.client.events(chain_events.TasksNotVerified, task=job.task)
     assert {bill.lease: bill.paid for bill in ended.bills} == dict.fromkeys(job.leases, 0)
     for host in cast.hosts:
         record = await world.host(host)

@@ -15,22 +15,8 @@ from verification_client import PATIENCE, Client, Done
 
 from offchain.adapters.chain.registration import sign_registration
 from offchain.ports import Block, Call, Signer
-from offchain.schema.chain_types._generated_chain import (
-    GpuRequest,
-    HostRecord,
-    HostScore,
-    PodPlacement,
-    PodResult,
-    Resources,
-    TenantScore,
-    Usage,
-    VerificationParams,
-    VerificationPolicy,
-    VerificationPolicyAcceptance,
-    VerificationPolicyRedundant,
-    calls,
-    storage,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.schema.chain_types._generated_events import TasksSubmitted
 from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.support.chain_records import ANY_RATE, task_spec
@@ -40,7 +26,7 @@ from tests.support.real_chain import by_sudo, plain
 MANIFEST = b"services: {}"
 JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
-    resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
+    resources=gen.Resources(1_000, 1_024, 1, gen.GpuRequest(1, 1_000, 0, ())),
     max_rate_per_hour=3_600 * GTY,
 )
 PRICE = GTY * 15 // 100
@@ -56,9 +42,9 @@ WEIGHT_OF_PRICE = 27_000
 tenth."""
 
 
-def result(content: int) -> PodResult:
+def result(content: int) -> gen.PodResult:
     """What a pod worked out, in a second."""
-    return PodResult(bytes([content] * 32), 0, Usage(WALL_MS, WALL_MS, 10))
+    return gen.PodResult(bytes([content] * 32), 0, gen.Usage(WALL_MS, WALL_MS, 10))
 
 
 @dataclass(frozen=True)
@@ -76,7 +62,7 @@ class World:
     node: DevelopmentNode
     client: Client
     genesis: bytes
-    params: VerificationParams
+    params: gen.VerificationParams
     casts: dict[str, Cast] = field(default_factory=dict)
     told: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -125,13 +111,13 @@ class World:
 
     async def running(self, cast: Cast, replicas: int = 1) -> Job:
         """A job of the tenant runs, one pod on each of so many hosts; results of several are compared."""
-        policy: VerificationPolicy = VerificationPolicyAcceptance()
+        policy: gen.VerificationPolicy = gen.VerificationPolicyAcceptance()
         if replicas > 1:
-            policy = VerificationPolicyRedundant(replicas=replicas)
+            policy = gen.VerificationPolicyRedundant(replicas=replicas)
         spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
         submitted = await self.client.do(cast.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
         task = submitted.one(TasksSubmitted).first
-        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
+        pods = [gen.PodPlacement(pod, cast.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
         await self.client.do(cast.tenant, calls.tasks_assign(task=task, pods=pods))
         leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
         await asyncio.gather(*(self.started(cast, pod, lease) for pod, lease in enumerate(leases)))
@@ -161,14 +147,14 @@ class World:
 
     # --- hosts ----------------------------------------------------------------------------------------------------
 
-    async def host(self, host: Signer, at: bytes | None = None) -> HostRecord:
+    async def host(self, host: Signer, at: bytes | None = None) -> gen.HostRecord:
         return await self.client.must(storage.hosts_hosts, host.address, at=at)
 
-    async def score(self, host: Signer, at: Block) -> HostScore:
+    async def score(self, host: Signer, at: Block) -> gen.HostScore:
         """What is known for and against a host, as last written down: what is older fades a little each time."""
         return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
 
-    async def conduct(self, tenant: Signer, at: Block) -> TenantScore:
+    async def conduct(self, tenant: Signer, at: Block) -> gen.TenantScore:
         """The same of a tenant."""
         return await self.client.must(storage.reputation_tenant_scores, tenant.address, at=at.ref.hash)
 

@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
-from offchain.schema.chain_types._generated_chain import (
-    Survival,
-    TaskKind,
-    TaskSpec,
-    VerificationPolicyAcceptance,
-    VerificationPolicyRedundant,
-)
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SpotSpec, SshSpec
 
@@ -35,15 +29,15 @@ def ssh(**entries: Any) -> Change:
     return gantry(kind="rental", ssh={"authorized_keys": [KEY]} | entries)
 
 
-def spec(*changes: Change) -> TaskSpec:
+def spec(*changes: Change) -> gen.TaskSpec:
     return to_task_spec(parse(together(*changes)), DIGEST)
 
 
 def test_the_kind_goes_to_the_chain() -> None:
     assert [spec(gantry(kind=kind)).kind for kind in ("job", "service", "rental")] == [
-        TaskKind.JOB,
-        TaskKind.SERVICE,
-        TaskKind.RENTAL,
+        gen.TaskKind.JOB,
+        gen.TaskKind.SERVICE,
+        gen.TaskKind.RENTAL,
     ]
 
 
@@ -82,9 +76,9 @@ def test_a_task_is_not_spot_by_default() -> None:
 @pytest.mark.parametrize("said", ["restart", "move", "standby"])
 def test_jobs_and_services_have_each_survival(kind: str, said: str) -> None:
     assert parse(gantry(kind=kind, survival=said)).survival == said
-    assert spec(gantry(kind=kind, survival=said)).survival == Survival(said.capitalize())
-    assert spec(gantry(kind=kind)).survival == Survival.RESTART
-    assert spec(gantry(kind="rental", survival="restart")).survival == Survival.RESTART
+    assert spec(gantry(kind=kind, survival=said)).survival == gen.Survival(said.capitalize())
+    assert spec(gantry(kind=kind)).survival == gen.Survival.RESTART
+    assert spec(gantry(kind="rental", survival="restart")).survival == gen.Survival.RESTART
 
 
 def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
@@ -100,10 +94,10 @@ def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
 
 def test_compared_results_have_a_pod_for_each_replica() -> None:
     found = spec(gantry(verification={"replicas": 3}))
-    assert found.verification == VerificationPolicyRedundant(3)
+    assert found.verification == gen.VerificationPolicyRedundant(3)
     assert (found.pods_min, found.pods_max) == (3, 3)
     assert spec(gantry(verification={"replicas": 2}, pods=2)).pods_max == 2
-    assert spec(gantry(verification="acceptance")).verification == VerificationPolicyAcceptance()
+    assert spec(gantry(verification="acceptance")).verification == gen.VerificationPolicyAcceptance()
 
 
 def test_a_rental_is_one_machine_with_keys_and_data() -> None:

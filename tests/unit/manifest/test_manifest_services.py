@@ -17,16 +17,8 @@ from manifest_builders import (
     top,
 )
 
+from offchain.schema.manifest import types
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.types import (
-    DeliveredFile,
-    Dependency,
-    HealthCheck,
-    RestartPolicy,
-    ServiceSpec,
-    TmpfsMount,
-    VolumeMount,
-)
 
 DATA = top(volumes={"data": None, "cache": {}})
 TOKEN = top(secrets={"token": {"external": True}})
@@ -34,7 +26,7 @@ SERVICE = gantry(kind="service")
 HEX = "0123456789abcdef" * 4
 
 
-def train(*changes: Change) -> ServiceSpec:
+def train(*changes: Change) -> types.ServiceSpec:
     return parse(together(*changes)).services[0]
 
 
@@ -48,11 +40,11 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
     found = parse(together(DATA, service(volumes=mounts)))
     assert found.volumes == ("data", "cache")
     assert found.main.volumes == (
-        VolumeMount("data", "/data", read_only=False),
-        VolumeMount("cache", "/cache", read_only=True),
-        VolumeMount("data", "/again", read_only=True),
+        types.VolumeMount("data", "/data", read_only=False),
+        types.VolumeMount("cache", "/cache", read_only=True),
+        types.VolumeMount("data", "/again", read_only=True),
     )
-    assert found.main.tmpfs == (TmpfsMount("/scratch", "size=67108864,mode=1777"),)
+    assert found.main.tmpfs == (types.TmpfsMount("/scratch", "size=67108864,mode=1777"),)
 
 
 @pytest.mark.parametrize(
@@ -119,15 +111,15 @@ def test_mounts_do_not_overlap() -> None:
     inside = together(DATA, service(volumes=["data:/data/deep"]), gantry(inputs=inputs))
     assert "cannot both be there" in refused(inside)[1]
     within = together(DATA, service(volumes=["data:/data"]), gantry(inputs=[{**inputs[0], "path": "/data/in"}]))
-    assert train(within).files == (DeliveredFile("in", "/data/in", bytes.fromhex(HEX)),)
+    assert train(within).files == (types.DeliveredFile("in", "/data/in", bytes.fromhex(HEX)),)
 
 
 def test_secrets_are_mounted_where_compose_puts_them() -> None:
     uses = ["token", {"source": "token", "target": "other"}, {"source": "token", "target": "/etc/token"}]
     assert train(TOKEN, service(secrets=uses)).files == (
-        DeliveredFile("token", "/run/secrets/token", None),
-        DeliveredFile("token", "/run/secrets/other", None),
-        DeliveredFile("token", "/etc/token", None),
+        types.DeliveredFile("token", "/run/secrets/token", None),
+        types.DeliveredFile("token", "/run/secrets/other", None),
+        types.DeliveredFile("token", "/etc/token", None),
     )
 
 
@@ -172,10 +164,10 @@ def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
     ]
     first, second = parse(together(helper(), gantry(inputs=inputs))).services
     digest = bytes.fromhex(HEX)
-    assert first.files == (DeliveredFile("data.tar", "/in/data.tar", digest),)
+    assert first.files == (types.DeliveredFile("data.tar", "/in/data.tar", digest),)
     assert second.files == (
-        DeliveredFile("seed.sql", "/seed.sql", digest),
-        DeliveredFile("data.tar", "/data.tar", digest),
+        types.DeliveredFile("seed.sql", "/seed.sql", digest),
+        types.DeliveredFile("data.tar", "/data.tar", digest),
     )
 
 
@@ -249,17 +241,17 @@ def test_too_many_ports_in_all() -> None:
 
 
 def test_health_checks_have_composes_defaults() -> None:
-    def check(**entries: Any) -> HealthCheck | None:
+    def check(**entries: Any) -> types.HealthCheck | None:
         return train(SERVICE, service(healthcheck=entries)).healthcheck
 
     shell = ("/bin/sh", "-c", "test -f /ok")
-    assert check(test="test -f /ok") == HealthCheck(shell, 30_000, 30_000, 3, 0)
-    assert check(test=["CMD-SHELL", "test -f /ok"]) == HealthCheck(shell, 30_000, 30_000, 3, 0)
+    assert check(test="test -f /ok") == types.HealthCheck(shell, 30_000, 30_000, 3, 0)
+    assert check(test=["CMD-SHELL", "test -f /ok"]) == types.HealthCheck(shell, 30_000, 30_000, 3, 0)
     times = {"interval": "5s", "timeout": "500ms", "retries": 2, "start_period": "1h"}
-    assert check(test=["CMD", "check", ""], **times) == HealthCheck(("check", ""), 5_000, 500, 2, 3_600_000)
+    assert check(test=["CMD", "check", ""], **times) == types.HealthCheck(("check", ""), 5_000, 500, 2, 3_600_000)
     assert check(test=["NONE"]) is None
     assert check(disable=True) is None
-    assert check(test="true", disable=False, start_period="0s") == HealthCheck(
+    assert check(test="true", disable=False, start_period="0s") == types.HealthCheck(
         ("/bin/sh", "-c", "true"), 30_000, 30_000, 3, 0
     )
 
@@ -293,21 +285,21 @@ def test_a_wrong_health_check_is_refused(check: Any, path: str, message: str) ->
 @pytest.mark.parametrize(
     ("word", "policy"),
     [
-        ("no", RestartPolicy("no", None)),
-        ("always", RestartPolicy("always", None)),
-        ("unless-stopped", RestartPolicy("always", None)),
-        ("on-failure", RestartPolicy("on-failure", None)),
-        ("on-failure:3", RestartPolicy("on-failure", 3)),
+        ("no", types.RestartPolicy("no", None)),
+        ("always", types.RestartPolicy("always", None)),
+        ("unless-stopped", types.RestartPolicy("always", None)),
+        ("on-failure", types.RestartPolicy("on-failure", None)),
+        ("on-failure:3", types.RestartPolicy("on-failure", 3)),
     ],
 )
-def test_restart_policies(word: str, policy: RestartPolicy) -> None:
+def test_restart_policies(word: str, policy: types.RestartPolicy) -> None:
     assert train(SERVICE, service(restart=word)).restart == policy
 
 
 def test_an_unquoted_no_is_a_restart_policy() -> None:
     text = manifest(together(SERVICE, service(restart="NEVER"))).replace(b"NEVER", b"no")
     assert b"restart: no" in text
-    assert parse_manifest(text).main.restart == RestartPolicy("no", None)
+    assert parse_manifest(text).main.restart == types.RestartPolicy("no", None)
 
 
 def policy(**entries: Any) -> Change:
@@ -315,9 +307,11 @@ def policy(**entries: Any) -> Change:
 
 
 def test_the_long_form_of_a_restart_policy() -> None:
-    assert train(SERVICE, policy()).restart == RestartPolicy("always", None)
-    assert train(SERVICE, policy(condition="none", max_attempts=3)).restart == RestartPolicy("no", None)
-    assert train(SERVICE, policy(condition="on-failure", max_attempts=3)).restart == RestartPolicy("on-failure", 3)
+    assert train(SERVICE, policy()).restart == types.RestartPolicy("always", None)
+    assert train(SERVICE, policy(condition="none", max_attempts=3)).restart == types.RestartPolicy("no", None)
+    assert train(SERVICE, policy(condition="on-failure", max_attempts=3)).restart == types.RestartPolicy(
+        "on-failure", 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -357,8 +351,8 @@ def test_dependencies_in_both_forms() -> None:
     init = helper("init")
     db = helper(depends_on=["init"], healthcheck={"test": "true"})
     found = parse(together(service(depends_on=healthy), db, init))
-    assert found.services[0].depends_on == (Dependency("db", "healthy"), Dependency("init", "completed"))
-    assert found.services[1].depends_on == (Dependency("init", "started"),)
+    assert found.services[0].depends_on == (types.Dependency("db", "healthy"), types.Dependency("init", "completed"))
+    assert found.services[1].depends_on == (types.Dependency("init", "started"),)
 
 
 @pytest.mark.parametrize(

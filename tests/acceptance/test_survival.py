@@ -76,9 +76,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(chain, tmp_path, blocks)
 
 
-async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_from_its_checkpoint_within_one_escrow(
-    scene: Scene,
-) -> None:
+async def test_a_job_continues_on_its_standby_from_its_checkpoint_within_one_escrow(scene: Scene) -> None:
     chain, folder = scene.chain, scene.folder
     issued = await chain.link.query("Balances", "TotalIssuance")
     async with contextlib.AsyncExitStack() as stack:

@@ -193,7 +193,7 @@ async def rent(world: World, kind: str) -> int:
     return fee + treasury_share(events + settlement)
 
 
-async def test_a_rental_costs_what_the_time_costs_whether_a_key_or_two_of_three_or_a_proxy_signs(world: World) -> None:
+async def test_a_rental_costs_the_same_by_a_key_a_multisig_or_a_proxy(world: World) -> None:
     before = await world.purse(world.treasury)
     paid = await asyncio.gather(*[rent(world, kind) for kind in world.wallets])
     assert (await world.purse(world.treasury)).total - before.total == sum(paid)

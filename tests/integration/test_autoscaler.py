@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from test_examples import ACCOUNT, ended, runs, variables
+from test_examples import ACCOUNT, ended, runs
 
 from tests.support.local_network import MANIFESTS, PATIENCE, ROOT, Net
 
@@ -31,13 +31,11 @@ async def autoscaler(net: Net, folder: Path) -> AsyncIterator[Path]:
 
 
 async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_path: Path) -> None:
-    done = await net.gantry("submit", MANIFESTS / "busy.yaml", *ACCOUNT, "--wait", "--json", env=variables(net))
-    assert done.code == 0, done.said
+    done = await net.check("submit", MANIFESTS / "busy.yaml", *ACCOUNT, "--wait", "--json", env=net.variables)
     task = done.json["task"]
 
     async def loaded(*command: str) -> None:
-        said = await net.gantry("exec", str(task), *ACCOUNT, "--", *command)
-        assert said.code == 0, said.said
+        await net.check("exec", str(task), *ACCOUNT, "--", *command)
 
     await net.each_block(lambda: runs(net, task, 1), "one pod")
     await loaded("touch", "/tmp/load")

@@ -84,9 +84,7 @@ async def built(chain: Chain) -> Flood:
     return Flood(chain, leases)
 
 
-async def test_calls_that_pay_are_included_within_three_blocks_while_fifty_hosts_flood_free_ones(
-    tmp_path: Path,
-) -> None:
+async def test_paid_calls_are_included_within_three_blocks_of_a_flood_of_free_ones(tmp_path: Path) -> None:
     async with chain_of(tmp_path, PATCH) as chain:
         flood = await built(chain)
         link, payer = chain.link, PEOPLE["anyone"]

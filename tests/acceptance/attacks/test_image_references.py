@@ -109,8 +109,7 @@ async def test_a_login_goes_to_the_registry_that_its_tenant_names_alone(net: Net
         async with server(*ALLOWED_REGISTRY.split(":"), reply) as (registry, received):
             before = await host_facts(net)
             file = with_login(manifest(tmp_path, image=f"{registry}/x/y@{DIGEST}"), registry)
-            done = await net.gantry("submit", file, "--account", TENANT, "--json")
-            assert done.code == 0, done.said
+            done = await net.check("submit", file, "--account", TENANT, "--json")
             number = str(done.json["task"])
 
             async def delivered() -> bool:

@@ -51,9 +51,7 @@ async def test_a_host_that_proves_its_device_is_verified_and_the_committee_is_pa
 
 
 @story()
-async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_pays_for_it(
-    world: World, cast: Cast
-) -> None:
+async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed(world: World, cast: Cast) -> None:
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
     start, fee = world.now, world.params.challenge_fee
     matter = await opened_by(world, OPENER, cast)
@@ -93,9 +91,7 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
 
 
 @story()
-async def test_a_verdict_that_another_committee_does_not_confirm_costs_the_opener_alone(
-    world: World, cast: Cast
-) -> None:
+async def test_a_verdict_that_is_not_confirmed_costs_the_opener_alone(world: World, cast: Cast) -> None:
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
     start, fee = world.now, world.params.challenge_fee
     matter = await opened_by(world, OPENER, cast)
@@ -116,9 +112,7 @@ async def test_a_verdict_that_another_committee_does_not_confirm_costs_the_opene
 
 
 @story()
-async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_nobody_votes(
-    world: World, cast: Cast
-) -> None:
+async def test_a_host_that_does_not_answer_twice_is_suspended_without_a_vote(world: World, cast: Cast) -> None:
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
     start = world.now
     matter = await opened_by(world, provider, cast)
@@ -153,9 +147,7 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_and_slashed_and_no
 
 
 @story()
-async def test_who_copies_a_vote_or_changes_it_cannot_reveal_and_loses_more_than_a_minority(
-    world: World, cast: Cast
-) -> None:
+async def test_a_copied_or_changed_vote_cannot_be_revealed_and_is_penalised(world: World, cast: Cast) -> None:
     client, provider = world.client, cast.providers[0]
     start, params = world.now, world.params
     matter = await opened_by(world, provider, cast)
@@ -195,9 +187,7 @@ async def test_who_copies_a_vote_or_changes_it_cannot_reveal_and_loses_more_than
 
 
 @story()
-async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no_verdict(
-    world: World, cast: Cast
-) -> None:
+async def test_an_absent_committee_is_replaced_once_and_gives_no_verdict(world: World, cast: Cast) -> None:
     client, provider, params = world.client, cast.providers[0], world.params
     start = world.now
     matter = await opened_by(world, provider, cast)

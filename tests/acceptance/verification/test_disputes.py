@@ -61,9 +61,7 @@ async def closed(world: World, matter: gen.MatterDispute, outcome: gen.DisputeOu
 
 
 @story(hosts=1)
-async def test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_and_pays_the_jury(
-    world: World, cast: Cast
-) -> None:
+async def test_an_upheld_complaint_refunds_the_tenant_and_slashes_the_host(world: World, cast: Cast) -> None:
     client, tenant, provider, host = world.client, cast.tenant, cast.providers[0], cast.hosts[0]
     start, stake, fee = world.now, world.params.dispute_stake, world.params.jury_fee
     job = await world.reported(cast)
@@ -157,9 +155,7 @@ async def test_a_rejected_complaint_costs_its_stake_and_the_host_is_paid(world: 
 
 
 @story(hosts=1)
-async def test_an_appeal_doubles_the_stake_and_a_larger_jury_of_others_overturns_the_verdict(
-    world: World, cast: Cast
-) -> None:
+async def test_an_appeal_doubles_the_stake_and_a_larger_jury_decides(world: World, cast: Cast) -> None:
     client, tenant, provider, host = world.client, cast.tenant, cast.providers[0], cast.hosts[0]
     start, stake, fee = world.now, world.params.dispute_stake, world.params.jury_fee
     job = await world.reported(cast)
@@ -188,9 +184,7 @@ async def test_an_appeal_doubles_the_stake_and_a_larger_jury_of_others_overturns
 
 
 @story(hosts=1)
-async def test_the_third_verdict_is_final_and_the_loser_pays_for_the_juries_of_the_winner(
-    world: World, cast: Cast
-) -> None:
+async def test_the_third_verdict_is_final_and_the_loser_pays_all_juries(world: World, cast: Cast) -> None:
     client, tenant, provider = world.client, cast.tenant, cast.providers[0]
     start, stake, fee = world.now, world.params.dispute_stake, world.params.jury_fee
     job = await world.reported(cast)
@@ -226,7 +220,7 @@ async def test_the_third_verdict_is_final_and_the_loser_pays_for_the_juries_of_t
 
 
 @story(hosts=1)
-async def test_where_two_juries_stay_away_the_result_stands_and_the_stake_goes_back(world: World, cast: Cast) -> None:
+async def test_without_a_jury_the_result_stands_and_the_stake_is_returned(world: World, cast: Cast) -> None:
     client, provider = world.client, cast.providers[0]
     start, away = world.now, world.params.absence_penalty
     job = await world.reported(cast)
@@ -289,14 +283,14 @@ async def test_wrong_disputes_are_refused_by_name(world: World, cast: Cast) -> N
 
 
 async def test_a_tenant_is_not_blamed_for_the_complaint_of_another_on_which_nobody_decided(world: World) -> None:
-    name = test_where_two_juries_stay_away_the_result_stands_and_the_stake_goes_back.__name__
+    name = test_without_a_jury_the_result_stands_and_the_stake_is_returned.__name__
     await world.told[name]
     conduct = await world.conduct(world.casts[name].tenant, world.now)
     assert conduct.disputes.negative == 0
 
 
 async def test_an_upheld_complaint_is_written_into_the_score_of_the_host(world: World) -> None:
-    name = test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_and_pays_the_jury.__name__
+    name = test_an_upheld_complaint_refunds_the_tenant_and_slashes_the_host.__name__
     await world.told[name]
     score = await world.score(world.casts[name].hosts[0], world.now)
     assert score.verified.negative > 0

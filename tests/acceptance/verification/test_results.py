@@ -121,9 +121,7 @@ async def test_where_two_disagree_a_third_decides_and_the_liar_is_unpaid_and_sla
 
 
 @story(hosts=3, hosts_pay=True)
-async def test_who_copies_a_result_cannot_show_it_and_is_punished_and_a_third_is_asked(
-    world: World, cast: Cast
-) -> None:
+async def test_a_copied_result_cannot_be_revealed_and_a_third_host_is_asked(world: World, cast: Cast) -> None:
     client, start = world.client, world.now
     job = await world.running(cast, replicas=2)
     honest, copier = cast.hosts[:2]

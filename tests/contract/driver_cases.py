@@ -40,11 +40,7 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
-STATE = (
-    "sh",
-    "-c",
-    "mkdir -p /keep/state/deep; echo 3 > /keep/state/n; ln -s n /keep/state/latest; sleep 600",
-)
+STATE = ("sh", "-c", "mkdir -p /keep/state/deep; echo 3 > /keep/state/n; ln -s n /keep/state/latest; sleep 600")
 """Writes a folder that no image has, then runs."""
 GO_ON = ("sh", "-c", "read n < /keep/state/latest; echo $((n + 1)); ls /keep/state; [ -d /keep/state/deep ]")
 """Goes on from what the one before left, and tells to where it came."""
@@ -147,7 +143,7 @@ async def written(driver, spec: PodSpec):
 
 
 async def ended(driver, handle):
-    """How the container ends."""
+    """Return how the container ended."""
     async with aclosing(driver.watch(handle)) as seen:
         async for now in seen:
             if now.ending is not None:

@@ -62,10 +62,7 @@ async def output(driver, spec):
 
 async def test_no_way_of_writing_takes_more_than_the_lease_has(driver, docker_api, disks):
     image = case.build_image(
-        docker_api,
-        "disk-attacks",
-        [*case.python_files(ATTACKS), ("/attacks.py", ATTACKS)],
-        changes=["VOLUME /asked"],
+        docker_api, "disk-attacks", [*case.python_files(ATTACKS), ("/attacks.py", ATTACKS)], changes=["VOLUME /asked"]
     )
     command = (case.PYTHON, "-I", "-S", "/attacks.py", "/data", "/asked")
     spec = case.pod(command, image, volumes=case.DATA)

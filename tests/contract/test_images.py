@@ -64,7 +64,7 @@ class FakeWorld:
         return f"mirror/{image.name.partition('/')[2]}@{image.digest}"
 
     def publish_private(self) -> ImageRef:
-        """An image for USERS."""
+        """Publish an image for USERS."""
         image = self.publish()
         entry = self.engine.registry[image.reference]
         self.engine.registry[image.reference] = replace(entry, logins=frozenset(USERS.items()))

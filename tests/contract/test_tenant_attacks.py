@@ -28,10 +28,7 @@ from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.schema.manifest.types import DeliveredFile
 
-pytestmark = [
-    pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root"),
-]
+pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root")]
 
 ATTACKS, NETWORK = tenant_attacks.__file__, tenant_network.__file__
 SECRET = "secret-of-another-tenant-" + secrets.token_hex(8)

@@ -51,7 +51,7 @@ async def access_to_pods():
 
 
 async def until_there(access, lease, path):
-    """The pod has made it."""
+    """Wait until the pod has made this path."""
     look = ("sh", "-c", f"until [ -e {path} ]; do :; done")
     program = await access.exec(lease, None, look, tty=False, rows=1, columns=1)
     while await program.read() is not None:

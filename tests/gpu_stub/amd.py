@@ -41,6 +41,5 @@ def add_gpu(root: Path, node: int, *, unique_id: str = "", product: str = "", vr
 
 
 def unplug(root: Path, node: int) -> None:
-    """Take a GPU out."""
     shutil.rmtree(root / NODES / str(node))
     shutil.rmtree(root / "sys/class/drm" / f"renderD{127 + node}")

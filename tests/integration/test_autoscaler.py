@@ -14,7 +14,7 @@ from tests.support.local_network import MANIFESTS, PATIENCE, ROOT, Net
 
 @contextlib.asynccontextmanager
 async def autoscaler(net: Net, folder: Path) -> AsyncIterator[Path]:
-    """One that runs; gives its log."""
+    """Run an autoscaler; yield its log."""
     log = folder / "autoscaler.log"
     with log.open("wb") as file:
         process = await asyncio.create_subprocess_exec(

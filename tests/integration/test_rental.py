@@ -49,7 +49,7 @@ class Login:
         return done.out if done.code == 0 else None
 
     async def said(self, net: Net, task: int, command: str) -> str | None:
-        """The same, on the way that a tenant takes."""
+        """Run a command by the way that a tenant takes."""
         async with forwarded(net, task, 2222) as port:
             return await self.run(port, command)
 

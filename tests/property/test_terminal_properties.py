@@ -94,10 +94,7 @@ PRINTERS = {
     "an error that nobody foresaw": (lambda value: failures.report_failure(RuntimeError(value), as_json=False), None),
     "the agent's text": (lambda value: step_output.StepOutput(as_json=False).text("Status", f"Region {value}"), 2),
     "the agent's JSON": (lambda value: step_output.StepOutput(as_json=True).result({"region": value}), 1),
-    "the agent's error": (
-        lambda value: step_output.print_failure(value, "code", value, value, as_json=True),
-        None,
-    ),
+    "the agent's error": (lambda value: step_output.print_failure(value, "code", value, value, as_json=True), None),
 }
 
 

@@ -237,9 +237,7 @@ def _roomy_host(draw: st.DrawFn, identity: str) -> Host:
             _device(draw(free), spec=spec, attested=True, healthy=True) for _ in range(draw(st.integers(1, 4)))
         ),
         ask=ask(
-            gpu_per_hour=draw(st.sampled_from((1, 2, 3))) * 10**11,
-            cpu_core_per_hour=10**9,
-            memory_gib_per_hour=10**9,
+            gpu_per_hour=draw(st.sampled_from((1, 2, 3))) * 10**11, cpu_core_per_hour=10**9, memory_gib_per_hour=10**9
         ),
     )
 

@@ -41,7 +41,7 @@ def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
 
 
 def counting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-    """Has come to its 73rd step, and noted it."""
+    """Return a program that has written its 73rd step."""
     return FakeProgram(runs=True, output=b"done\n", files=STEP)
 
 

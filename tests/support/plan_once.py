@@ -12,7 +12,7 @@ from offchain.core.values import Layout, PodPlacement, Task, TaskState
 
 
 class InOrder:
-    """Each of these tasks, one after the other."""
+    """A queue that returns these tasks in order."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._left = iter(tasks)

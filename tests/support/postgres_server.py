@@ -30,7 +30,7 @@ def _as_user(command: Sequence[str]) -> list[str]:
 
 
 class Server:
-    """One that runs; `address` names a fresh database of it."""
+    """A running server."""
 
     def __init__(self, folder: Path, bin_folder: Path) -> None:
         self.folder = folder
@@ -64,13 +64,13 @@ class Server:
                 raise AssertionError((self.folder / "log").read_text(encoding="utf-8", errors="replace"))
 
     def kill(self) -> None:
-        """As a power cut, but for what the kernel has taken."""
+        """End it as a power cut does, except for what the kernel has accepted."""
         assert self._process is not None
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(30)
 
     def address(self) -> str:
-        """A fresh database."""
+        """Return the address of a new database."""
         self._databases += 1
         name = f"gantry_{self._databases}"
         subprocess.run(_as_user([str(self._bin / "createdb"), f"-h{self.folder}", name]), check=True)

@@ -97,7 +97,7 @@ def usage_of(task: QueuedTask) -> ResourceUsage:
 
 
 def take(queue: SampleQueue, count: int) -> list[int]:
-    """The numbers of the next tasks, each committed."""
+    """Commit the next tasks; return their numbers."""
     found: list[int] = []
     while len(found) < count and (one := queue.next()) is not None:
         queue.commit(one)

@@ -17,7 +17,6 @@ GTY = 10**12
 
 
 def gpu_host(name: str, many: int, *, model: bytes = b"A100", **changes: Any) -> values.Host:
-    """A host with so many GPUs."""
     spec = values.DeviceSpec(vendor=values.Vendor.NVIDIA, model=model, vram_mib=40_960, simulated=False)
     device = values.Device(spec=spec, milli_free=1000, shared_by=None, attested=False, healthy=True)
     made = zeroed(
@@ -89,7 +88,7 @@ class World:
             self.state.put_task(task)
 
     def round(self, now: int) -> list[int]:
-        """What ends by now has ended; gives who starts now."""
+        """End what ends by now and run a cycle; return the tasks that start."""
         for moment in sorted(moment for moment in self._events if moment <= now):
             for event in self._events.pop(moment):
                 event()
@@ -103,13 +102,12 @@ class World:
         return list(placements)
 
     def next_ms(self, now: int) -> int | None:
-        """When something happens that no record tells of before."""
+        """Return the next time at which something happens that no record announces."""
         soon = self.state.next_ms(now)
         moments = [*self._events, *([] if soon is None else [soon])]
         return min((moment for moment in moments if moment > now), default=None)
 
     def snapshot(self, now: int) -> Snapshot:
-        """The records."""
         known = (self.state.task(number) for number in self._tasks)
         return Snapshot(
             1,

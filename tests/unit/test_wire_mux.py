@@ -12,7 +12,7 @@ NO = Refusal(Code.GONE, "No.", "Go.")
 
 
 class Pair:
-    """Both ends, and what each was told."""
+    """Both ends of a connection."""
 
     def __init__(self):
         self.tenant, self.host = mux.Mux(dialler=True), mux.Mux(dialler=False)

@@ -132,7 +132,7 @@ STATES = ("Queued", "Assigned", "Running", "Reported", "Verified", "Settled", "C
 
 
 async def build(world: World) -> None:
-    """Everybody and everything in its place."""
+    """Make hosts, tasks and leases in every state."""
     sudo, provider, tenant = "sudo", "provider", "tenant"
     transfers = [
         Call(

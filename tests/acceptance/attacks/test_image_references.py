@@ -80,9 +80,7 @@ async def test_a_registry_at_a_loopback_address_receives_nothing(net: Net, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("attack", "scheme"),
-    [(unauthorized, "http"), (moved, "https")],
-    ids=["realm", "redirect_tls"],
+    ("attack", "scheme"), [(unauthorized, "http"), (moved, "https")], ids=["realm", "redirect_tls"]
 )
 async def test_a_registry_leads_to_no_internal_service(
     net: Net, tmp_path: Path, attack: Callable[[str], bytes], scheme: str

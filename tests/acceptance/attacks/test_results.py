@@ -67,7 +67,7 @@ async def test_a_copy_below_a_mount_is_refused(net: Net, pods: Pods, tmp_path: P
 
 
 async def _ended(net: Net, pods: Pods, numbers: object) -> None:
-    """No container is left of these tasks."""
+    """Wait until no container of these tasks is left."""
     for number in numbers:  # type: ignore[attr-defined]
 
         async def gone(task: int = number) -> bool:

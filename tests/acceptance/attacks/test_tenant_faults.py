@@ -58,17 +58,9 @@ async def slow_registry() -> AsyncIterator[tuple[str, str]]:
         {
             "schemaVersion": 2,
             "mediaType": f"{kinds}distribution.manifest.v2+json",
-            "config": {
-                "mediaType": f"{kinds}container.image.v1+json",
-                "size": len(config),
-                "digest": digest(config),
-            },
+            "config": {"mediaType": f"{kinds}container.image.v1+json", "size": len(config), "digest": digest(config)},
             "layers": [
-                {
-                    "mediaType": f"{kinds}image.rootfs.diff.tar.gzip",
-                    "size": len(layer),
-                    "digest": digest(layer),
-                }
+                {"mediaType": f"{kinds}image.rootfs.diff.tar.gzip", "size": len(layer), "digest": digest(layer)}
             ],
         }
     ).encode()

@@ -103,7 +103,6 @@ class StormNet:
         self.places.network_file.write_text(json.dumps(facts | {"docker_host": self.engine_url}), encoding="utf-8")
 
     def stop(self) -> None:
-        """Everything down and away."""
         if hasattr(self, "engine"):
             self.engine.close()
         for child in reversed(list(self._children.values())):

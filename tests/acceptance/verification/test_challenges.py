@@ -158,11 +158,7 @@ async def test_a_copied_or_changed_vote_cannot_be_revealed_and_is_penalised(worl
     again = calls.verification_commit_vote(matter=matter, commitment=found.commitment(honest, NO))
     outsider = next(who for who in VERIFIERS.values() if who not in found.members)
     await found.commit_of(honest, YES)
-    refused = await client.outcomes(
-        (honest, again),
-        (honest, found.shows(honest, YES)),
-        (outsider, again),
-    )
+    refused = await client.outcomes((honest, again), (honest, found.shows(honest, YES)), (outsider, again))
     assert refused == [f"Verification.{name}" for name in ("AlreadyCommitted", "NotRevealing", "NotOnCommittee")]
     copy = calls.verification_commit_vote(matter=matter, commitment=first)
     await asyncio.gather(client.do(copying, copy), found.commit_of(changing, YES))
@@ -170,9 +166,7 @@ async def test_a_copied_or_changed_vote_cannot_be_revealed_and_is_penalised(worl
     await client.do(honest, found.shows(honest, YES))
     # With everything that the other showed, and with another vote than the one that was bound.
     refused = await client.outcomes(
-        (copying, found.shows(honest, YES)),
-        (changing, found.shows(changing, NO)),
-        (honest, found.shows(honest, YES)),
+        (copying, found.shows(honest, YES)), (changing, found.shows(changing, NO)), (honest, found.shows(honest, YES))
     )
     mismatch = "Verification.CommitmentMismatch"
     assert refused == [mismatch, mismatch, "Verification.AlreadyRevealed"]

@@ -128,11 +128,7 @@ async def test_a_copied_result_cannot_be_revealed_and_a_third_host_is_asked(worl
     direct = calls.tasks_report_result(lease=job.leases[0], result=RIGHT)
     bound = result_commitment(RIGHT, salt_of(honest.address), honest.address)
     theft = calls.verification_commit_result(lease=job.leases[0], commitment=bound)
-    refused = await client.outcomes(
-        (honest, direct),
-        (honest, shows(cast, job, 0, RIGHT)),
-        (copier, theft),
-    )
+    refused = await client.outcomes((honest, direct), (honest, shows(cast, job, 0, RIGHT)), (copier, theft))
     assert refused == ["Tasks.ResultsAreCompared", "Verification.NoSuchResults", "Tasks.NotHostOfLease"]
 
     await commit(world, cast, job, 0, RIGHT)

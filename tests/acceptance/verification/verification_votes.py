@@ -31,7 +31,7 @@ def salt_of(who: str) -> bytes:
 
 @dataclass(frozen=True)
 class Committee:
-    """Who sits, and the block in which they were drawn."""
+    """The members of a committee, and the block in which they were drawn."""
 
     client: Client
     matter: Contested
@@ -84,7 +84,6 @@ class Committee:
 
 
 async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:
-    """The ballot of an open matter."""
     if isinstance(matter, MatterChallenge):
         return (await client.must(storage.verification_challenges, matter.value, at=at)).ballot
     return (await client.must(storage.verification_disputes, matter.value, at=at)).ballot

@@ -133,7 +133,7 @@ class World:
         return job
 
     async def report(self, cast: Cast, job: Job) -> Block:
-        """The pod on the story's first host is through."""
+        """Report the result of the pod on the first host."""
         call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
         return (await self.client.do(cast.hosts[0], call)).block
 
@@ -155,7 +155,7 @@ class World:
         return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
 
     async def conduct(self, tenant: Signer, at: Block) -> gen.TenantScore:
-        """The same of a tenant."""
+        """Return what is known for and against a tenant."""
         return await self.client.must(storage.reputation_tenant_scores, tenant.address, at=at.ref.hash)
 
     async def faults_of(self, provider: Signer) -> int:
@@ -233,5 +233,5 @@ def stories_of(tests: Iterable[Any]) -> list[tuple[Story, Cast]]:
 
 
 def batch(all_of: Iterable[Call]) -> Call:
-    """All of it or nothing."""
+    """Return the calls as one that is all or nothing."""
     return Call("Utility", "batch_all", {"calls": [plain(call) for call in all_of]})

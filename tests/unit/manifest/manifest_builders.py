@@ -82,7 +82,6 @@ def together(*changes: Change) -> Change:
 
 
 def helper(name: str = "db", **entries: Any) -> Change:
-    """One more service."""
     resources = {"resources": {"limits": {"cpus": "0.5", "memory": "64M"}}}
     made = {"image": f"lab/{name}@{DIGEST}", "deploy": resources} | entries
     return lambda data: data["services"].update({name: made})

@@ -55,12 +55,7 @@ OWN = {"port": 9090, "name": "jobs_waiting", "target_per_pod": 2.5}
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [
-        (True, SpotSpec()),
-        (False, None),
-        ({}, SpotSpec()),
-        ({"checkpoint_signal": "SIGHUP"}, SpotSpec("SIGHUP")),
-    ],
+    [(True, SpotSpec()), (False, None), ({}, SpotSpec()), ({"checkpoint_signal": "SIGHUP"}, SpotSpec("SIGHUP"))],
 )
 @pytest.mark.parametrize("kind", ["job", "service", "rental"])
 def test_any_kind_may_be_spot(kind: str, said: Any, meant: SpotSpec | None) -> None:

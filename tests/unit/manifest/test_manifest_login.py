@@ -49,12 +49,7 @@ def test_the_registry_of_an_image_is_what_its_name_begins_with(name: str, regist
         ),
         (together(SECRET, gantry(registry_login={"secret": "lab"})), "", "registry is missing", "{registry: ghcr.io"),
         (together(SECRET, gantry(registry_login={"registry": REGISTRY})), "", "secret is missing", "secret: NAME}"),
-        (
-            together(SECRET, gantry(registry_login={**SAID, "password": "x"})),
-            ".password",
-            'unknown key "password"',
-            "",
-        ),
+        (together(SECRET, gantry(registry_login={**SAID, "password": "x"})), ".password", 'unknown key "password"', ""),
         (
             together(SECRET, service(secrets=["lab"]), gantry(registry_login=SAID)),
             None,

@@ -3,19 +3,7 @@
 from typing import Any
 
 import pytest
-from manifest_builders import (
-    Change,
-    gantry,
-    gpu,
-    helper,
-    manifest,
-    parse,
-    problems,
-    refused,
-    service,
-    together,
-    top,
-)
+from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
 from offchain.schema.manifest import types
 from offchain.schema.manifest.parse import parse_manifest
@@ -381,8 +369,7 @@ def test_dependencies_in_both_forms() -> None:
         ),
         (
             together(
-                helper(restart="always"),
-                service(depends_on={"db": {"condition": "service_completed_successfully"}}),
+                helper(restart="always"), service(depends_on={"db": {"condition": "service_completed_successfully"}})
             ),
             "services.train.depends_on.db",
             "never completes",

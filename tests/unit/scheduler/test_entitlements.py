@@ -46,7 +46,6 @@ class Queues:
         return self._queue.leaf(*self._who(name))
 
     def entitlement(self, name: str) -> float:
-        """In GPUs."""
         return 10 * self.entitlements.entitlement(self.leaf(name))
 
     def policy(self, name: str, asks: float, **taken: float) -> int | None:

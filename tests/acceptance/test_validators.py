@@ -52,7 +52,7 @@ class Validators:
 @pytest.fixture(scope="module")
 def validators() -> Iterator[Validators]:
     if os.geteuid() != 0:
-        pytest.skip("network namespaces are made by root alone")
+        pytest.skip("network namespaces need root")
     with tempfile.TemporaryDirectory(prefix="gantry-v-") as folder:
         found = Validators({**os.environ, "GANTRY_STATE": folder})
         patch = Path(folder) / "council.json"

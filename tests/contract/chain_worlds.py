@@ -84,6 +84,6 @@ class NodeWorld:
 @pytest.fixture(params=["fake", pytest.param("node", marks=pytest.mark.network)])
 async def world(request):
     if request.param == "node" and "GANTRY_TEST_URL" not in os.environ:
-        pytest.skip("GANTRY_TEST_URL names no node")
+        pytest.skip("no chain node runs (GANTRY_TEST_URL is not set, and none could be started)")
     async with (FakeWorld if request.param == "fake" else NodeWorld)() as made:
         yield made

@@ -57,7 +57,7 @@ def docker_api() -> Iterator[docker.APIClient]:
     """The engine that GANTRY_DOCKER_HOST names. Tests that need one are skipped where there is none."""
     url = os.environ.get("GANTRY_DOCKER_HOST")
     if url is None:
-        pytest.skip("GANTRY_DOCKER_HOST names no engine (scripts/test starts one)")
+        pytest.skip("no Docker engine runs (GANTRY_DOCKER_HOST is not set; scripts/test starts one)")
     with contextlib.closing(docker.APIClient(base_url=url, version="auto", timeout=60)) as api:
         yield api
 

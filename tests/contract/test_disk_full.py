@@ -19,7 +19,7 @@ from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, History
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a disk of its own")
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="mounting a disk needs root")
 SIZE_KIB = 2048
 
 
@@ -31,7 +31,7 @@ def disk(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_KIB}k", "tmpfs", str(folder)]
     done = subprocess.run(mount, check=False, capture_output=True)
     if done.returncode != 0:
-        pytest.skip(f"no disk can be mounted here: {done.stderr.decode().strip()}")
+        pytest.skip(f"this machine does not allow mounts: {done.stderr.decode().strip()}")
     try:
         yield folder
     finally:

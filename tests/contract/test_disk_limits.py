@@ -20,7 +20,7 @@ from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, L
 from node_agent.drivers.port import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest.types import ResultSpec
 
-ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")
+ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
 pytestmark = [pytest.mark.docker, ROOT_NEEDED]
 MIB = 1 << 20
 LIMIT = 1 << 30
@@ -33,7 +33,7 @@ ATTACKS = disk_attacks.__file__
 async def driver(docker_api, tmp_path):  # noqa: ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path) as made:
         if made.disk_trouble:
-            pytest.skip(f"leases have no file systems here: {made.disk_trouble}")
+            pytest.skip(f"leases cannot have file systems on this machine: {made.disk_trouble}")
         yield made
 
 

@@ -169,7 +169,7 @@ def make_bridge(name):
         fcntl.ioctl(any_socket, 0x89A0, name.encode().ljust(16, b"\0"))
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+@pytest.mark.skipif(os.getuid() != 0, reason="network bridges need root")
 async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     bridge = bridge_name(spec.host, spec.lease)
@@ -192,7 +192,7 @@ async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_
         docker_api.remove_network(other)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+@pytest.mark.skipif(os.getuid() != 0, reason="network bridges need root")
 async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     await case.up(driver, spec)

@@ -18,7 +18,7 @@ from node_agent.drivers.firewall import Firewall
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, VolumeMount
 
-pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root")]
+pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="firewall rules need root")]
 
 PUBLIC, OUTSIDE = "203.0.113.1", "203.0.113.2"
 """Of a network for documentation, which no machine has: our way to a pretended outside."""

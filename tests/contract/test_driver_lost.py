@@ -20,8 +20,8 @@ from offchain.devnet.paths import DevnetPaths
 
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root"),
-    pytest.mark.skipif(shutil.which("dockerd") is None, reason="there is no dockerd"),
+    pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root"),
+    pytest.mark.skipif(shutil.which("dockerd") is None, reason="dockerd is not installed"),
 ]
 
 

@@ -202,7 +202,7 @@ async def test_a_certificate_that_nobody_signed_is_refused(tmp_path):
 def self_signed(folder):
     program = shutil.which("openssl")
     if program is None:
-        pytest.skip("there is no openssl")
+        pytest.skip("openssl is not installed")
     files = folder / "certificate.pem", folder / "key.pem"
     command = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -out {files[0]} -keyout {files[1]}"
     options = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]

@@ -474,7 +474,7 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):
 
 
 @pytest.mark.docker
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network namespace")
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @pytest.mark.usefixtures("docker_api")
 async def test_an_engine_in_another_network_namespace_is_one_clear_message():
     thread, stack = LoopThread.start("registry"), AsyncExitStack()  # the agent's, in a namespace of its own

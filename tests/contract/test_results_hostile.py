@@ -45,7 +45,7 @@ def image(docker_api):
     made = io.BytesIO()
     busybox = shutil.which("busybox")
     if busybox is None:
-        pytest.skip("there is no busybox on this machine")
+        pytest.skip("busybox is not installed (scripts/test installs it)")
     with tarfile.open(fileobj=made, mode="w") as tar:
         tar.add(Path(busybox).resolve(), arcname="bin/busybox")
         for name in APPLETS:

@@ -28,7 +28,7 @@ from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.schema.manifest.types import DeliveredFile
 
-pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root")]
+pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="firewall rules need root")]
 
 ATTACKS, NETWORK = tenant_attacks.__file__, tenant_network.__file__
 SECRET = "secret-of-another-tenant-" + secrets.token_hex(8)
@@ -153,7 +153,7 @@ def test_a_tenant_gets_nowhere_with(name, outcomes):
 def test_without_our_limits_there_would_be(name, outcomes):
     through, seen = outcomes[1][name]
     if not through and (seen in NOT_HERE or not may(NEEDS.get(name, 0))):
-        pytest.skip(f"this machine has no such thing, or its own root may not use it ({seen})")
+        pytest.skip(f"the kernel of this machine lacks it, or does not let root use it ({seen})")
     assert through, f"the attack itself does not work: {seen}"
 
 

@@ -27,7 +27,9 @@ pytestmark = [
     pytest.mark.skipif(
         bool(demo_image.missing()), reason="the image lacks busybox or dropbear (scripts/up installs them when root)"
     ),
-    pytest.mark.skipif(shutil.which("dbclient") is None, reason="there is no ssh client of dropbear"),
+    pytest.mark.skipif(
+        shutil.which("dbclient") is None, reason="dbclient, the SSH client of dropbear, is not installed"
+    ),
 ]
 
 

@@ -74,7 +74,7 @@ def running_container(pods: Pods, task: int) -> str:
     return str(container.id)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 async def test_both_agents_report_the_other_and_the_second_one_stops(net: Net, pods: Pods, tmp_path: Path):
     task = await net.submit_until_signal()
     await net.until(task, {"Running"})

@@ -14,7 +14,7 @@ from offchain.devnet.engine_store import half_removed
 from offchain.devnet.paths import DevnetPaths
 from offchain.devnet.processes import Child
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root")
 MENDED = (23, 0, 5)
 """Engines from here on forget a network in one step."""
 

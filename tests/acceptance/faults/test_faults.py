@@ -9,7 +9,7 @@ from tests.support.benchmark_run import run_benchmark
 from tests.support.fast_chain import SLOT_MS
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="an engine and a network of its own need root")
+@pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine and a network namespace need root")
 def test_any_process_may_be_killed_and_every_task_ends_once_and_is_paid_once(tmp_path):
     logs = tmp_path / "logs"
     options = ("--kills=12", "--tasks=10", "--hosts=3", f"--slot-ms={SLOT_MS}", f"--keep-logs={logs}")

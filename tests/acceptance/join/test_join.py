@@ -52,8 +52,8 @@ UNTIL_SIGNAL = ROOT / "tests/integration/manifests/until_signal.yaml"
 PATCH = {"hosts": {"params": {"unbondingMs": 1}}, "tasks": {"params": {"disputeWindowMs": 3_600_000}}}
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are made by root alone"),
-    pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip (package iproute2)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(shutil.which("ip") is None, reason="the program ip is not installed (package iproute2)"),
 ]
 
 
@@ -372,7 +372,7 @@ async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(
     chain: Chain, node: DevelopmentNode, tmp_path: Path
 ) -> None:
     if compiler() is None:
-        pytest.skip("there is no C compiler to build the stand-in for NVIDIA's library")
+        pytest.skip("a C compiler is needed to build a stand-in for NVIDIA's library: install gcc")
     provider = await provider_with(chain, "GpuOwner", 100_000 * GTY)
     (tmp_path / "lib").mkdir()
     build_stub(tmp_path / "lib")

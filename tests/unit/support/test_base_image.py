@@ -81,7 +81,7 @@ class World:
 @pytest.fixture
 def world(tmp_path):
     if os.geteuid() != 0 or shutil.which("dpkg-deb") is None:
-        pytest.skip("only root makes a base image, where dpkg is")
+        pytest.skip("building a base image needs root and dpkg-deb")
     made = World(tmp_path)
     made.package("alpha", "1.0-1")
     made.package("beta", "1:2.0-1")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from upgrade_world import (
+from previous_release import (
     ANYONE,
     HEARTBEAT,
     HOST,

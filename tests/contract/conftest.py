@@ -13,7 +13,7 @@ from pathlib import Path
 import docker
 import driver_cases
 import outbox_rig
-import p2p_world
+import p2p_endpoints
 import pytest
 from driver_fixtures import docker_driver
 
@@ -81,10 +81,10 @@ async def rig() -> AsyncIterator[outbox_rig.Rig]:
         yield made
 
 
-@pytest.fixture(params=p2p_world.KINDS)
-async def net(request: pytest.FixtureRequest) -> AsyncIterator[p2p_world.Net]:
+@pytest.fixture(params=p2p_endpoints.KINDS)
+async def net(request: pytest.FixtureRequest) -> AsyncIterator[p2p_endpoints.Net]:
     """Endpoints of each transport."""
-    made = p2p_world.Net(request.param)
+    made = p2p_endpoints.Net(request.param)
     yield made
     await made.close()
 

@@ -7,9 +7,9 @@ import os
 import tarfile
 
 import access_cases as case
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
-from p2p_world import STRANGER, TENANT, refusal
+from p2p_endpoints import STRANGER, TENANT, refusal
 
 from node_agent.handlers import programs
 from node_agent.handlers.pod_requests import PodRequests
@@ -37,7 +37,7 @@ class Way:
         transport = await self.net.endpoint()
         key = Ed25519Signer(self.net.seeds[transport.key])
         self.access = PodRequests(self.pods, self.folder / "uploads", key, self.deliver)
-        self.host = world.Host(transport, self.access.handlers())
+        self.host = p2p.Host(transport, self.access.handlers())
         return self
 
     async def deliver(self, lease, name, data):
@@ -46,7 +46,7 @@ class Way:
         self.delivered.append((lease, name, data))
 
     async def client(self, signer=TENANT):
-        made = world.client_of(await self.net.endpoint(), self.host, signer)
+        made = p2p.client_of(await self.net.endpoint(), self.host, signer)
         self.clients.append(made)
         return made
 
@@ -57,9 +57,9 @@ class Way:
         await self.access.close()
 
 
-@pytest.fixture(params=world.KINDS)
+@pytest.fixture(params=p2p.KINDS)
 async def way(request, tmp_path):
-    net = world.Net(request.param)
+    net = p2p.Net(request.param)
     made = await Way(net, tmp_path).start()
     yield made
     await made.close()

@@ -4,7 +4,7 @@ import contextlib
 
 import driver_cases as case
 import pytest
-from checkpoint_world import ARCHIVE, DIGEST, NOW_MS, PATH, TENANT, Net, Site, done, spec_of, stands_by
+from checkpoint_sites import ARCHIVE, DIGEST, NOW_MS, PATH, TENANT, Net, Site, done, spec_of, stands_by
 from driver_fixtures import docker_driver
 
 from node_agent.core.containers import Container, Stage

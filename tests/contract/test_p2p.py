@@ -7,9 +7,9 @@ import itertools
 import json
 import os
 
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
-from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
+from p2p_endpoints import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import finished
@@ -24,7 +24,7 @@ from offchain.schema.protocol.operations import MAX_PROBE, PingArgs, ProbeArgs, 
 
 @pytest.fixture
 async def host(net):
-    made = world.Host(await net.endpoint())
+    made = p2p.Host(await net.endpoint())
     yield made
     await made.close()
 
@@ -34,7 +34,7 @@ async def client(net, host):
     clients = []
 
     async def make(signer=TENANT, **options):
-        made = world.client_of(await net.endpoint(), host, signer, **options)
+        made = p2p.client_of(await net.endpoint(), host, signer, **options)
         clients.append(made)
         return made
 
@@ -90,7 +90,7 @@ async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(clien
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     await following.aclose()
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         await host.answers.left.wait()
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
@@ -115,13 +115,13 @@ async def test_a_session_is_cut_when_its_right_ends(client, host):
     host.answers.tenants.clear()
     await host.server.recheck()
     assert await refusal(anext(following)) is Code.NOT_YOUR_LEASE
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         await host.answers.left.wait()
 
 
 async def test_the_right_is_looked_at_again_by_itself(net):
-    host = world.Host(await net.endpoint(), recheck_s=0.01)
-    tenant = world.client_of(await net.endpoint(), host)
+    host = p2p.Host(await net.endpoint(), recheck_s=0.01)
+    tenant = p2p.client_of(await net.endpoint(), host)
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     host.answers.tenants.clear()
@@ -180,8 +180,8 @@ async def test_a_probe_of_another_size_than_was_said_is_refused(client, sent):
 
 
 async def test_a_host_that_stops_says_so(net):
-    host = world.Host(await net.endpoint())
-    tenant = world.client_of(await net.endpoint(), host)
+    host = p2p.Host(await net.endpoint())
+    tenant = p2p.client_of(await net.endpoint(), host)
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     closing = asyncio.create_task(host.close())
@@ -211,7 +211,7 @@ def signed(host, **changes):
 async def raw(net, host, *messages):
     """Ask one after the other on one connection; gives the codes of the refusals, or ok."""
     transport = await net.endpoint()
-    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S), dialler=True)
+    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S), dialler=True)
     replies = []
     for message in messages:
         session = peer.open(message if isinstance(message, bytes) else json.dumps(message).encode())
@@ -241,7 +241,7 @@ async def test_a_changed_field_breaks_the_signature(net, host):
 
 
 async def test_a_signature_for_another_host_is_refused(net, host):
-    elsewhere = world.Host(await net.endpoint())
+    elsewhere = p2p.Host(await net.endpoint())
     request = signed(elsewhere)
     assert await raw(net, host, request) == ["BadSignature"]
     await elsewhere.close()
@@ -255,9 +255,9 @@ async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
 
 
 async def test_who_proves_nothing_is_disconnected(net):
-    host = world.Host(await net.endpoint(), stranger_s=0.5)
+    host = p2p.Host(await net.endpoint(), stranger_s=0.5)
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
+    connection = await near.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S)
     peer = Peer(connection, dialler=True)
     await peer.ready()
     session = peer.open(b"")
@@ -275,11 +275,11 @@ async def test_those_who_hold_places_give_way_to_those_who_ask(net, host, client
     for _ in range(3):
         near = await net.endpoint()
         host_key, addresses = tenant._host_key, tenant._addresses
-        peer = Peer(await near.dial(host_key, addresses, world.PATIENCE_S), dialler=True)
+        peer = Peer(await near.dial(host_key, addresses, p2p.PATIENCE_S), dialler=True)
         await peer.ready()
         silent.append(peer)
     assert await tenant.result(LEASE, DIGEST) == RESULT
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         assert await silent[0].accept() is None
     for peer in silent:
         await peer.close()
@@ -292,7 +292,7 @@ async def _open(peer):
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(FrameKind.OPEN, 1, b"{}")])
 async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, client, said):
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
+    connection = await near.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S)
     await connection.write(said)
     with pytest.raises(ConnectionLost):
         await _read_on(connection)
@@ -319,7 +319,7 @@ async def test_more_sessions_than_allowed_are_refused_here_already(client):
 async def test_a_host_of_another_age_is_told(net):
     far, near = await net.endpoint(), await net.endpoint()
     accepting = asyncio.create_task(far.accept())
-    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    tenant = p2p.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
     asking = asyncio.create_task(tenant.ping())
     connection = await accepting
     hello = b'{"newest":9,"oldest":9,"protocol":"gantry/host"}'
@@ -333,7 +333,7 @@ async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(net, monkeypa
     monkeypatch.setattr("offchain.adapters.transport.host_client.DIAL_TIMEOUT_S", 0.2)
     far, near = await net.endpoint(), await net.endpoint()
     accepting = asyncio.create_task(far.accept())
-    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    tenant = p2p.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
     with pytest.raises(HostUnreachable):
         await tenant.ping()
     await tenant.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from abuse_world import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
+from abuse_network import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
 
 from offchain.adapters.chain import registration
 from offchain.adapters.keys.signer import from_uri

@@ -6,8 +6,8 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-import abuse_world as of
-from abuse_world import HOSTS, JOB, MANIFEST, MINUTE_MS, RENTAL, SERVICE, SIGNERS, STATES, UNKNOWN_TASK, World, on
+import abuse_network as of
+from abuse_network import HOSTS, JOB, MANIFEST, MINUTE_MS, RENTAL, SERVICE, SIGNERS, STATES, UNKNOWN_TASK, Network, on
 
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
@@ -18,7 +18,7 @@ from tests.support.real_chain import by_sudo
 
 U128 = 2**128 - 1
 UNKNOWN_LEASE = lease_id(UNKNOWN_TASK, 0, 0)
-Make = Callable[[World], Call]
+Make = Callable[[Network], Call]
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,19 @@ def fixed(call: Call) -> Make:
 
 def on_lease(make: Callable[..., Call], state: str, **fields: Any) -> Make:
     """The call about the lease of the task in this state."""
-    return lambda world: make(lease=world.lease(state), **fields)
+    return lambda net: make(lease=net.lease(state), **fields)
 
 
 def on_other_lease(make: Callable[..., Call], pod: int, generation: int) -> Make:
     """The call about a lease that the running task does not have."""
-    return lambda world: make(lease=lease_id(world.tasks["Running"], pod, generation))
+    return lambda net: make(lease=lease_id(net.tasks["Running"], pod, generation))
 
 
 def on_task(function: str, state: str | None) -> Make:
     """The call about the task in this state, or about one that does not exist."""
 
-    def make(world: World) -> Call:
-        task = UNKNOWN_TASK if state is None else world.tasks[state]
+    def make(net: Network) -> Call:
+        task = UNKNOWN_TASK if state is None else net.tasks[state]
         match function:
             case "assign":
                 return calls.tasks_assign(task=task, pods=[on("second")])
@@ -264,7 +264,7 @@ def of_specs() -> Iterator[Case]:
 
 def of_placements() -> Iterator[Case]:
     """A bonded scheduler that tries what it must not: the waiting task is there to be had, and stays waiting."""
-    waiting = lambda pods: lambda world: calls.tasks_assign(task=world.tasks["Queued"], pods=pods)  # noqa: E731
+    waiting = lambda pods: lambda net: calls.tasks_assign(task=net.tasks["Queued"], pods=pods)  # noqa: E731
     wrong = {
         "offline-host": ([on("offline")], "Hosts.HostNotOnline"),
         "draining-host": ([on("draining")], "Hosts.HostNotOnline"),
@@ -279,8 +279,8 @@ def of_placements() -> Iterator[Case]:
     for name, (pods, expected) in wrong.items():
         yield Case(f"assign-to-{name}", "scheduler", waiting(pods), expected)
 
-    def batch(world: World) -> Call:
-        return calls.tasks_assign_batch(assignments=[(world.tasks["Queued"], [on("online")])])
+    def batch(net: Network) -> Call:
+        return calls.tasks_assign_batch(assignments=[(net.tasks["Queued"], [on("online")])])
 
     yield Case("assign-batch-by-a-stranger", "other", batch, "Tasks.NotScheduler")
     yield Case("bond-twice", "scheduler", fixed(calls.tasks_bond_scheduler()), "Tasks.AlreadyScheduler")
@@ -325,9 +325,9 @@ def of_hosts() -> Iterator[Case]:
     yield Case("register-with-anothers-signature", "other", _forged, "Hosts.BadHostSignature")
 
 
-def _forged(world: World) -> Call:
+def _forged(net: Network) -> Call:
     """A registration that the host signed for another provider, sent for a key that is not registered."""
-    call = of.register(world, "nobody")
+    call = of.register(net, "nobody")
     return Call(call.pallet, call.function, {**call.args, "host": SIGNERS["nobody"].address})
 
 

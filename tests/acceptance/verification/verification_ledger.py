@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from verification_cast import ANYONE
+from verification_roles import ANYONE
 
 from offchain.ports import Block
 from offchain.schema.chain_types import _generated_events as chain_events

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from verification_cast import VERIFIERS
 from verification_client import Client, Done
 from verification_hashes import drawn, seed_of, vote_commitment
+from verification_roles import VERIFIERS
 
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage

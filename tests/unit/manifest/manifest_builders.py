@@ -91,7 +91,9 @@ def top(**entries: Any) -> Change:
     return lambda data: data.update(entries)
 
 
-def refused(change: Change) -> tuple[str, str, str]:
-    """Path, message and hint of the one problem."""
+def refused(change: Change, path: str | None = None, says: str = "") -> tuple[str, str, str]:
+    """Path, message and hint of the one problem, which is at this path and says this."""
     (found,) = problems(manifest(change))
+    assert path in (None, found[0]), found
+    assert says in found[1], found
     return found

@@ -209,9 +209,7 @@ def test_a_result_file_lies_on_disk() -> None:
     ],
 )
 def test_keys_of_another_kind_are_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(change)
-    assert at == (path if path.startswith("services") else f"x-gantry.{path}")
-    assert message in said
+    refused(change, path if path.startswith("services") else f"x-gantry.{path}", message)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +237,7 @@ def test_keys_of_another_kind_are_refused(change: Change, path: str, message: st
     ],
 )
 def test_wrong_scaling_is_refused(scaling: Any, path: str, message: str) -> None:
-    at, said, _ = refused(gantry(kind="service", pods={"min": 1, "max": 2}, scaling=scaling))
-    assert at == f"x-gantry.scaling{path}"
-    assert message in said
+    refused(gantry(kind="service", pods={"min": 1, "max": 2}, scaling=scaling), f"x-gantry.scaling{path}", message)
 
 
 def test_all_keys_of_another_kind_are_reported() -> None:

@@ -87,9 +87,7 @@ def test_a_wrong_mount_is_refused(mount: Any, message: str) -> None:
     ],
 )
 def test_volumes_have_a_name_and_nothing_else(volumes: Any, path: str, message: str) -> None:
-    at, said, _ = refused(top(volumes=volumes))
-    assert at == path
-    assert message in said
+    refused(top(volumes=volumes), path, message)
 
 
 def test_mounts_do_not_overlap() -> None:
@@ -139,9 +137,7 @@ def test_the_value_of_a_secret_is_refused(key: str) -> None:
     ],
 )
 def test_a_wrong_secret_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(change)
-    assert at == path
-    assert message in said
+    refused(change, path, message)
 
 
 def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
@@ -174,9 +170,7 @@ def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
 )
 def test_a_wrong_input_is_refused(entries: dict[str, str], path: str, message: str) -> None:
     good = {"name": "in.bin", "path": "/in.bin", "sha256": HEX}
-    at, said, _ = refused(together(TOKEN, gantry(inputs=[good | entries])))
-    assert at == path
-    assert message in said
+    refused(together(TOKEN, gantry(inputs=[good | entries])), path, message)
 
 
 def test_inputs_are_complete_and_bounded() -> None:
@@ -265,9 +259,7 @@ def test_health_checks_have_composes_defaults() -> None:
     ],
 )
 def test_a_wrong_health_check_is_refused(check: Any, path: str, message: str) -> None:
-    at, said, _ = refused(together(SERVICE, service(healthcheck=check)))
-    assert at == f"services.train.healthcheck{path}"
-    assert message in said
+    refused(together(SERVICE, service(healthcheck=check)), f"services.train.healthcheck{path}", message)
 
 
 @pytest.mark.parametrize(
@@ -321,9 +313,7 @@ def test_the_long_form_of_a_restart_policy() -> None:
     ],
 )
 def test_a_wrong_restart_or_stop_key_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(together(SERVICE, change))
-    assert at == f"services.train.{path}"
-    assert message in said
+    refused(together(SERVICE, change), f"services.train.{path}", message)
 
 
 def test_stop_signal_and_grace_period() -> None:
@@ -377,9 +367,7 @@ def test_dependencies_in_both_forms() -> None:
     ],
 )
 def test_a_wrong_dependency_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(together(helper(), change))
-    assert at == path
-    assert message in said
+    refused(together(helper(), change), path, message)
 
 
 def test_a_cycle_of_dependencies_is_named() -> None:

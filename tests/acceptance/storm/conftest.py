@@ -1,4 +1,4 @@
-"""One network for all bad weather. Its folder has a short path, for sockets."""
+"""One network for all accidents. Its folder has a short path, for sockets."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from storm_net import HOUR_MS, Sky, StormNet, sky_of
+from storm_net import HOUR_MS, NetworkClient, StormNet, client_of
 
 from offchain.devnet.paths import DevnetPaths
 from tests.gpu_stub.build import compiler
@@ -38,6 +38,6 @@ def net() -> Iterator[StormNet]:
 
 
 @pytest.fixture
-async def sky(net: StormNet) -> AsyncIterator[Sky]:
-    async with sky_of(net) as made:
+async def client(net: StormNet) -> AsyncIterator[NetworkClient]:
+    async with client_of(net) as made:
         yield made

@@ -1,4 +1,4 @@
-"""A network for bad weather: node, settler, hosts and engine, each a process of its own on a disk of its own."""
+"""A network for accidents: node, settler, hosts and engine, each a process of its own on a disk of its own."""
 
 import asyncio
 import contextlib
@@ -193,7 +193,7 @@ class StormNet:
 
 
 @dataclass
-class Sky:
+class NetworkClient:
     """The network as a test sees it, over a connection of the test's own."""
 
     net: StormNet
@@ -315,9 +315,9 @@ def first_lease(task: int) -> int:
 
 
 @contextlib.asynccontextmanager
-async def sky_of(net: StormNet) -> AsyncIterator[Sky]:
+async def client_of(net: StormNet) -> AsyncIterator[NetworkClient]:
     chain = Chain(net.node.port, await connect(net.node.url))
     try:
-        yield Sky(net, chain)
+        yield NetworkClient(net, chain)
     finally:
         await chain.link.close()

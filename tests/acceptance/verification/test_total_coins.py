@@ -1,4 +1,4 @@
-"""After all of it: every coin of everybody is where the events say it is."""
+"""When all scenarios are over, every coin of every account is where the events say it is."""
 
 import pytest
 from verification_ledger import Ledger

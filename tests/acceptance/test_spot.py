@@ -17,8 +17,6 @@ from offchain.errors import CallFailed
 from offchain.ports import Block, BlockRef, ChainEvent, Signer
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.chain_records import ANY_RATE
 from tests.support.fake_host import fake_host, lasting
 from tests.support.real_chain import PATIENCE, Chain, chain_of
@@ -49,10 +47,7 @@ class Setup:
         text = MANIFEST.format(
             digest="0" * 64, cpus=cpus, priority=priority, spot="{checkpoint_signal: SIGUSR1}" if spot else "false"
         ).encode()
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        events = await self.chain.do(who, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-        return int(task)
+        return await self.chain.submit(who, text)
 
     async def until(self, task: int, name: str, generation: int = 0) -> tuple[int, ChainEvent]:
         """The task's event of this name, and the time of its block; of leases, one of that generation."""

@@ -16,8 +16,6 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.fake_host import STEP, fake_host, fake_host_process, lasting
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process
@@ -45,10 +43,7 @@ class Setup:
 
     async def submit(self, kind: str, survival: str, more: str = "") -> int:
         text = MANIFEST.format(digest="0" * 64, kind=kind, survival=survival, more=more).encode()
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-        return int(task)
+        return await self.chain.submit(TENANT, text)
 
     async def until(self, task: int, name: str, **fields: Any) -> ChainEvent:
         """The task's event of this name, with these fields."""

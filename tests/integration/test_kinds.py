@@ -27,12 +27,10 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.chain_records import ANY_RATE, ask
 from tests.support.local_network import engine_url
 from tests.support.memory_transport import MemoryNetwork
-from tests.support.real_chain import PATIENCE, Chain, chain_of
+from tests.support.real_chain import Chain, chain_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
@@ -58,23 +56,13 @@ class Setup:
         return self.agent._host
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
-        """Look at every new best block until there is something to see."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                async for _ in self.chain.link.best():
-                    seen = await look()
-                    if seen:
-                        return seen
-        stories = {number: pod.story for number, pod in self.agent.state.pods.items()}
-        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}; the agent's pods: {stories}")
+        pods = self.agent.state.pods
+        return await self.chain.until(look, wanted, lambda: str({number: pod.story for number, pod in pods.items()}))
 
     async def submit(self, kind: str, services: str) -> int:
         """Submit a task and place its only pod on the host; gives the lease's number."""
         text = (services.replace("IMAGE", self.image).replace("LIMITS", LIMITS) + TOP % kind).encode()
-        manifest = parse_manifest(text)
-        spec = to_task_spec(manifest, manifest_digest(text))
-        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        task = await self.chain.submit(TENANT, text)
         placement = PodPlacement(0, self.host, b"", ANY_RATE)
         await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[placement]))
         return lease_id(task, 0, 0)

@@ -12,7 +12,6 @@ import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,6 @@ from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.chain_types.values import compact
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.variables import resolve
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
@@ -139,9 +136,7 @@ def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
 async def run_job(chain: Chain, host: str, image: str) -> int:
     """Submit a job that runs until `end_only_job`, place it on this host, and return its lease once it runs."""
     manifest = resolve(UNTIL_SIGNAL.read_text(), {"GANTRY_DEMO_IMAGE": image}).encode()
-    spec = to_task_spec(parse_manifest(manifest), sha256(manifest).digest())
-    events = await chain.do(TENANT, gen.calls.tasks_submit(spec=spec, manifest=manifest))
-    (first,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+    first = await chain.submit(TENANT, manifest)
     placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00", rate_per_hour=ANY_RATE)
     await chain.do(TENANT, gen.calls.tasks_assign(task=first, pods=(placement,)))
     lease = lease_id(first, 0, 0)

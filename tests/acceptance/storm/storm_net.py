@@ -206,14 +206,7 @@ class NetworkClient:
             await self.chain.do(TENANT, *wanted)
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
-        """Look at every new best block until there is something to see."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                async for _ in self.chain.link.best():
-                    seen = await look()
-                    if seen:
-                        return seen
-        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}\n{self.net.last_lines()}")
+        return await self.chain.until(look, wanted, self.net.last_lines)
 
     async def record(self, host: HostOfNet) -> Any:
         found = await GantryChain(self.chain.link).host(host.address)

@@ -221,11 +221,7 @@ async def test_one_signatory_alone_changes_nothing_and_any_other_may_finish(net:
 
 async def test_a_signatory_takes_back_what_nobody_else_signs(net: Network) -> None:
     multisig, second = net.multisig, SIGNATORIES[1]
-    task, shared, own = (
-        await net.next_task(),
-        await net.purse(multisig.account),
-        await net.purse(second.address),
-    )
+    task, shared, own = (await net.next_task(), await net.purse(multisig.account), await net.purse(second.address))
     events = await multisig.sign(1, submit())
     asked = await multisig.asked()
     assert asked is not None

@@ -21,11 +21,7 @@ SLASHED = BOND * 3 // 10
 
 
 async def jury_of(
-    net: Network,
-    roles: Roles,
-    matter: gen.MatterDispute,
-    former: Sequence[Committee] = (),
-    by: Signer | None = None,
+    net: Network, roles: Roles, matter: gen.MatterDispute, former: Sequence[Committee] = (), by: Signer | None = None
 ) -> Committee:
     """The next jury: of none that is a party or sat before, and larger after an appeal."""
     parties = {who.address for who in (roles.tenant, *roles.providers, by or roles.tenant)}

@@ -30,19 +30,19 @@ class UpdateSetup:
     def __init__(self, folder):
         self.state = folder / "state"
         self.state.mkdir()
-        self.shop = folder / "shop"
-        (self.shop / "sources/node_agent/runtime").mkdir(parents=True)
+        self.origin = folder / "origin"
+        (self.origin / "sources/node_agent/runtime").mkdir(parents=True)
         for name in ("__init__", "__main__", "runtime/__init__", "runtime/startup"):
-            (self.shop / f"sources/node_agent/{name}.py").touch()
-        shutil.copy(ROOT / LOCK, self.shop / f"sources/{LOCK}")  # so that no environment has to be made
+            (self.origin / f"sources/node_agent/{name}.py").touch()
+        shutil.copy(ROOT / LOCK, self.origin / f"sources/{LOCK}")  # so that no environment has to be made
         self.releases = Releases(self.state)
         self.service = FakeService(self.state)
 
     def publish(self, version, *keys, says=None, next_keys=(), adopt=()):
         """A bundle of this version, and its statement where there are keys. `says`: the version in the statement."""
-        path = self.shop / f"agent-{version}-{len(list(self.shop.iterdir()))}.tar.gz"
-        (self.shop / "sources/node_agent/runtime/startup.py").write_text(f"# {path.name}\n")
-        digest = build(path, self.shop / "sources", version=version, release_keys=adopt)
+        path = self.origin / f"agent-{version}-{len(list(self.origin.iterdir()))}.tar.gz"
+        (self.origin / "sources/node_agent/runtime/startup.py").write_text(f"# {path.name}\n")
+        digest = build(path, self.origin / "sources", version=version, release_keys=adopt)
         if keys:
             major, minor, patch = map(int, (says or version).split("."))
             statement = ReleaseStatement(ReleaseVersion(major, minor, patch), digest, CREATED, tuple(next_keys))
@@ -113,7 +113,7 @@ def test_what_is_not_signed_by_a_kept_key_is_refused(setup):
     setup.refuses(good, "not a release statement")
     statement.write_bytes(text)
     setup.refuses(good, f"SHA-256 {digest}, and --digest is {'0' * 64}", "0" * 64)
-    setup.refuses(good, "cannot be read", statement=str(setup.shop / "nowhere"))
+    setup.refuses(good, "cannot be read", statement=str(setup.origin / "nowhere"))
 
 
 def test_the_bundle_has_to_be_the_one_that_was_signed(setup):

@@ -71,7 +71,7 @@ def on_host(function: str, host: str) -> Make:
 
 def of_tasks() -> Iterator[Case]:
     """Every call about a task, in every state in which it is wrong."""
-    allowed = {
+    allowed: dict[str, dict[str, str | None]] = {
         "assign": {"Queued": None},
         "cancel": {"Queued": None, "Assigned": None, "Running": None},
         "expire": {"Queued": "DeadlineNotPassed"},

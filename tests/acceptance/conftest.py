@@ -1,7 +1,5 @@
 """The scripts as a user runs them. Each test has a state folder of its own, with a short path for sockets."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Running scripts/up and its kin, and seeing what they leave."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

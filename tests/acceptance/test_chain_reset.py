@@ -3,8 +3,6 @@
 In the first test both chains have the same genesis block, so that only the blocks after it tell them apart.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -73,7 +71,7 @@ class Program:
         return text in self.log.read_text(encoding="utf-8", errors="replace")
 
 
-class Scene:
+class Setup:
     """A node that can be started anew, and the programs that follow it."""
 
     def __init__(self, folder: Path, node: DevelopmentNode) -> None:
@@ -125,10 +123,10 @@ async def until(condition: Any, wanted: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[NodeAgent, asyncio.Task[None]]]:
+async def agent_on(setup: Setup, folder: Path) -> AsyncIterator[tuple[NodeAgent, asyncio.Task[None]]]:
     """An agent without containers, and the task that runs it."""
     with contextlib.closing(StateDir(folder)) as state:
-        link = await connect(scene.node.url)
+        link = await connect(setup.node.url)
         key = state.host_key()
         driver, transport = (
             FakeDriver(FakeEngine(lasting), key.address),
@@ -146,9 +144,9 @@ async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[NodeAgent,
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+async def setup(tmp_path: Path) -> AsyncIterator[Setup]:
     with DevelopmentNode(binaries(), tmp_path / "node", patch=fast()) as node:
-        made = Scene(tmp_path, node)
+        made = Setup(tmp_path, node)
         try:
             await asyncio.gather(*(program.start() for program in made.programs))
             yield made
@@ -158,60 +156,60 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
                 sys.stderr.write(f"--- {program.name}\n{program.log.read_text(errors='replace')[-4000:]}\n")
 
 
-async def test_every_process_reports_a_chain_that_was_started_anew(scene: Scene, tmp_path: Path):
-    async with agent_on(scene, tmp_path / "agent") as (agent, running):
-        for program in scene.programs:
+async def test_every_process_reports_a_chain_that_was_started_anew(setup: Setup, tmp_path: Path):
+    async with agent_on(setup, tmp_path / "agent") as (agent, running):
+        for program in setup.programs:
             await until(lambda program=program: program.says("started"), f"{program.name} to start")
-        await scene.height(BLOCKS)
-        assert (await scene.history()).code == 0
+        await setup.height(BLOCKS)
+        assert (await setup.history()).code == 0
 
-        await scene.start_anew()
-        for program in scene.programs:
+        await setup.start_anew()
+        for program in setup.programs:
             await until(lambda program=program: program.says(BEHIND), f"{program.name} to report the lost blocks")
         await until(lambda: BEHIND in agent.troubles.get("chain", ""), "the agent to report the lost blocks")
-        refused = await scene.history()
+        refused = await setup.history()
         assert refused.code != 0
         assert BEHIND in refused.err, refused.said
 
         # As soon as the new chain is as high as the old one was, it is proven to be another one.
-        for program in scene.programs:
+        for program in setup.programs:
             assert await program.ends() != 0, program.name
             assert program.says(ANOTHER), program.name
         with pytest.raises(Reorganised):
             await asyncio.wait_for(running, PATIENCE)
-    refused = await scene.history()
+    refused = await setup.history()
     assert refused.code != 0
     assert ANOTHER in refused.err, refused.said
 
     # Started again by a supervisor, what keeps a database ends at once, and names that database.
-    for program, database in ((scene.settler, "worker.db"), (scene.indexer, "index.db")):
+    for program, database in ((setup.settler, "worker.db"), (setup.indexer, "index.db")):
         await program.start()
         assert await program.ends() != 0
         last = program.log.read_text(encoding="utf-8").splitlines()[-1]
         assert f"{database} away" in program.log.read_text(encoding="utf-8"), last
     # Once that is moved away, it serves the new chain.
-    shutil.rmtree(scene.settler.state)
-    await scene.settler.start()
-    await until(lambda: scene.settler.log.read_text().count("roles=settler") == 3, "the settler to start")
-    scene.index.unlink()
-    await scene.indexer.start()
-    await until(lambda: scene.index.exists() and scene.indexer.log.read_text().count(" indexed ") > 1, "a new index")
-    done = await scene.history()
+    shutil.rmtree(setup.settler.state)
+    await setup.settler.start()
+    await until(lambda: setup.settler.log.read_text().count("roles=settler") == 3, "the settler to start")
+    setup.index.unlink()
+    await setup.indexer.start()
+    await until(lambda: setup.index.exists() and setup.indexer.log.read_text().count(" indexed ") > 1, "a new index")
+    done = await setup.history()
     assert done.code == 0, done.said
     assert all(json.loads(line) for line in done.out.splitlines())
 
 
-async def test_every_process_ends_at_a_chain_with_another_genesis_block(scene: Scene, tmp_path: Path):
-    async with agent_on(scene, tmp_path / "agent") as (_, running):
-        for program in scene.programs:
+async def test_every_process_ends_at_a_chain_with_another_genesis_block(setup: Setup, tmp_path: Path):
+    async with agent_on(setup, tmp_path / "agent") as (_, running):
+        for program in setup.programs:
             await until(lambda program=program: program.says("started"), f"{program.name} to start")
-        await scene.height(3)
-        await scene.start_anew({"validators": {"slotMs": 400}})
-        for program in scene.programs:
+        await setup.height(3)
+        await setup.start_anew({"validators": {"slotMs": 400}})
+        for program in setup.programs:
             assert await program.ends() != 0, program.name
             assert program.says(OTHER_GENESIS), program.name
         with pytest.raises(WrongChain):
             await asyncio.wait_for(running, PATIENCE)
-    refused = await scene.history()
+    refused = await setup.history()
     assert refused.code != 0
     assert OTHER_GENESIS in refused.err, refused.said

@@ -1,7 +1,5 @@
 """The RPC servers of the node in its container: its start script, run here with the released node."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """The release of node and runtime: what scripts/release-chain refuses, and what the released node refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -166,9 +164,7 @@ def test_a_validator_of_a_developers_chain_may_use_a_well_known_key(tmp_path: Pa
     assert "Imported #1 " in said
 
 
-def test_the_production_preset_starts_with_people_of_its_own_and_without_them_it_says_who_is_missing(
-    tmp_path: Path,
-) -> None:
+def test_the_production_preset_names_the_people_who_are_missing(tmp_path: Path) -> None:
     found, spec = binaries(from_source=False), tmp_path / "chain.json"
     live = ("--preset=production", "--chain-type=live")
     alone = make_spec(found, spec, *live)
@@ -192,7 +188,7 @@ ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
     ],
     ids=["validator", "council", "sudo", "coins"],
 )
-def test_a_live_chain_with_a_well_known_key_in_its_genesis_is_neither_made_nor_started(
+def test_a_live_chain_with_a_well_known_key_is_neither_made_nor_started(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     found, spec = binaries(from_source=False), tmp_path / "chain.json"

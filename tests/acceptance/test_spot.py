@@ -1,7 +1,5 @@
 """A spot task makes room for one of higher priority: a real node, the workers of an operator, a real agent."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
@@ -19,8 +17,6 @@ from offchain.errors import CallFailed
 from offchain.ports import Block, BlockRef, ChainEvent, Signer
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.chain_records import ANY_RATE
 from tests.support.fake_host import fake_host, lasting
 from tests.support.real_chain import PATIENCE, Chain, chain_of
@@ -38,7 +34,7 @@ x-gantry: {{kind: job, price: {{max_per_hour: 1 GTY}}, duration: 10m, priority: 
 
 
 @dataclass
-class Scene:
+class Setup:
     """One host with room for one task."""
 
     chain: Chain
@@ -51,10 +47,7 @@ class Scene:
         text = MANIFEST.format(
             digest="0" * 64, cpus=cpus, priority=priority, spot="{checkpoint_signal: SIGUSR1}" if spot else "false"
         ).encode()
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        events = await self.chain.do(who, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-        return int(task)
+        return await self.chain.submit(who, text)
 
     async def until(self, task: int, name: str, generation: int = 0) -> tuple[int, ChainEvent]:
         """The task's event of this name, and the time of its block; of leases, one of that generation."""
@@ -70,7 +63,7 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+async def setup(tmp_path: Path) -> AsyncIterator[Setup]:
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(tmp_path / "node"))
         await chain.do(OTHER_SCHEDULER, calls.tasks_bond_scheduler())
@@ -79,55 +72,55 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         stack.enter_context(worker_process("all", WORKER, chain.url, tmp_path / "worker"))
         head = await chain.link.finalized_head()
         blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
-        yield Scene(chain, host, engine, blocks)
+        yield Setup(chain, host, engine, blocks)
 
 
-async def refusal(scene: Scene, who: Signer, wanting: int, victim: int, pods: list[PodPlacement]) -> str:
+async def refusal(setup: Setup, who: Signer, wanting: int, victim: int, pods: list[PodPlacement]) -> str:
     with pytest.raises(CallFailed) as refused:
-        await scene.chain.do(who, calls.tasks_preempt(wanting=wanting, victims=[victim], pods=pods))
+        await setup.chain.do(who, calls.tasks_preempt(wanting=wanting, victims=[victim], pods=pods))
     return refused.value.name
 
 
-async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_runs_again(scene: Scene) -> None:
-    chain = scene.chain
+async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_runs_again(setup: Setup) -> None:
+    chain = setup.chain
     issued = await chain.link.query("Balances", "TotalIssuance")
-    spot = await scene.submit(POOR, 10, spot=True)
-    await scene.until(spot, "PodStarted")
-    equal = await scene.submit(RICH, 10, spot=False)
-    there = [PodPlacement(0, scene.host, b"", ANY_RATE)]
+    spot = await setup.submit(POOR, 10, spot=True)
+    await setup.until(spot, "PodStarted")
+    equal = await setup.submit(RICH, 10, spot=False)
+    there = [PodPlacement(0, setup.host, b"", ANY_RATE)]
     for who, wanting, victim, why in (
         (RICH, equal, spot, "NotScheduler"),
         (OTHER_SCHEDULER, equal, spot, "PriorityNotLower"),
         (OTHER_SCHEDULER, equal, equal, "NotSpot"),
     ):
-        assert await refusal(scene, who, wanting, victim, there) == why
+        assert await refusal(setup, who, wanting, victim, there) == why
     await chain.do(RICH, calls.tasks_cancel(task=equal))
     # Nobody leaves for a task that would not run: not even the highest priority makes it fit.
-    never = await scene.submit(RICH, 255, spot=False, cpus="1000")
-    assert await refusal(scene, OTHER_SCHEDULER, never, spot, there) == "NotEnoughCpu"
+    never = await setup.submit(RICH, 255, spot=False, cpus="1000")
+    assert await refusal(setup, OTHER_SCHEDULER, never, spot, there) == "NotEnoughCpu"
     await chain.do(RICH, calls.tasks_cancel(task=never))
 
-    container = scene.engine.main(scene.host, lease_id(spot, 0, 0))
-    urgent = await scene.submit(RICH, 200, spot=False)
-    told_ms, told = await scene.until(spot, "PreemptionNoticed")
+    container = setup.engine.main(setup.host, lease_id(spot, 0, 0))
+    urgent = await setup.submit(RICH, 200, spot=False)
+    told_ms, told = await setup.until(spot, "PreemptionNoticed")
     params: Any = await chain.link.query("Tasks", "Params")
     assert (told.fields["wanting"], told.fields["ends_at"]) == (urgent, told_ms + params["preemption_notice_ms"])
-    left_ms, left = await scene.until(spot, "Preempted")
+    left_ms, left = await setup.until(spot, "Preempted")
     assert left_ms >= told.fields["ends_at"], "nobody is ended sooner than it was told"
     assert container.signals == ("SIGUSR1",)
     assert left.fields["state"] == "Queued"
     (bill,) = left.fields["bills"]
     assert bill["paid"] > 0
 
-    await scene.until(urgent, "PodStarted")
-    scene.engine.finish(scene.host, lease_id(urgent, 0, 0))
-    await scene.until(urgent, "PodReported")
-    await scene.until(spot, "PodStarted", generation=1)
-    again = scene.engine.main(scene.host, lease_id(spot, 0, 1))
+    await setup.until(urgent, "PodStarted")
+    setup.engine.finish(setup.host, lease_id(urgent, 0, 0))
+    await setup.until(urgent, "PodReported")
+    await setup.until(spot, "PodStarted", generation=1)
+    again = setup.engine.main(setup.host, lease_id(spot, 0, 1))
     assert again.signals == (), "it was told once, and runs undisturbed now"
-    scene.engine.finish(scene.host, lease_id(spot, 0, 1))
+    setup.engine.finish(setup.host, lease_id(spot, 0, 1))
     for task in (urgent, spot):
-        await scene.until(task, "Settled")
+        await setup.until(task, "Settled")
     found = await GantryChain(chain.link).task(spot)
     assert found is not None
     assert (found.record.attempts, found.record.preemption) == ((), None)

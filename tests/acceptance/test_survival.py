@@ -1,7 +1,5 @@
 """Pods that outlive their hosts: a real node, the workers of an operator, agents with the fake driver."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
@@ -18,8 +16,6 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.fake_host import STEP, fake_host, fake_host_process, lasting
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process
@@ -36,7 +32,7 @@ x-gantry: {{kind: {kind}, price: {{max_per_hour: 1 GTY}}, duration: 10m, surviva
 
 
 @dataclass
-class Scene:
+class Setup:
     """Each host has room for one pod."""
 
     chain: Chain
@@ -47,10 +43,7 @@ class Scene:
 
     async def submit(self, kind: str, survival: str, more: str = "") -> int:
         text = MANIFEST.format(digest="0" * 64, kind=kind, survival=survival, more=more).encode()
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
-        return int(task)
+        return await self.chain.submit(TENANT, text)
 
     async def until(self, task: int, name: str, **fields: Any) -> ChainEvent:
         """The task's event of this name, with these fields."""
@@ -69,46 +62,44 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+async def setup(tmp_path: Path) -> AsyncIterator[Setup]:
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(tmp_path / "node"))
         head = await chain.link.finalized_head()
         blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
         stack.enter_context(worker_process("settler", SETTLER, chain.url, tmp_path / "settler"))
-        yield Scene(chain, tmp_path, blocks)
+        yield Setup(chain, tmp_path, blocks)
 
 
-async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_from_its_checkpoint_within_one_escrow(
-    scene: Scene,
-) -> None:
-    chain, folder = scene.chain, scene.folder
+async def test_a_job_continues_on_its_standby_from_its_checkpoint_within_one_escrow(setup: Setup) -> None:
+    chain, folder = setup.chain, setup.folder
     issued = await chain.link.query("Balances", "TotalIssuance")
     async with contextlib.AsyncExitStack() as stack:
         first = stack.enter_context(fake_host_process(chain.url, folder / "first", "//Bob"))
         with worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"):
-            job = await scene.submit("job", "standby", ", checkpoint: {path: /ckpt, every: 1m}")
-            assigned = await scene.until(job, "Assigned")
-            await scene.until(job, "PodStarted")
-            await stack.enter_async_context(fake_host(chain, folder / "same", ONE, scene.engine))
-            standby = await stack.enter_async_context(fake_host(chain, folder / "standby", OTHER, scene.engine))
-            named = await scene.until(job, "StandbyNamed")
+            job = await setup.submit("job", "standby", ", checkpoint: {path: /ckpt, every: 1m}")
+            assigned = await setup.until(job, "Assigned")
+            await setup.until(job, "PodStarted")
+            await stack.enter_async_context(fake_host(chain, folder / "same", ONE, setup.engine))
+            standby = await stack.enter_async_context(fake_host(chain, folder / "standby", OTHER, setup.engine))
+            named = await setup.until(job, "StandbyNamed")
             assert named.fields["host"] == standby, "of another provider"
         # No scheduler is there any more, and none is needed.
-        told = (await scene.until(job, "Checkpointed", lease=lease_id(job, 0, 0))).fields
+        told = (await setup.until(job, "Checkpointed", lease=lease_id(job, 0, 0))).fields
         copy = folder / "standby" / "checkpoints" / f"{told['digest'].hex()}.tar"
         async with asyncio.timeout(PATIENCE):
             while not copy.exists():
-                await scene.block()
+                await setup.block()
         first.kill()
-        moved = (await scene.until(job, "LeaseMoved")).fields
+        moved = (await setup.until(job, "LeaseMoved")).fields
         assert (moved["host"], moved["reason"]) == (standby, "HostLost")
         assert (moved["from"], moved["to"]) == (lease_id(job, 0, 0), lease_id(job, 0, 1))
-        await scene.until(job, "PodStarted", lease=moved["to"])
-        assert scene.engine.main(standby, moved["to"]).files == STEP
-        scene.engine.finish(standby, moved["to"])
-        await scene.until(job, "Settled")
+        await setup.until(job, "PodStarted", lease=moved["to"])
+        assert setup.engine.main(standby, moved["to"]).files == STEP
+        setup.engine.finish(standby, moved["to"])
+        await setup.until(job, "Settled")
 
-    names = [event.name for event in scene.seen if job in tasks_of_event(event.fields)]
+    names = [event.name for event in setup.seen if job in tasks_of_event(event.fields)]
     assert "Requeued" not in names
     assert names.count("Assigned") == 1
     ((_, _, _, deposit),) = assigned.fields["leases"]
@@ -121,20 +112,20 @@ async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_from_its_checkp
     assert await chain.link.query("Balances", "TotalIssuance") == issued
 
 
-async def test_a_service_is_moved_off_a_host_that_its_provider_drains(scene: Scene) -> None:
-    chain, folder = scene.chain, scene.folder
+async def test_a_service_is_moved_off_a_host_that_its_provider_drains(setup: Setup) -> None:
+    chain, folder = setup.chain, setup.folder
     async with contextlib.AsyncExitStack() as stack:
-        drained = await stack.enter_async_context(fake_host(chain, folder / "drained", ONE, scene.engine))
+        drained = await stack.enter_async_context(fake_host(chain, folder / "drained", ONE, setup.engine))
         stack.enter_context(worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"))
-        service = await scene.submit("service", "move")
-        await scene.until(service, "PodStarted")
-        other = await stack.enter_async_context(fake_host(chain, folder / "other", ONE, scene.engine))
+        service = await setup.submit("service", "move")
+        await setup.until(service, "PodStarted")
+        other = await stack.enter_async_context(fake_host(chain, folder / "other", ONE, setup.engine))
         await chain.do(ONE, calls.hosts_drain(host=drained))
-        moved = (await scene.until(service, "LeaseMoved")).fields
+        moved = (await setup.until(service, "LeaseMoved")).fields
         assert (moved["from"], moved["host"], moved["reason"]) == (lease_id(service, 0, 0), other, "Moved")
-        await scene.until(service, "PodStarted", lease=moved["to"])
+        await setup.until(service, "PodStarted", lease=moved["to"])
         await chain.do(TENANT, calls.tasks_end(task=service))
-        await scene.until(service, "Settled")
+        await setup.until(service, "Settled")
     found = await GantryChain(chain.link).task(service)
     assert found is not None
     assert found.record.attempts == (), "nothing has failed"

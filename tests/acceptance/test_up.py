@@ -1,7 +1,5 @@
 """scripts/up and scripts/down: what they print, and that nothing is left."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """A running chain of the previous release takes this release's runtime: nobody loses a coin, a task or a lease."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from upgrade_world import (
+from previous_release import (
     ANYONE,
     HEARTBEAT,
     HOST,

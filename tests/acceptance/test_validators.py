@@ -1,7 +1,5 @@
 """Four real validators in network namespaces: what they survive, and how one joins and leaves. Needs root."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -54,7 +52,7 @@ class Validators:
 @pytest.fixture(scope="module")
 def validators() -> Iterator[Validators]:
     if os.geteuid() != 0:
-        pytest.skip("network namespaces are made by root alone")
+        pytest.skip("network namespaces need root")
     with tempfile.TemporaryDirectory(prefix="gantry-v-") as folder:
         found = Validators({**os.environ, "GANTRY_STATE": folder})
         patch = Path(folder) / "council.json"

@@ -1,7 +1,5 @@
 """Who may rent, and from which wallet: every coin counted, on a real chain. What docs/wallets.md says is shown here."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -11,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import pytest_asyncio
-from wallet_world import (
+from wallets import (
     ANYONE,
     HARDWARE,
     MANIFEST,
@@ -70,7 +68,7 @@ FILTERED = "System.CallFiltered"
 
 
 @dataclass(frozen=True)
-class World:
+class Network:
     chain: Chain
     issuance: int
     """Base units that there are."""
@@ -98,7 +96,7 @@ class World:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def net(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Network]:
     people = [*SIGNATORIES, PRINCIPAL, *PROXIES.values(), STRANGER]
     shared = Multisig.account_of(SIGNATORIES, 2)
     patch = PATCH | endow(binaries(), dict.fromkeys([shared, *(one.address for one in people)], 1_000 * GTY))
@@ -120,31 +118,31 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
             *[chain.do(provider, await register(chain, provider, host)) for provider, host in OFFERS.values()],
         )
         await asyncio.gather(*[chain.do(host, calls.hosts_heartbeat()) for _, host in OFFERS.values()])
-        yield World(chain, issuance, treasury, wallets)
+        yield Network(chain, issuance, treasury, wallets)
 
 
 def submit() -> Call:
     return calls.tasks_submit(spec=RENTAL, manifest=MANIFEST)
 
 
-async def deposits(world: World) -> tuple[int, int]:
+async def deposits(net: Network) -> tuple[int, int]:
     """What is held for the manifest until the task is final, and for the task until it is pruned."""
-    params = gen.TasksParams.decode(await world.chain.link.query("Tasks", "Params"))
+    params = gen.TasksParams.decode(await net.chain.link.query("Tasks", "Params"))
     of_task = params.deposit_per_task + params.deposit_per_pod
     return params.deposit_base + params.deposit_per_byte * len(MANIFEST), of_task
 
 
-async def rent(world: World, kind: str) -> int:
+async def rent(net: Network, kind: str) -> int:
     """A rental from submission until nothing is left of it, each coin checked; gives what the treasury gets."""
-    wallet, chain, (manifest, of_task) = world.wallets[kind], world.chain, await deposits(world)
+    wallet, chain, (manifest, of_task) = net.wallets[kind], net.chain, await deposits(net)
     provider, host = OFFERS[kind]
-    before = {who: await world.purse(who) for who in (wallet.account, provider.address)}
+    before = {who: await net.purse(who) for who in (wallet.account, provider.address)}
     others = before[wallet.account].held
     assert not {"Tasks.Deposit", "Billing.Escrow"} & set(others)
 
     async def assert_held(**ours: int) -> None:
         names = {"deposit": "Tasks.Deposit", "escrow": "Billing.Escrow"}
-        held = (await world.purse(wallet.account)).held
+        held = (await net.purse(wallet.account)).held
         assert held == {**others, **{names[why]: amount for why, amount in ours.items()}}
 
     events = await wallet.act(submit())
@@ -168,7 +166,7 @@ async def rent(world: World, kind: str) -> int:
         chain.do(provider, calls.tasks_settle(task=task)),
         chain.do(host, calls.tasks_report(lease=lease, report=receipt)),
     )
-    record = await world.task(task)
+    record = await net.task(task)
     assert record is not None
     (rented,) = record.leases
     assert rented.started_at is not None
@@ -183,8 +181,8 @@ async def rent(world: World, kind: str) -> int:
     await assert_held(deposit=of_task)
 
     settlement += await chain.do(provider, calls.tasks_prune(tasks=[task]))
-    assert await world.task(task) is None
-    after = {who: await world.purse(who) for who in before}
+    assert await net.task(task) is None
+    after = {who: await net.purse(who) for who in before}
     spent = {who: before[who].total - after[who].total for who in before}
     assert spent == {
         wallet.account: paid + fees(events, wallet.account),
@@ -195,71 +193,67 @@ async def rent(world: World, kind: str) -> int:
     return fee + treasury_share(events + settlement)
 
 
-async def test_a_rental_costs_what_the_time_costs_whether_a_key_or_two_of_three_or_a_proxy_signs(world: World) -> None:
-    before = await world.purse(world.treasury)
-    paid = await asyncio.gather(*[rent(world, kind) for kind in world.wallets])
-    assert (await world.purse(world.treasury)).total - before.total == sum(paid)
-    await assert_coins_are_conserved(world.chain, world.issuance)
+async def test_a_rental_costs_the_same_by_a_key_a_multisig_or_a_proxy(net: Network) -> None:
+    before = await net.purse(net.treasury)
+    paid = await asyncio.gather(*[rent(net, kind) for kind in net.wallets])
+    assert (await net.purse(net.treasury)).total - before.total == sum(paid)
+    await assert_coins_are_conserved(net.chain, net.issuance)
 
 
-async def test_one_signatory_alone_changes_nothing_and_any_other_may_finish(world: World) -> None:
-    multisig, first = world.multisig, SIGNATORIES[0].address
-    task, shared = await world.next_task(), await world.purse(multisig.account)
+async def test_one_signatory_alone_changes_nothing_and_any_other_may_finish(net: Network) -> None:
+    multisig, first = net.multisig, SIGNATORIES[0].address
+    task, shared = await net.next_task(), await net.purse(multisig.account)
     await multisig.sign(0, submit())
     with pytest.raises(CallFailed) as refused:
         await multisig.sign(0, submit())
     assert (refused.value.pallet, refused.value.name) == ("Multisig", "AlreadyApproved")
-    assert (await world.next_task(), await world.purse(multisig.account)) == (task, shared)
-    assert (await world.purse(first)).held == {"reserved": multisig.deposit()}
+    assert (await net.next_task(), await net.purse(multisig.account)) == (task, shared)
+    assert (await net.purse(first)).held == {"reserved": multisig.deposit()}
 
     await multisig.sign(2, submit())
-    queued = await world.task(task)
+    queued = await net.task(task)
     assert queued is not None
     assert (queued.tenant, queued.state.tag) == (multisig.account, "Queued")
-    kept = shared.held.get("Tasks.Deposit", 0) + sum(await deposits(world))
-    assert await world.purse(multisig.account) == Purse(shared.total, {**shared.held, "Tasks.Deposit": kept})
-    assert [(await world.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
+    kept = shared.held.get("Tasks.Deposit", 0) + sum(await deposits(net))
+    assert await net.purse(multisig.account) == Purse(shared.total, {**shared.held, "Tasks.Deposit": kept})
+    assert [(await net.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
 
 
-async def test_a_signatory_takes_back_what_nobody_else_signs(world: World) -> None:
-    multisig, second = world.multisig, SIGNATORIES[1]
-    task, shared, own = (
-        await world.next_task(),
-        await world.purse(multisig.account),
-        await world.purse(second.address),
-    )
+async def test_a_signatory_takes_back_what_nobody_else_signs(net: Network) -> None:
+    multisig, second = net.multisig, SIGNATORIES[1]
+    task, shared, own = (await net.next_task(), await net.purse(multisig.account), await net.purse(second.address))
     events = await multisig.sign(1, submit())
     asked = await multisig.asked()
     assert asked is not None
-    events += await world.chain.do(second, multisig.cancel(second, asked, submit()))
+    events += await net.chain.do(second, multisig.cancel(second, asked, submit()))
     assert await multisig.asked() is None
-    assert await world.purse(second.address) == Purse(own.total - fees(events, second.address), {})
-    assert (await world.next_task(), await world.purse(multisig.account)) == (task, shared)
+    assert await net.purse(second.address) == Purse(own.total - fees(events, second.address), {})
+    assert (await net.next_task(), await net.purse(multisig.account)) == (task, shared)
 
 
-async def test_what_two_agreed_on_and_the_chain_refuses_has_the_right_error(world: World) -> None:
-    before = await world.purse(world.multisig.account)
+async def test_what_two_agreed_on_and_the_chain_refuses_has_the_right_error(net: Network) -> None:
+    before = await net.purse(net.multisig.account)
     with pytest.raises(Refused) as refused:
-        await world.multisig.act(calls.tasks_cancel(task=NO_TASK))
+        await net.multisig.act(calls.tasks_cancel(task=NO_TASK))
     assert str(refused.value) == "Tasks.NoSuchTask"
-    assert await world.purse(world.multisig.account) == before
-    assert [(await world.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
+    assert await net.purse(net.multisig.account) == before
+    assert [(await net.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
 
 
-async def test_a_tenants_proxy_submits_and_cancels_with_the_coins_of_its_principal(world: World) -> None:
-    wallet, task, kept = world.proxy("Tenant"), await world.next_task(), sum(await deposits(world))
-    before, own = await world.purse(PRINCIPAL.address), await world.purse(TENANTS_PROXY.address)
+async def test_a_tenants_proxy_submits_and_cancels_with_the_coins_of_its_principal(net: Network) -> None:
+    wallet, task, kept = net.proxy("Tenant"), await net.next_task(), sum(await deposits(net))
+    before, own = await net.purse(PRINCIPAL.address), await net.purse(TENANTS_PROXY.address)
     events = await wallet.act(submit())
-    queued = await world.task(task)
+    queued = await net.task(task)
     assert queued is not None
     assert (queued.tenant, queued.state.tag) == (PRINCIPAL.address, "Queued")
-    assert await world.purse(PRINCIPAL.address) == Purse(before.total, {**before.held, "Tasks.Deposit": kept})
+    assert await net.purse(PRINCIPAL.address) == Purse(before.total, {**before.held, "Tasks.Deposit": kept})
     events += await wallet.act(calls.tasks_cancel(task=task))
-    await world.chain.do(ANYONE, calls.tasks_prune(tasks=[task]))
-    assert await world.purse(PRINCIPAL.address) == before
-    spent = own.total - (await world.purse(TENANTS_PROXY.address)).total
+    await net.chain.do(ANYONE, calls.tasks_prune(tasks=[task]))
+    assert await net.purse(PRINCIPAL.address) == before
+    spent = own.total - (await net.purse(TENANTS_PROXY.address)).total
     assert spent == fees(events, TENANTS_PROXY.address) > 0
-    await assert_coins_are_conserved(world.chain, world.issuance)
+    await assert_coins_are_conserved(net.chain, net.issuance)
 
 
 TO_THE_PROXY = {"dest": {"Id": TENANTS_PROXY.address}}
@@ -277,18 +271,18 @@ COIN_CALLS = [
 EMPTY = Call("Balances", "transfer_all", {**TO_THE_PROXY, "keep_alive": True})
 
 
-async def test_a_tenants_proxy_may_not_move_coins_or_bonds_though_its_principal_may(world: World) -> None:
-    before = await world.purse(PRINCIPAL.address)
+async def test_a_tenants_proxy_may_not_move_coins_or_bonds_though_its_principal_may(net: Network) -> None:
+    before = await net.purse(PRINCIPAL.address)
     assert {"Hosts.Bond", "Tasks.SchedulerBond", "reserved"} <= set(before.held)
     tried = [*COIN_CALLS, EMPTY]
-    assert await world.proxy("Tenant").refusals(*tried) == [FILTERED] * len(tried)
-    assert await world.purse(PRINCIPAL.address) == before
-    events = await world.chain.do(PRINCIPAL, *COIN_CALLS, Call("Proxy", "remove_proxy", WIDER))
-    after = await world.purse(PRINCIPAL.address)
+    assert await net.proxy("Tenant").refusals(*tried) == [FILTERED] * len(tried)
+    assert await net.purse(PRINCIPAL.address) == before
+    events = await net.chain.do(PRINCIPAL, *COIN_CALLS, Call("Proxy", "remove_proxy", WIDER))
+    after = await net.purse(PRINCIPAL.address)
     assert before.total - after.total == 3 * GTY + fees(events, PRINCIPAL.address)
     # The bond of a scheduler that leaves stays held for a while.
     assert after.held == {why: held for why, held in before.held.items() if why != "Hosts.Bond"}
-    await assert_coins_are_conserved(world.chain, world.issuance)
+    await assert_coins_are_conserved(net.chain, net.issuance)
 
 
 NO_TASK = 999_999
@@ -343,50 +337,50 @@ MAY_NOT = {
 }
 
 
-async def test_a_proxy_may_call_what_its_type_names_and_nothing_else(world: World) -> None:
-    task, before = await world.next_task(), await world.purse(PRINCIPAL.address)
-    ended = await asyncio.gather(*[world.proxy(kind).refusals(*MAY[kind], *MAY_NOT[kind]) for kind in PROXIES])
+async def test_a_proxy_may_call_what_its_type_names_and_nothing_else(net: Network) -> None:
+    task, before = await net.next_task(), await net.purse(PRINCIPAL.address)
+    ended = await asyncio.gather(*[net.proxy(kind).refusals(*MAY[kind], *MAY_NOT[kind]) for kind in PROXIES])
     for kind, errors in zip(PROXIES, ended, strict=True):
         may = len(MAY[kind])
         assert not {FILTERED, None} & set(errors[:may]), kind
         assert errors[may:] == [FILTERED] * len(MAY_NOT[kind]), kind
-    assert (await world.next_task(), await world.purse(PRINCIPAL.address)) == (task, before)
+    assert (await net.next_task(), await net.purse(PRINCIPAL.address)) == (task, before)
     many = calls.tasks_submit_array(spec=replace(RENTAL, kind=gen.TaskKind.JOB), manifest=MANIFEST, count=2)
-    await world.proxy("Tenant").act(many)
-    assert await world.next_task() == task + 2
+    await net.proxy("Tenant").act(many)
+    assert await net.next_task() == task + 2
 
 
-async def test_who_is_no_proxy_or_claims_a_wider_type_is_refused(world: World) -> None:
-    stranger = ByProxy(world.chain, PRINCIPAL.address, STRANGER).wrap(submit())
+async def test_who_is_no_proxy_or_claims_a_wider_type_is_refused(net: Network) -> None:
+    stranger = ByProxy(net.chain, PRINCIPAL.address, STRANGER).wrap(submit())
     wider = Call("Proxy", "proxy", {**stranger.args, "force_proxy_type": "Any"})
     ended = await asyncio.gather(
-        world.chain.do(STRANGER, stranger), world.chain.do(TENANTS_PROXY, wider), return_exceptions=True
+        net.chain.do(STRANGER, stranger), net.chain.do(TENANTS_PROXY, wider), return_exceptions=True
     )
     assert [(one.pallet, one.name) for one in ended if isinstance(one, CallFailed)] == [("Proxy", "NotProxy")] * 2
 
 
-async def test_a_proxy_that_was_removed_is_refused_and_its_deposit_is_back(world: World) -> None:
-    held = (await world.purse(PRINCIPAL.address)).held
+async def test_a_proxy_that_was_removed_is_refused_and_its_deposit_is_back(net: Network) -> None:
+    held = (await net.purse(PRINCIPAL.address)).held
     assert held["reserved"] == GTY // 10 + (8 + 33 * len(PROXIES)) * GTY // 10_000
-    await world.chain.do(PRINCIPAL, Call("Proxy", "remove_proxies", {}))
+    await net.chain.do(PRINCIPAL, Call("Proxy", "remove_proxies", {}))
     held.pop("reserved")
-    assert (await world.purse(PRINCIPAL.address)).held == held
+    assert (await net.purse(PRINCIPAL.address)).held == held
     with pytest.raises(CallFailed) as refused:
-        await world.proxy("Tenant").act(submit())
+        await net.proxy("Tenant").act(submit())
     assert (refused.value.pallet, refused.value.name) == ("Proxy", "NotProxy")
 
 
 NO_HASH, OTHER_HASH = "", "07" * 32
 
 
-async def test_a_hardware_wallet_signs_over_the_hash_of_the_metadata_by_which_it_shows_a_call(world: World) -> None:
+async def test_a_hardware_wallet_signs_over_the_hash_of_the_metadata_by_which_it_shows_a_call(net: Network) -> None:
     released = json.loads((release_dir() / "MANIFEST.json").read_text(encoding="utf-8"))["runtime"]["metadata_hash"]
     node = os.environ.get("GANTRY_TEST_NODE") or shutil.which("node")
     assert node, "GANTRY_TEST_NODE is not set: scripts/test prepares Node.js with the packages of examples/package.json"
     script = str(ROOT / "examples" / "sign_with_metadata_hash.mjs")
     ended = []
     for metadata_hash in (NO_HASH, released, OTHER_HASH):
-        done = await run(node, script, world.chain.url, metadata_hash, env={})
+        done = await run(node, script, net.chain.url, metadata_hash, env={})
         ended.append(done.out.strip() or done.err)
     assert ended[:2] == ["included"] * 2
     assert "bad signature" in ended[2]

@@ -1,20 +1,27 @@
 """A node and a Docker engine for the contract tests, unless GANTRY_TEST_URL and GANTRY_DOCKER_HOST name others."""
 
-from __future__ import annotations
-
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import docker
+import driver_cases
+import outbox_rig
+import p2p_endpoints
 import pytest
+from driver_fixtures import docker_driver
 
+from node_agent.drivers.docker.driver import DockerDriver
 from offchain.devnet.paths import ROOT
+from offchain.schema.manifest.types import ImageRef
 from tests.support.fast_chain import write_fast_genesis
+from tests.support.postgres_server import Server, server
 from tests.support.suites import LEVEL
 
 
@@ -43,3 +50,56 @@ def base() -> Iterator[None]:
                 yield
             finally:
                 process.terminate()
+
+
+@pytest.fixture(scope="session")
+def docker_api() -> Iterator[docker.APIClient]:
+    """The engine that GANTRY_DOCKER_HOST names. Tests that need one are skipped where there is none."""
+    url = os.environ.get("GANTRY_DOCKER_HOST")
+    if url is None:
+        pytest.skip("no Docker engine runs (GANTRY_DOCKER_HOST is not set; scripts/test starts one)")
+    with contextlib.closing(docker.APIClient(base_url=url, version="auto", timeout=60)) as api:
+        yield api
+
+
+@pytest.fixture(scope="session")
+def shell_image(docker_api: docker.APIClient) -> Iterator[ImageRef]:
+    image = driver_cases.build_image(docker_api)
+    yield image
+    docker_api.remove_image(image.digest, force=True)
+
+
+@pytest.fixture
+async def driver(docker_api: docker.APIClient, tmp_path: Path) -> AsyncIterator[DockerDriver]:  # noqa: ARG001  (skips)
+    async with docker_driver(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[outbox_rig.Rig]:
+    async with outbox_rig.running_rig() as made:
+        yield made
+
+
+@pytest.fixture(params=p2p_endpoints.KINDS)
+async def net(request: pytest.FixtureRequest) -> AsyncIterator[p2p_endpoints.Net]:
+    """Endpoints of each transport."""
+    made = p2p_endpoints.Net(request.param)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server | None]:
+    with server() as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path, postgres: Server | None) -> str:
+    """The address of a new database for an index."""
+    if request.param == "sqlite":
+        return str(tmp_path / "index.db")
+    if postgres is None:
+        pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
+    return postgres.address()

@@ -12,6 +12,7 @@ import sys
 import tarfile
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake.engine import FakeProgram
@@ -39,11 +40,7 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
-STATE = (
-    "sh",
-    "-c",
-    "mkdir -p /keep/state/deep; echo 3 > /keep/state/n; ln -s n /keep/state/latest; sleep 600",
-)
+STATE = ("sh", "-c", "mkdir -p /keep/state/deep; echo 3 > /keep/state/n; ln -s n /keep/state/latest; sleep 600")
 """Writes a folder that no image has, then runs."""
 GO_ON = ("sh", "-c", "read n < /keep/state/latest; echo $((n + 1)); ls /keep/state; [ -d /keep/state/deep ]")
 """Goes on from what the one before left, and tells to where it came."""
@@ -108,8 +105,10 @@ def a_service(command: tuple[str, ...], image: ImageRef, **changes: object) -> S
     return ServiceSpec(**{**fields, **changes})
 
 
-def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: object) -> PodSpec:
+def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: Any) -> PodSpec:
+    """A pod of one container, with the volumes that the container mounts."""
     path = "/result.bin" if command == FILE else None
+    volumes = tuple(mount.volume for mount in service.get("volumes", ()))
     return PodSpec(
         lease=next(_leases) if lease is None else lease,
         task=7,
@@ -118,6 +117,7 @@ def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, 
         host=HOST,
         containers=(ContainerSpec(a_service(command, image, **service), (), 2),),
         result=ResultSpec("file" if path else "stdout", path),
+        volumes=volumes,
     )
 
 
@@ -143,12 +143,19 @@ async def written(driver, spec: PodSpec):
 
 
 async def ended(driver, handle):
-    """How the container ends."""
+    """Return how the container ended."""
     async with aclosing(driver.watch(handle)) as seen:
         async for now in seen:
             if now.ending is not None:
                 return now.ending
     raise AssertionError("the watch ended before the container")
+
+
+async def output(driver, spec: PodSpec) -> bytes:
+    """Run a pod until its main container ends, and return its result."""
+    handle = await up(driver, spec)
+    await ended(driver, handle)
+    return (await driver.collect(handle, spec.result)).data
 
 
 def build_image(api, name="shell", more=(), changes=(), links=()) -> ImageRef:

@@ -1,32 +1,13 @@
-"""A Docker engine for tests: the one GANTRY_DOCKER_HOST names."""
+"""Images and a driver on the Docker engine that GANTRY_DOCKER_HOST names."""
 
 import os
 from contextlib import asynccontextmanager
 
-import docker
 import driver_cases
-import pytest
 
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageInventory, ImageStore
-
-
-@pytest.fixture(scope="session")
-def docker_api():
-    url = os.environ.get("GANTRY_DOCKER_HOST")
-    if url is None:
-        pytest.skip("GANTRY_DOCKER_HOST names no engine (scripts/test starts one)")
-    api = docker.APIClient(base_url=url, version="auto", timeout=60)
-    yield api
-    api.close()
-
-
-@pytest.fixture(scope="session")
-def shell_image(docker_api):
-    image = driver_cases.build_image(docker_api)
-    yield image
-    docker_api.remove_image(image.digest, force=True)
 
 
 @asynccontextmanager

@@ -1,7 +1,5 @@
 """A registry on loopback that a test scripts, answer by answer."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

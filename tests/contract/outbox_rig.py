@@ -49,6 +49,11 @@ class Rig:
             if task.done() and not task.cancelled():
                 task.result()
 
+    async def submit(self, key, wanted, **how):
+        """Submit a call, and let everything run until nothing has more to do."""
+        await self.outbox.submit(key, wanted, **how)
+        await self.settle()
+
     async def produce(self, count=1, **how):
         for _ in range(count):
             await self.chain.produce(**how)
@@ -59,7 +64,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(**how):
+async def running_rig(**how):
     made = Rig(**how)
     await made.start()
     try:

@@ -42,7 +42,7 @@ class Registry:
     def __init__(self, folder: Path, *, closed: bool = False) -> None:
         program = shutil.which("docker-registry")
         if program is None:
-            pytest.skip("there is no docker-registry (scripts/test unpacks its package)")
+            pytest.skip("docker-registry is not installed (scripts/test unpacks its package)")
         folder.mkdir(parents=True)
         self._http = requests.Session()
         users = folder / "users"

@@ -7,9 +7,9 @@ import os
 import tarfile
 
 import access_cases as case
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
-from p2p_world import STRANGER, TENANT, refusal
+from p2p_endpoints import STRANGER, TENANT, refusal
 
 from node_agent.handlers import programs
 from node_agent.handlers.pod_requests import PodRequests
@@ -37,7 +37,7 @@ class Way:
         transport = await self.net.endpoint()
         key = Ed25519Signer(self.net.seeds[transport.key])
         self.access = PodRequests(self.pods, self.folder / "uploads", key, self.deliver)
-        self.host = world.Host(transport, self.access.handlers())
+        self.host = p2p.Host(transport, self.access.handlers())
         return self
 
     async def deliver(self, lease, name, data):
@@ -46,7 +46,7 @@ class Way:
         self.delivered.append((lease, name, data))
 
     async def client(self, signer=TENANT):
-        made = world.client_of(await self.net.endpoint(), self.host, signer)
+        made = p2p.client_of(await self.net.endpoint(), self.host, signer)
         self.clients.append(made)
         return made
 
@@ -57,13 +57,18 @@ class Way:
         await self.access.close()
 
 
-@pytest.fixture(params=world.KINDS)
+@pytest.fixture(params=p2p.KINDS)
 async def way(request, tmp_path):
-    net = world.Net(request.param)
+    net = p2p.Net(request.param)
     made = await Way(net, tmp_path).start()
     yield made
     await made.close()
     await net.close()
+
+
+@pytest.fixture
+async def client(way):
+    return await way.client()
 
 
 async def run(client, *argv, feed=b"", **options):
@@ -72,6 +77,13 @@ async def run(client, *argv, feed=b"", **options):
         await program.write(feed)
     await program.end_input()
     return await rest_of(program)
+
+
+async def started(client):
+    """A program that runs until it is ended."""
+    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
+    assert await program.read() == (OUT, b"started\n")
+    return program
 
 
 async def rest_of(program):
@@ -84,8 +96,7 @@ async def rest_of(program):
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_program_has_input_two_outputs_and_an_exit_code(way):
-    client = await way.client()
+async def test_a_program_has_input_two_outputs_and_an_exit_code(client):
     assert await run(client, *case.OUT_AND_ERR) == ({OUT: b"out\n", ERR: b"err\n"}, 3)
     data = os.urandom(2_000_000)
     program = await client.exec(LEASE, ExecArgs(case.CAT))
@@ -99,8 +110,8 @@ async def test_a_program_has_input_two_outputs_and_an_exit_code(way):
     await feeding
 
 
-async def test_a_terminal_has_one_output_and_a_size(way):
-    program = await (await way.client()).exec(LEASE, ExecArgs(("size",), tty=True, rows=3, columns=4))
+async def test_a_terminal_has_one_output_and_a_size(client):
+    program = await client.exec(LEASE, ExecArgs(("size",), tty=True, rows=3, columns=4))
     assert await program.read() == (MAIN, b"3 4\n")
     await program.resize(5, 6)
     assert await program.read() == (MAIN, b"5 6\n")
@@ -114,16 +125,13 @@ async def eventually(condition):
             await asyncio.sleep(0.01)
 
 
-async def test_a_program_is_ended_when_its_tenant_says_so(way):
-    client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+async def test_a_program_is_ended_when_its_tenant_says_so(way, client):
+    program = await started(client)
     await program.kill()
     await eventually(lambda: len(way.access._programs) == 0)
 
 
-async def test_nothing_is_lost_or_doubled_when_the_connection_breaks(way):
-    client = await way.client()
+async def test_nothing_is_lost_or_doubled_when_the_connection_breaks(client):
     program = await client.exec(LEASE, ExecArgs(case.CAT))
     data = os.urandom(1_500_000)
 
@@ -143,8 +151,7 @@ async def test_nothing_is_lost_or_doubled_when_the_connection_breaks(way):
     assert hashlib.sha256(got).digest() == hashlib.sha256(data).digest()
 
 
-async def test_the_exit_code_is_told_even_where_the_connection_broke_first(way):
-    client = await way.client()
+async def test_the_exit_code_is_told_even_where_the_connection_broke_first(client):
     program = await client.exec(LEASE, ExecArgs(case.CAT))
     await program.write(b"x")
     assert await program.read() == (OUT, b"x")
@@ -153,20 +160,16 @@ async def test_the_exit_code_is_told_even_where_the_connection_broke_first(way):
     assert await rest_of(program) == ({}, 0)
 
 
-async def test_a_program_whose_tenant_does_not_come_back_is_ended(way):
+async def test_a_program_whose_tenant_does_not_come_back_is_ended(way, client):
     way.access._programs._hold_s = 0.05
-    client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+    program = await started(client)
     await client.close()
     await eventually(lambda: len(way.access._programs) == 0)
     assert await refusal(client.ask(AttachArgs(program._token, 8), LEASE)) is Code.GONE
 
 
-async def test_a_program_ends_with_its_lease_and_the_reason_is_told(way):
-    client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+async def test_a_program_ends_with_its_lease_and_the_reason_is_told(way, client):
+    program = await started(client)
 
     async def over(_request):
         raise refused(Code.LEASE_ENDED, "Lease 7 has ended.", "Its log is still there.")
@@ -177,28 +180,23 @@ async def test_a_program_ends_with_its_lease_and_the_reason_is_told(way):
     await eventually(lambda: len(way.access._programs) == 0)
 
 
-async def test_a_restarted_agent_says_why_the_shell_is_gone(way):
-    client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+async def test_a_restarted_agent_says_why_the_shell_is_gone(way, client):
+    program = await started(client)
     way.access._programs._programs.clear()  # as a new process has it
     await client._peer.connection.close()
     with pytest.raises(HostRefused, match="restarted"):
         await program.read()
 
 
-async def test_an_agent_that_stops_ends_the_shell_with_a_reason(way):
-    client = await way.client()
-    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
-    assert await program.read() == (OUT, b"started\n")
+async def test_an_agent_that_stops_ends_the_shell_with_a_reason(way, client):
+    program = await started(client)
     closing = asyncio.create_task(way.host.server.close())
     with pytest.raises(HostRefused, match="does not outlive"):
         await program.read()
     await closing
 
 
-async def test_a_program_that_nobody_reads_costs_bounded_memory(way):
-    client = await way.client()
+async def test_a_program_that_nobody_reads_costs_bounded_memory(way, client):
     program = await client.exec(LEASE, ExecArgs(case.LOTS))
     assert (await program.read())[0] == OUT
     (kept,) = way.access._programs._programs.values()
@@ -208,16 +206,14 @@ async def test_a_program_that_nobody_reads_costs_bounded_memory(way):
     assert (await rest_of(program))[1] == 0
 
 
-async def test_programs_at_once_are_bounded(way, monkeypatch):
+async def test_programs_at_once_are_bounded(client, monkeypatch):
     monkeypatch.setattr(programs, "MAX_PER_LEASE", 1)
-    client = await way.client()
     program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
     assert await refusal(client.exec(LEASE, ExecArgs(case.FOR_EVER))) is Code.BUSY
     await program.kill()
 
 
-async def test_what_is_not_there_is_told(way):
-    client = await way.client()
+async def test_what_is_not_there_is_told(client):
     assert await refusal(client.exec(LEASE, ExecArgs(case.CAT, service="no-such"))) is Code.NOT_FOUND
     assert await refusal(client.exec(GONE, ExecArgs(case.CAT))) is Code.NOT_READY
     assert await refusal(client.dial(LEASE, case.NOBODY)) is Code.NOT_FOUND
@@ -241,9 +237,9 @@ async def test_a_stranger_gets_nothing_of_anything(way):
     assert not way.delivered
 
 
-async def test_another_tenant_of_the_host_cannot_take_over_a_program(way):
+async def test_another_tenant_of_the_host_cannot_take_over_a_program(way, client):
     way.host.answers.tenants.add(STRANGER.address)  # has a lease of its own here
-    program = await (await way.client()).exec(LEASE, ExecArgs(case.FOR_EVER))
+    program = await client.exec(LEASE, ExecArgs(case.FOR_EVER))
     thief = await way.client(STRANGER)
     assert await refusal(thief.ask(AttachArgs(program._token, 0), LEASE)) is Code.GONE
     assert await refusal(thief.ask(AttachArgs(program._token, 0), OTHER)) is Code.GONE
@@ -253,9 +249,7 @@ async def test_another_tenant_of_the_host_cannot_take_over_a_program(way):
 # --- connections ------------------------------------------------------------------------------------------------------
 
 
-async def test_many_connections_into_a_pod_at_once(way):
-    client = await way.client()
-
+async def test_many_connections_into_a_pod_at_once(way, client):
     async def one(number):
         session = await client.dial(LEASE, case.ECHO_PORT)
         data = os.urandom(100_000) + bytes([number])
@@ -274,8 +268,7 @@ async def test_many_connections_into_a_pod_at_once(way):
     await eventually(lambda: way.access._dials == 0)
 
 
-async def test_a_connection_that_is_dropped_leaves_nothing_behind(way):
-    client = await way.client()
+async def test_a_connection_that_is_dropped_leaves_nothing_behind(way, client):
     session = await client.dial(LEASE, case.ECHO_PORT)
     await session.write(b"x")
     assert await session.read_main() == b"x"
@@ -300,8 +293,8 @@ async def put(client, source, folder="/", name=None):
     await copy.put(client, LEASE, folder, None, packing, quiet)
 
 
-async def test_a_folder_goes_in_and_comes_out_the_same(way, tmp_path):
-    client, source = await way.client(), tmp_path / "src"
+async def test_a_folder_goes_in_and_comes_out_the_same(way, client, tmp_path):
+    source = tmp_path / "src"
     (source / "deep" / "er").mkdir(parents=True)
     data = os.urandom(5_000_000)
     (source / "deep" / "er" / "big.bin").write_bytes(data)
@@ -312,8 +305,8 @@ async def test_a_folder_goes_in_and_comes_out_the_same(way, tmp_path):
     assert not list((tmp_path / "uploads").iterdir())
 
 
-async def test_a_copy_out_goes_on_after_a_cut(way, tmp_path):
-    client, data = await way.client(), os.urandom(6_000_000)
+async def test_a_copy_out_goes_on_after_a_cut(way, client, tmp_path):
+    data = os.urandom(6_000_000)
     way.pods.pods[LEASE].files["/big"] = data
     cuts = []
 
@@ -326,8 +319,8 @@ async def test_a_copy_out_goes_on_after_a_cut(way, tmp_path):
     assert case.names_in((tmp_path / "part").read_bytes()) == {"big": data}
 
 
-async def test_a_copy_out_of_another_run_goes_on_and_one_of_another_file_begins_anew(way, tmp_path):
-    client, part = await way.client(), tmp_path / "part"
+async def test_a_copy_out_of_another_run_goes_on_and_one_of_another_file_begins_anew(way, client, tmp_path):
+    part = tmp_path / "part"
     way.pods.pods[LEASE].files["/big"] = os.urandom(1_000_000)
     await get(client, "/big", part)
     part.write_bytes(part.read_bytes()[:300_000])
@@ -339,8 +332,8 @@ async def test_a_copy_out_of_another_run_goes_on_and_one_of_another_file_begins_
     assert (await get(client, "/big", part))["big"] == b"short"
 
 
-async def test_a_copy_in_goes_on_after_a_cut(way, tmp_path):
-    client, source = await way.client(), tmp_path / "big"
+async def test_a_copy_in_goes_on_after_a_cut(way, client, tmp_path):
+    source = tmp_path / "big"
     data = os.urandom(6_000_000)
     source.write_bytes(data)
     cuts = []
@@ -355,8 +348,8 @@ async def test_a_copy_in_goes_on_after_a_cut(way, tmp_path):
     assert not list((tmp_path / "uploads").iterdir())
 
 
-async def test_a_copy_in_of_another_run_goes_on_or_begins_anew(way, tmp_path):
-    client, source = await way.client(), tmp_path / "big"
+async def test_a_copy_in_of_another_run_goes_on_or_begins_anew(way, client, tmp_path):
+    source = tmp_path / "big"
     data = os.urandom(3_000_000)
     source.write_bytes(data)
     packing = tar_files.plan(source, "big")
@@ -381,14 +374,18 @@ def archive(**member):
     return made.getvalue()
 
 
+async def drained(session):
+    while await session.read() is not None:
+        pass
+
+
 async def send(client, data, *, said=None, announced=None):
     session, _ = await client.put(LEASE, PutArgs("/", os.urandom(16).hex(), announced or len(data)))
     try:
         await session.write(data)
         await session.say(said or Control(size=len(data), digest=hashlib.sha256(data).digest()))
         session.end()
-        while await session.read() is not None:
-            pass
+        await drained(session)
     finally:
         session.drop()
 
@@ -408,15 +405,14 @@ async def send(client, data, *, said=None, announced=None):
     ],
     ids=str,
 )
-async def test_a_hostile_archive_is_refused_and_not_kept(way, tmp_path, member):
-    client = await way.client()
+async def test_a_hostile_archive_is_refused_and_not_kept(way, client, tmp_path, member):
     assert await refusal(send(client, archive(**member))) is Code.BAD_REQUEST
     assert not way.pods.pods[LEASE].files
     assert not list((tmp_path / "uploads").iterdir())
 
 
-async def test_a_copy_below_a_mount_is_refused_and_not_reported_as_done(way, tmp_path):
-    client, source = await way.client(), tmp_path / "shm"
+async def test_a_copy_below_a_mount_is_refused_and_not_reported_as_done(way, client, tmp_path):
+    source = tmp_path / "shm"
     source.mkdir()
     (source / "x").write_bytes(b"x")
     for folder in ("/sys", "/dev", "/dev/shm", "/proc/1"):
@@ -433,16 +429,14 @@ async def test_a_copy_below_a_mount_is_refused_and_not_reported_as_done(way, tmp
     assert not list((tmp_path / "uploads").iterdir())
 
 
-async def test_more_than_announced_other_than_said_and_damaged_archives_are_refused(way):
-    client = await way.client()
+async def test_more_than_announced_other_than_said_and_damaged_archives_are_refused(client):
     assert await refusal(send(client, bytes(2000), announced=1000)) is Code.TOO_LARGE
     assert await refusal(send(client, bytes(2048), said=Control(size=2048, digest=bytes(32)))) is Code.CHANGED
     assert await refusal(send(client, b"no archive" * 300)) is Code.BAD_REQUEST
     assert await refusal(client.put(LEASE, PutArgs("/", "0" * 32, 1 << 60))) is Code.TOO_LARGE
 
 
-async def test_uploads_that_are_left_behind_are_bounded(way):
-    client = await way.client()
+async def test_uploads_that_are_left_behind_are_bounded(way, client):
     for _ in range(4):
         session, _ = await client.put(LEASE, PutArgs("/", os.urandom(16).hex(), 100))
         await session.write(b"x")
@@ -454,16 +448,14 @@ async def test_uploads_that_are_left_behind_are_bounded(way):
     session.drop()
 
 
-async def test_a_path_that_is_not_there_is_told(way, tmp_path):
-    client = await way.client()
+async def test_a_path_that_is_not_there_is_told(client, tmp_path):
     assert await refusal(get(client, "/nowhere", tmp_path / "part")) is Code.NOT_FOUND
     (tmp_path / "x").write_bytes(b"x")
     assert await refusal(put(client, tmp_path / "x", "/nowhere")) is Code.NOT_FOUND
 
 
-async def test_a_host_that_is_away_is_told_after_a_few_tries(way, tmp_path, monkeypatch):
+async def test_a_host_that_is_away_is_told_after_a_few_tries(client, tmp_path, monkeypatch):
     monkeypatch.setattr(copy, "PAUSE_S", 0)
-    client = await way.client()
 
     async def away(*_args):
         raise HostUnreachable("nobody there")
@@ -476,32 +468,25 @@ async def test_a_host_that_is_away_is_told_after_a_few_tries(way, tmp_path, monk
 # --- sealed files -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_sealed_file_is_opened_by_its_host_alone(way):
-    client = await way.client()
+async def test_a_sealed_file_is_opened_by_its_host_alone(way, client):
     secret = os.urandom(100_000)
     await client.deliver(LEASE, "db_password", secret)
     assert way.delivered == [(LEASE, "db_password", secret)]
 
 
-async def test_what_the_manifest_does_not_name_is_told(way):
-    assert await refusal((await way.client()).deliver(LEASE, "unknown", b"x")) is Code.NOT_FOUND
+async def test_what_the_manifest_does_not_name_is_told(client):
+    assert await refusal(client.deliver(LEASE, "unknown", b"x")) is Code.NOT_FOUND
 
 
-async def test_what_was_sealed_to_another_key_is_refused(way):
-    client = await way.client()
+async def test_what_was_sealed_to_another_key_is_refused(way, client):
     sealed = seal(bytes(31) + b"\t", b"secret")
     session, _ = await client.ask(DeliverArgs("db_password", len(sealed)), LEASE)
     await session.write(sealed)
     session.end()
-    assert await refusal(_drain(session)) is Code.BAD_REQUEST
+    assert await refusal(drained(session)) is Code.BAD_REQUEST
     assert not way.delivered
 
 
-async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(way, monkeypatch):
+async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(client, monkeypatch):
     monkeypatch.setattr("offchain.adapters.transport.host_client.MAX_SEALED", 100)
-    assert await refusal((await way.client()).deliver(LEASE, "x", bytes(60))) is Code.TOO_LARGE
-
-
-async def _drain(session):
-    while await session.read() is not None:
-        pass
+    assert await refusal(client.deliver(LEASE, "x", bytes(60))) is Code.TOO_LARGE

@@ -4,22 +4,15 @@ import contextlib
 
 import driver_cases as case
 import pytest
-from checkpoint_world import ARCHIVE, DIGEST, NOW_MS, PATH, TENANT, Net, Site, done, spec_of, stands_by
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from checkpoint_sites import ARCHIVE, DIGEST, NOW_MS, PATH, TENANT, Net, Site, done, spec_of, stands_by
+from driver_fixtures import docker_driver
 
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import HostLease, LeaseStatus, TaskKind
 from node_agent.drivers.fake.driver import packed
 from offchain.adapters.transport.port import HostRefused
-from offchain.schema.chain_types._generated_chain import (
-    EndReasonHostLost,
-    LeaseStateActive,
-    LeaseStateEnded,
-    StandbyPlace,
-    TaskStateRunning,
-    TaskStateSettled,
-)
+from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code
 from tests.support.chain_records import lease, task_spec
@@ -48,7 +41,7 @@ async def test_a_standby_gets_each_new_file_and_lets_go_of_the_older(sites):
     await stands_by(two)
     await stands_by(two)
     assert two.files() == [((one.net.task, 0), kept.digest)]
-    one.net.tasks.change(one.net.task, state=TaskStateSettled(), leases=())
+    one.net.tasks.change(one.net.task, state=gen.TaskStateSettled(), leases=())
     for site in (one, two):
         await site.checkpoints.synchronise()
         assert (site.files(), list(site.store._folder.iterdir())) == ([], [])
@@ -59,8 +52,8 @@ async def test_who_runs_the_pod_next_starts_from_the_file_of_whoever_has_it(site
     one.net.runs_on(one, standby=two)
     await one.save()
     await stands_by(two)
-    ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
-    goes_on = lease(three.host, generation=1, standby=StandbyPlace(two.host, b"", 0))
+    ended = lease(one.host, state=gen.LeaseStateEnded(gen.EndReasonHostLost()))
+    goes_on = lease(three.host, generation=1, standby=gen.StandbyPlace(two.host, b"", 0))
     one.net.tasks.change(one.net.task, leases=(ended, goes_on))
     await one.lost()
     spec = spec_of(three, lease_id(one.net.task, 0, 1))
@@ -98,7 +91,9 @@ async def test_nobody_else_gets_the_file(sites):
         with pytest.raises(HostRefused) as caught:
             await stranger.ask(one, number)
         assert caught.value.refusal.code is code
-    over = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()), standby=StandbyPlace(two.host, b"", 0))
+    over = lease(
+        one.host, state=gen.LeaseStateEnded(gen.EndReasonHostLost()), standby=gen.StandbyPlace(two.host, b"", 0)
+    )
     one.net.tasks.change(one.net.task, leases=(over,))
     with pytest.raises(HostRefused) as caught:
         await two.ask(one, one.net.lease)
@@ -110,7 +105,7 @@ async def test_a_lease_of_another_pod_gets_no_file_of_this_one(sites):
     one.net.runs_on(one)
     await one.save()
     other = one.net.tasks.submit(TENANT.address, task_spec())
-    one.net.tasks.change(other, state=TaskStateRunning(), leases=(lease(two.host, state=LeaseStateActive()),))
+    one.net.tasks.change(other, state=gen.TaskStateRunning(), leases=(lease(two.host, state=gen.LeaseStateActive()),))
     with pytest.raises(HostRefused) as caught:
         await two.ask(one, lease_id(other, 0, 0))
     assert caught.value.refusal.code is Code.GONE
@@ -152,7 +147,7 @@ def running(site, spec, handle):
 
 
 @pytest.mark.docker
-async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_image, tmp_path):  # noqa: F811
+async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_image, tmp_path):
     """From the running container of one host, by way of the chain, into a new container of another."""
     async with contextlib.AsyncExitStack() as stack:
         drivers = {}
@@ -163,8 +158,8 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
         one, two = (Site(net, tmp_path / name, stack, lambda _, name=name: drivers[name]) for name in drivers)
         for site in (one, two):
             await site.serve(stack)
-        opened = lease(one.host, state=LeaseStateActive(), standby=StandbyPlace(two.host, b"", 0))
-        net.tasks.change(net.task, state=TaskStateRunning(), leases=(opened,))
+        opened = lease(one.host, state=gen.LeaseStateActive(), standby=gen.StandbyPlace(two.host, b"", 0))
+        net.tasks.change(net.task, state=gen.TaskStateRunning(), leases=(opened,))
         spec = spec_of(one, net.lease, case.STATE, shell_image, healthcheck=case.WRITTEN)
         handle = await case.written(one.driver, spec)
         running(one, spec, handle)
@@ -178,7 +173,7 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
 
         await one.lost()
         await one.driver.destroy(spec.lease, keep_data=False)
-        ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
+        ended = lease(one.host, state=gen.LeaseStateEnded(gen.EndReasonHostLost()))
         net.tasks.change(net.task, leases=(ended, lease(two.host, generation=1)))
         following = spec_of(two, lease_id(net.task, 0, 1), case.GO_ON, shell_image)
         assert await two.checkpoints.ready(following) == ""

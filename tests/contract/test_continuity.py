@@ -17,7 +17,7 @@ BLOCKS = 4
 PATIENCE = 60.0
 
 
-class FakeWorld:
+class FakeNode:
     def __init__(self, _folder):
         self.chain = FakeChain()
 
@@ -38,7 +38,7 @@ class FakeWorld:
             await self.chain.start_anew()
 
 
-class NodeWorld:
+class RealNode:
     def __init__(self, folder):
         self.node = DevelopmentNode(binaries(), folder, patch=fast())
         self.chain = SubstrateChain(self.node.url, timeout=PATIENCE)
@@ -66,22 +66,22 @@ class NodeWorld:
         await asyncio.to_thread(self.node.start)
 
 
-@pytest.mark.parametrize("kind", [FakeWorld, NodeWorld], ids=["fake", "node"])
+@pytest.mark.parametrize("kind", [FakeNode, RealNode], ids=["fake", "node"])
 async def test_a_removed_database_is_proven_at_the_height_that_was_reached(kind, tmp_path):
-    async with kind(tmp_path / "node") as world:
-        genesis = await world.chain.genesis_hash()
-        last = await world.reach(BLOCKS)
-        await require_continued(world.chain, last, "worker.db")
-        await world.restart(wiped=False)
-        await world.reach(last.number)
-        await require_continued(world.chain, last, "worker.db")
-        await world.restart(wiped=True)
-        assert await world.chain.genesis_hash() == genesis
+    async with kind(tmp_path / "node") as node:
+        genesis = await node.chain.genesis_hash()
+        last = await node.reach(BLOCKS)
+        await require_continued(node.chain, last, "worker.db")
+        await node.restart(wiped=False)
+        await node.reach(last.number)
+        await require_continued(node.chain, last, "worker.db")
+        await node.restart(wiped=True)
+        assert await node.chain.genesis_hash() == genesis
         with pytest.raises(ChainBehind, match=rf"block {last.number} was processed before.*move worker\.db away"):
-            await require_continued(world.chain, last, "worker.db")
-        await world.reach(last.number)
+            await require_continued(node.chain, last, "worker.db")
+        await node.reach(last.number)
         with pytest.raises(Reorganised, match=r"serves another chain.*move worker\.db away"):
-            await require_continued(world.chain, last, "worker.db")
+            await require_continued(node.chain, last, "worker.db")
 
 
 async def test_a_node_without_the_block_is_trusted():

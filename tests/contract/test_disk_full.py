@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from outbox_rig import call, rig
+from outbox_rig import call, running_rig
 
 from offchain.adapters.outbox.admin import OutboxAdmin
 from offchain.adapters.outbox.intent_values import IntentState
@@ -19,7 +19,7 @@ from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, History
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a disk of its own")
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="mounting a disk needs root")
 SIZE_KIB = 2048
 
 
@@ -31,7 +31,7 @@ def disk(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_KIB}k", "tmpfs", str(folder)]
     done = subprocess.run(mount, check=False, capture_output=True)
     if done.returncode != 0:
-        pytest.skip(f"no disk can be mounted here: {done.stderr.decode().strip()}")
+        pytest.skip(f"this machine does not allow mounts: {done.stderr.decode().strip()}")
     try:
         yield folder
     finally:
@@ -47,12 +47,12 @@ def fill(folder):
 
 async def test_an_outbox_loses_nothing_and_goes_on_by_itself(disk):
     with contextlib.closing(Store(disk / "worker.db")) as store:
-        async with rig(store=store) as r:
+        async with running_rig(store=store) as rig:
             stored = []
 
             async def submit_for_ever():
                 for n in range(10_000):
-                    await r.outbox.submit(f"k{n}", call(n))
+                    await rig.outbox.submit(f"k{n}", call(n))
                     stored.append(n)
 
             fill(disk)
@@ -60,20 +60,20 @@ async def test_an_outbox_loses_nothing_and_goes_on_by_itself(disk):
                 await submit_for_ever()
             assert stuck.value.code == "disk_full"
             assert str(disk) in stuck.value.message
-            sending, watching = r.tasks
+            sending, watching = rig.tasks
             await asyncio.sleep(0)
             assert len(OutboxAdmin(store).entries(*IntentState)) == len(stored)
             (disk / "ballast").unlink()
-            await r.outbox.submit("after", call(77777))
+            await rig.outbox.submit("after", call(77777))
             async with asyncio.timeout(60):
-                while not isinstance(r.outbox.outcome("after"), CallIncluded) or r.outbox.unfinished:
+                while not isinstance(rig.outbox.outcome("after"), CallIncluded) or rig.outbox.unfinished:
                     if watching.done():  # whoever runs it starts it again
                         assert isinstance(watching.exception(), StoreStuck)
-                        watching = r.tasks[1] = asyncio.ensure_future(r.watcher.run(r.outbox.observe))
-                    await r.chain.produce()
+                        watching = rig.tasks[1] = asyncio.ensure_future(rig.watcher.run(rig.outbox.observe))
+                    await rig.chain.produce()
                     await asyncio.sleep(0.01)
             assert not sending.done()
-            assert r.done() == [b"%d" % n for n in [*stored, 77777]]
+            assert rig.done() == [b"%d" % n for n in [*stored, 77777]]
 
 
 def test_an_index_keeps_whole_blocks_only(disk):

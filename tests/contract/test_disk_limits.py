@@ -11,7 +11,7 @@ from pathlib import Path
 import disk_attacks
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers import lease_disks
@@ -20,7 +20,7 @@ from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, L
 from node_agent.drivers.port import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest.types import ResultSpec
 
-ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")
+ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
 pytestmark = [pytest.mark.docker, ROOT_NEEDED]
 MIB = 1 << 20
 LIMIT = 1 << 30
@@ -30,15 +30,15 @@ ATTACKS = disk_attacks.__file__
 
 
 @pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+async def driver(docker_api, tmp_path):  # noqa: ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path) as made:
         if made.disk_trouble:
-            pytest.skip(f"leases have no file systems here: {made.disk_trouble}")
+            pytest.skip(f"leases cannot have file systems on this machine: {made.disk_trouble}")
         yield made
 
 
 @pytest.fixture
-def disks(docker_api):  # noqa: F811
+def disks(docker_api):
     return disks_of(Path(docker_api.info()["DockerRootDir"]), case.HOST)
 
 
@@ -56,25 +56,16 @@ def image_file(api, lease):
     return next(Path(api.info()["DockerRootDir"]).glob(f"gantry-disks/*/{lease}.img"))
 
 
-def with_volume(spec):
-    return dataclasses.replace(spec, volumes=("data",))
-
-
 async def output(driver, spec):
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    return (await driver.collect(handle, spec.result)).data.decode()
+    return (await case.output(driver, spec)).decode()
 
 
-async def test_no_way_of_writing_takes_more_than_the_lease_has(driver, docker_api, disks):  # noqa: F811
+async def test_no_way_of_writing_takes_more_than_the_lease_has(driver, docker_api, disks):
     image = case.build_image(
-        docker_api,
-        "disk-attacks",
-        [*case.python_files(ATTACKS), ("/attacks.py", ATTACKS)],
-        changes=["VOLUME /asked"],
+        docker_api, "disk-attacks", [*case.python_files(ATTACKS), ("/attacks.py", ATTACKS)], changes=["VOLUME /asked"]
     )
     command = (case.PYTHON, "-I", "-S", "/attacks.py", "/data", "/asked")
-    spec = with_volume(case.pod(command, image, volumes=case.DATA))
+    spec = case.pod(command, image, volumes=case.DATA)
     seen = json.loads(await output(driver, spec))
     counted = {"empty files", "attributes"}
     for attack, (taken, refused) in seen.items():
@@ -93,7 +84,7 @@ async def test_no_way_of_writing_takes_more_than_the_lease_has(driver, docker_ap
     docker_api.remove_image(image.digest, force=True)
 
 
-async def test_the_containers_of_a_pod_share_its_disk(driver, shell_image, disks):  # noqa: F811
+async def test_the_containers_of_a_pod_share_its_disk(driver, shell_image, disks):
     """The engine's files of a pod of several containers are those of the container that holds its network."""
     fill = "echo 127.0.0.1 more >> /etc/hosts; echo x > /own; echo up; exec sleep 600"
     one = case.pod(("sh", "-c", fill), shell_image)
@@ -110,15 +101,15 @@ async def test_the_containers_of_a_pod_share_its_disk(driver, shell_image, disks
     assert not point.exists()
 
 
-async def test_data_outlives_its_lease_and_a_larger_one_takes_it_over(driver, shell_image, disks):  # noqa: F811
-    first = with_volume(case.pod(case.KEEP, shell_image, volumes=case.DATA))
+async def test_data_outlives_its_lease_and_a_larger_one_takes_it_over(driver, shell_image, disks):
+    first = case.pod(case.KEEP, shell_image, volumes=case.DATA)
     first = dataclasses.replace(first, keeps_data=True)
     await case.ended(driver, await case.up(driver, first))
     await driver.destroy(first.lease, keep_data=True)
     assert not list(disks.point(first.lease).glob("containers/*"))
     (volume,) = await driver.volumes(first.lease)
     assert volume.size_bytes
-    second = with_volume(case.pod(case.KEEP, shell_image, volumes=case.DATA))
+    second = case.pod(case.KEEP, shell_image, volumes=case.DATA)
     second = dataclasses.replace(second, keeps_data=True, data_from=first.lease, disk_gib=2)
     assert (await case.ended(driver, await case.up(driver, second))).exit_code == 9
     space = os.statvfs(disks.point(first.lease))
@@ -129,7 +120,7 @@ async def test_data_outlives_its_lease_and_a_larger_one_takes_it_over(driver, sh
     assert disks.numbers() == frozenset()
 
 
-async def test_a_snapshot_takes_room_from_the_machine_that_it_is_of(driver, shell_image, disks):  # noqa: F811
+async def test_a_snapshot_takes_room_from_the_machine_that_it_is_of(driver, shell_image, disks):
     spec = dataclasses.replace(case.pod(case.BIG, shell_image), keeps_data=True)
     await case.ended(driver, await case.up(driver, spec))
 
@@ -146,7 +137,7 @@ async def test_a_snapshot_takes_room_from_the_machine_that_it_is_of(driver, shel
         await driver.snapshot(spec.lease, "too-large", 1)
 
 
-async def test_what_the_engine_unmounts_is_mounted_again(driver, shell_image, disks):  # noqa: F811
+async def test_what_the_engine_unmounts_is_mounted_again(driver, shell_image, disks):
     """An engine that stops, or a reboot of the machine, leaves nothing mounted."""
     spec = case.pod(("sh", "-c", "echo kept > /result.bin"), shell_image)
     spec = dataclasses.replace(spec, result=ResultSpec("file", "/result.bin"))
@@ -158,8 +149,8 @@ async def test_what_the_engine_unmounts_is_mounted_again(driver, shell_image, di
     assert (await driver.collect(handle, spec.result)).data == b"kept\n"
 
 
-async def test_a_tenant_who_has_filled_the_disk_is_no_fault_of_the_host(driver, shell_image, disks):  # noqa: F811
-    first = with_volume(case.pod(case.TWICE, shell_image, volumes=case.DATA))
+async def test_a_tenant_who_has_filled_the_disk_is_no_fault_of_the_host(driver, shell_image, disks):
+    first = case.pod(case.TWICE, shell_image, volumes=case.DATA)
     first = dataclasses.replace(first, keeps_data=True)
     mark = (await case.ended(driver, await case.up(driver, first))).mark
     fill(disks.point(first.lease) / "volumes" / "data")
@@ -168,7 +159,7 @@ async def test_a_tenant_who_has_filled_the_disk_is_no_fault_of_the_host(driver, 
     assert (await case.ended(driver, await driver.start(first, "main", 2, mark))).exit_code == 7
     await driver.destroy(first.lease, keep_data=True)
     fill(disks.point(first.lease) / "volumes" / "data")
-    second = with_volume(case.pod(case.KEEP, shell_image, volumes=case.DATA))
+    second = case.pod(case.KEEP, shell_image, volumes=case.DATA)
     second = dataclasses.replace(second, keeps_data=True, data_from=first.lease)
     with pytest.raises(ImageCannotRun, match="disk is full"):
         await case.up(driver, second)
@@ -183,12 +174,7 @@ def fill(folder):
                 os.posix_fallocate(file.fileno(), position, size)
 
 
-async def test_without_file_systems_what_hides_from_a_look_is_counted(
-    docker_api,  # noqa: F811, ARG001  (skips where there is no engine)
-    shell_image,  # noqa: F811
-    tmp_path,
-    monkeypatch,
-):
+async def test_without_file_systems_what_hides_from_a_look_is_counted(shell_image, tmp_path, monkeypatch):
     """The fallback: open files without a name, deep folders, the engine's files, many files, some 9 MiB each."""
     monkeypatch.setattr(LeaseDisks, "try_out", lambda _: "not here")
     eight = "awk 'BEGIN { while (i++ < 200000) print \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" }'"

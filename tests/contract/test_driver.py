@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, aclosing
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, image_store, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import image_store
 
 from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker.driver import DockerDriver
@@ -38,7 +38,7 @@ class Setup:
 
     def keeper(self, command=case.KEEP, **changes) -> PodSpec:
         """A rental's pod with one volume."""
-        return dataclasses.replace(self.pod(command, volumes=case.DATA), volumes=("data",), keeps_data=True, **changes)
+        return dataclasses.replace(self.pod(command, volumes=case.DATA), keeps_data=True, **changes)
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
@@ -115,14 +115,12 @@ async def test_the_last_lines_of_a_log(setup):
 
 
 async def test_any_exit_code_is_the_programs_own(setup):
-    handle = await case.up(setup.driver, setup.pod(case.EXIT_3))
-    ending = await case.ended(setup.driver, handle)
+    ending = await case.ended(setup.driver, await case.up(setup.driver, setup.pod(case.EXIT_3)))
     assert (ending.kind, ending.exit_code) == (EndKind.SELF, 3)
 
 
 async def test_the_memory_limit_is_the_programs_own_end(setup):
-    handle = await case.up(setup.driver, setup.pod(case.OOM))
-    ending = await case.ended(setup.driver, handle)
+    ending = await case.ended(setup.driver, await case.up(setup.driver, setup.pod(case.OOM)))
     assert (ending.kind, ending.exit_code, ending.oom_killed) == (EndKind.SELF, 137, True)
 
 
@@ -151,9 +149,7 @@ async def test_a_removed_container_is_gone(setup):
 
 async def test_a_file_as_result(setup):
     spec = setup.pod(case.FILE)
-    handle = await case.up(setup.driver, spec)
-    await case.ended(setup.driver, handle)
-    assert (await setup.driver.collect(handle, spec.result)).data == b"result"
+    assert await case.output(setup.driver, spec) == b"result"
 
 
 async def test_a_missing_result_file_is_empty_with_a_note(setup):
@@ -242,8 +238,7 @@ async def test_an_image_that_is_nowhere(setup):
 
 
 async def test_a_program_that_is_not_in_the_image_is_the_tenants_own_failure(setup):
-    handle = await case.up(setup.driver, setup.pod(case.NO_SUCH_PROGRAM))
-    ending = await case.ended(setup.driver, handle)
+    ending = await case.ended(setup.driver, await case.up(setup.driver, setup.pod(case.NO_SUCH_PROGRAM)))
     assert (ending.kind, ending.exit_code) == (EndKind.SELF, 127)
 
 
@@ -363,13 +358,11 @@ async def test_a_pod_that_was_only_prepared_is_found_and_removed(setup):
 
 async def test_volumes_outlive_the_pod_until_they_are_purged(setup):
     spec = setup.keeper()
-    handle = await case.up(setup.driver, spec)
-    assert (await case.ended(setup.driver, handle)).exit_code == 0
+    assert (await case.ended(setup.driver, await case.up(setup.driver, spec))).exit_code == 0
     await setup.driver.destroy(spec.lease, keep_data=True)
     assert [volume.name for volume in await setup.driver.volumes(spec.lease)] == ["data"]
     assert spec.lease in await setup.driver.leases()
-    handle = await case.up(setup.driver, spec, start=2)
-    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    assert (await case.ended(setup.driver, await case.up(setup.driver, spec, start=2))).exit_code == 9
     await setup.driver.destroy(spec.lease, keep_data=True)
     await setup.driver.purge(spec.lease)
     await setup.driver.purge(spec.lease)
@@ -394,12 +387,10 @@ async def test_another_lease_takes_over_the_data_and_the_first_cannot_delete_it(
     await setup.driver.purge(first.lease)
     await setup.driver.destroy(first.lease, keep_data=False)
     assert await setup.driver.volumes(first.lease) == ()
-    handle = await case.up(setup.driver, second)
-    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    assert (await case.ended(setup.driver, await case.up(setup.driver, second))).exit_code == 9
     await setup.driver.destroy(second.lease, keep_data=True)
     third = setup.keeper(data_from=second.lease)
-    handle = await case.up(setup.driver, third)
-    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    assert (await case.ended(setup.driver, await case.up(setup.driver, third))).exit_code == 9
     assert first.lease not in await setup.driver.leases()
     await setup.driver.destroy(third.lease, keep_data=False)
     assert await setup.driver.volumes(third.lease) == ()
@@ -449,8 +440,7 @@ async def test_a_stopped_container_is_made_anew_from_a_snapshot_and_holds_it(set
     assert (await case.ended(setup.driver, await case.up(setup.driver, spec))).exit_code == 3
     await setup.driver.snapshot(spec.lease, "ran", PLENTY_MIB)
     restored = dataclasses.replace(spec, base="ran")
-    handle = await case.up(setup.driver, restored, start=2)
-    assert (await case.ended(setup.driver, handle)).exit_code == 7
+    assert (await case.ended(setup.driver, await case.up(setup.driver, restored, start=2))).exit_code == 7
     with pytest.raises(SnapshotRefused, match="is made of 'ran'"):
         await setup.driver.remove_snapshot(spec.lease, "ran")
     await setup.driver.destroy(spec.lease, keep_data=True)

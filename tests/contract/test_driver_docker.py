@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, aclosing
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver, image_store
 
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker import logs, pod_network
@@ -24,12 +24,6 @@ from offchain.schema.manifest.types import DeliveredFile, ImageRef, ResultSpec, 
 pytestmark = pytest.mark.docker
 
 
-@pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
-    async with docker_driver(tmp_path) as made:
-        yield made
-
-
 async def run(driver, image, script, **service):
     """The output and the ending of a shell script."""
     spec = case.pod(("sh", "-c", script), image, **service)
@@ -38,7 +32,7 @@ async def run(driver, image, script, **service):
     return (await driver.collect(handle, spec.result)).data.decode(), ending
 
 
-async def test_no_capabilities_no_new_privileges_and_a_seccomp_filter(driver, shell_image):  # noqa: F811
+async def test_no_capabilities_no_new_privileges_and_a_seccomp_filter(driver, shell_image):
     output, _ = await run(driver, shell_image, "cat /proc/self/status")
     status = dict(line.split(":\t", 1) for line in output.splitlines() if ":\t" in line)
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
@@ -47,7 +41,7 @@ async def test_no_capabilities_no_new_privileges_and_a_seccomp_filter(driver, sh
     assert status["Seccomp"] == "2"
 
 
-async def test_what_a_run_used_is_known_however_often_its_start_is_asked_for(driver, shell_image):  # noqa: F811
+async def test_what_a_run_used_is_known_however_often_its_start_is_asked_for(driver, shell_image):
     thrice = (
         "[ -e /burnt ] && exec sleep 600; [ -e /ran ] || { touch /ran; exit 3; }; "
         "touch /burnt; trap 'exit 7' USR1; while :; do :; done"
@@ -68,37 +62,35 @@ async def test_what_a_run_used_is_known_however_often_its_start_is_asked_for(dri
     assert (await driver.stats(handle)).cpu_ms < 500
 
 
-async def test_a_fork_bomb_is_contained_by_the_pid_limit(driver, shell_image):  # noqa: F811
+async def test_a_fork_bomb_is_contained_by_the_pid_limit(driver, shell_image):
     bomb = "i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo all started"
     output, ending = await run(driver, shell_image, bomb, pids=16)
     assert "all started" not in output
     assert ending.exit_code != 0
 
 
-async def test_a_file_cannot_outgrow_the_tmpfs(driver, shell_image):  # noqa: F811
+async def test_a_file_cannot_outgrow_the_tmpfs(driver, shell_image):
     fill = "awk 'BEGIN { while (i++ < 100000) print \"xxxxxxxxxxxxxxxx\" }' > /data/f 2>/dev/null; echo code $?"
     mounts = (TmpfsMount("/data", "size=65536"),)
     output, _ = await run(driver, shell_image, fill, tmpfs=mounts)
     assert output.strip() != "code 0"
 
 
-async def test_a_read_only_root_and_a_writable_tmp(driver, shell_image):  # noqa: F811
+async def test_a_read_only_root_and_a_writable_tmp(driver, shell_image):
     output, _ = await run(
         driver, shell_image, "touch /x 2>/dev/null || echo root; touch /tmp/x && echo tmp", read_only=True
     )
     assert output.split() == ["root", "tmp"]
 
 
-async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image):  # noqa: F811
+async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image):
     spec = case.pod(
         ("sh", "-c", "echo $FROM_MANIFEST $GANTRY_LEASE $GANTRY_SIMULATED_GPUS $NVIDIA_VISIBLE_DEVICES"), shell_image
     )
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    assert (await driver.collect(handle, spec.result)).data.decode().split() == ["1", str(spec.lease), "2", "void"]
+    assert (await case.output(driver, spec)).decode().split() == ["1", str(spec.lease), "2", "void"]
 
 
-async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):  # noqa: F811
+async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):
     program = "trap '' TERM; echo ready; while :; do sleep 1; done"
     spec = case.pod(("sh", "-c", program), shell_image, stop_grace_ms=1_000)
     handle = await case.up(driver, spec)
@@ -110,12 +102,12 @@ async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):  #
     assert ending.exit_code == 137
 
 
-async def test_an_exit_code_like_a_kill_is_unexplained(driver, shell_image):  # noqa: F811
+async def test_an_exit_code_like_a_kill_is_unexplained(driver, shell_image):
     _, ending = await run(driver, shell_image, "exit 137")
     assert (ending.kind, ending.exit_code) == (EndKind.UNEXPLAINED, 137)
 
 
-async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):  # noqa: F811
+async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):
     burn = "awk 'BEGIN { s = \"x\"; while (length(s) < 16777216) s = s s; while (i++ < 200000000) ; print length(s) }'"
     _, ending = await run(driver, shell_image, burn)
     assert ending.usage.wall_ms >= 500
@@ -124,7 +116,7 @@ async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):  # no
     assert 15 <= ending.usage.memory_peak_mib <= 64
 
 
-async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F811
+async def test_a_link_or_a_folder_is_no_result(driver, shell_image):
     spec = case.pod(("sh", "-c", "ln -s /etc/passwd /link; mkdir /folder"), shell_image)
     handle = await case.up(driver, spec)
     await case.ended(driver, handle)
@@ -133,7 +125,7 @@ async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F8
         assert (collected.data, collected.note) == (b"", f"{path} is not a regular file")
 
 
-async def test_what_is_no_way_to_a_result_is_the_programs_own_doing(driver, shell_image):  # noqa: F811
+async def test_what_is_no_way_to_a_result_is_the_programs_own_doing(driver, shell_image):
     spec = case.pod(("sh", "-c", "ln -s /loop /loop; echo > /file"), shell_image)
     handle = await case.up(driver, spec)
     await case.ended(driver, handle)
@@ -143,7 +135,7 @@ async def test_what_is_no_way_to_a_result_is_the_programs_own_doing(driver, shel
         assert path in collected.note
 
 
-async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell_image, docker_api):  # noqa: F811
+async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell_image, docker_api):
     specs = [case.pod(case.SLEEP, shell_image) for _ in range(2)]
     for handle in [await case.up(driver, spec) for spec in specs]:
         settings = docker_api.inspect_container(handle.reference)["NetworkSettings"]["Networks"]
@@ -156,12 +148,7 @@ async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell
 
 
 @pytest.mark.parametrize("helpers", [0, 1])
-async def test_a_container_goes_on_in_place_where_its_network_was_lost_meanwhile(
-    driver,
-    shell_image,  # noqa: F811
-    docker_api,  # noqa: F811
-    helpers,
-):
+async def test_a_container_restarts_in_place_after_its_network_was_lost(driver, shell_image, docker_api, helpers):
     spec = case.pod(case.TWICE, shell_image)
     helper = ContainerSpec(case.a_service(case.SLEEP, shell_image, name="helper"), (), 0)
     spec = dataclasses.replace(spec, containers=(*spec.containers, *[helper] * helpers))
@@ -182,8 +169,8 @@ def make_bridge(name):
         fcntl.ioctl(any_socket, 0x89A0, name.encode().ljust(16, b"\0"))
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
-async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, shell_image):  # noqa: F811
+@pytest.mark.skipif(os.getuid() != 0, reason="network bridges need root")
+async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     bridge = bridge_name(spec.host, spec.lease)
     make_bridge(bridge)
@@ -193,11 +180,7 @@ async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, she
     assert bridge not in pod_network.interface_names(bridge)
 
 
-async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_first(
-    driver,
-    shell_image,  # noqa: F811
-    docker_api,  # noqa: F811
-):
+async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_first(driver, shell_image, docker_api):
     spec = case.pod(case.SLEEP, shell_image)
     held = {"com.docker.network.bridge.name": bridge_name(spec.host, spec.lease)}
     other = docker_api.create_network(f"held-{spec.lease}", driver="bridge", options=held)["Id"]
@@ -209,8 +192,8 @@ async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_
         docker_api.remove_network(other)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
-async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):  # noqa: F811
+@pytest.mark.skipif(os.getuid() != 0, reason="network bridges need root")
+async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     await case.up(driver, spec)
     orphan = bridge_name(spec.host, spec.lease + 1)
@@ -221,11 +204,10 @@ async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell
     assert pod_network.interface_names(bridge_prefix(spec.host)) == {bridge_name(spec.host, spec.lease)}
 
 
-async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811
+async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):
     renamed = ImageRef("another.invalid/name", shell_image.digest)
     spec = dataclasses.replace(case.pod(case.HELLO, renamed))
-    handle = await case.up(driver, spec)
-    assert (await case.ended(driver, handle)).exit_code == 0
+    assert (await case.ended(driver, await case.up(driver, spec))).exit_code == 0
 
 
 async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
@@ -235,11 +217,7 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
             await DockerDriver.connect(url, case.HOST, images)
 
 
-async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volumes_nor_memory(
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    tmp_path,
-):
+async def test_a_snapshot_holds_no_secrets_volumes_or_memory(docker_api, shell_image, tmp_path):
     store = FileStore(tmp_path / "agent")
     async with docker_driver(tmp_path, files=store) as driver:
         token = DeliveredFile("token", "/run/secrets/token", None)
@@ -248,7 +226,7 @@ async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volum
             "echo installed-in-the-machine > /program; sleep 600"
         )
         spec = case.pod(("sh", "-c", script), shell_image, files=(token,), volumes=case.DATA)
-        spec = dataclasses.replace(spec, volumes=("data",), keeps_data=True)
+        spec = dataclasses.replace(spec, keeps_data=True)
         store.put(spec, "token", b"delivered-s3cret")
         handle = await case.up(driver, spec)
         wait = ["sh", "-c", "until [ -s /program ]; do :; done; cat /tmp/copy"]
@@ -270,7 +248,7 @@ async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volum
         assert not [image for image in docker_api.images(quiet=True, all=True) if image == made.digest]
 
 
-async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_removed_one(driver, shell_image):  # noqa: F811
+async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_removed_one(driver, shell_image):
     spec = case.pod(case.BIG, shell_image)
     spec = dataclasses.replace(spec, keeps_data=True)
     await case.ended(driver, await case.up(driver, spec))
@@ -286,11 +264,7 @@ async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_r
     assert (await driver.upkeep())[spec.lease] == used
 
 
-async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_can_change_it(
-    docker_api,  # noqa: F811, ARG001  (skips where there is no engine)
-    shell_image,  # noqa: F811
-    tmp_path,
-):
+async def test_programs_read_the_notice_of_their_container_and_cannot_change_it(shell_image, tmp_path):
     script = 'until read said < "$GANTRY_NOTICE"; do sleep 0.1; done; (echo no > "$GANTRY_NOTICE"); echo "$? $said"'
     run = TmpfsMount("/run", "mode=1777")
     async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as driver:
@@ -304,7 +278,7 @@ async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_ca
             assert said == b"soon"
 
 
-async def test_who_follows_one_pod_keeps_no_other_tenant_from_its_log(driver, shell_image, monkeypatch):  # noqa: F811
+async def test_who_follows_one_pod_keeps_no_other_tenant_from_its_log(driver, shell_image, monkeypatch):
     monkeypatch.setattr(logs, "MAX_OF_LEASE", 2)
     monkeypatch.setattr(logs, "MAX_FOLLOWERS", 3)
     mine, other = (case.pod(case.LISTEN, shell_image) for _ in range(2))

@@ -10,7 +10,7 @@ import sys
 import driver_cases as case
 import psutil
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.docker.spec import bridge_name
@@ -18,10 +18,7 @@ from node_agent.drivers.firewall import Firewall
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import DeliveredFile, VolumeMount
 
-pytestmark = [
-    pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root"),
-]
+pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="firewall rules need root")]
 
 PUBLIC, OUTSIDE = "203.0.113.1", "203.0.113.2"
 """Of a network for documentation, which no machine has: our way to a pretended outside."""
@@ -36,7 +33,7 @@ LISTEN = (
 
 
 @pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+async def driver(docker_api, tmp_path):  # noqa: ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as made:
         yield made
 
@@ -65,9 +62,7 @@ async def reached(driver, image, addresses, port):
     ]
     command = ("bash", "-c", "\n".join([*tries, "wait", "echo tried"]))
     spec = case.pod(command, image, pids=8 + 4 * len(addresses), memory_mib=64 + 8 * len(addresses))
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    output = (await driver.collect(handle, spec.result)).data.decode().split()
+    output = (await case.output(driver, spec)).decode().split()
     await driver.destroy(spec.lease, keep_data=False)
     assert output[-1:] == ["tried"], "not every address was tried"
     return set(output[:-1])
@@ -114,7 +109,7 @@ def outside():
         yield ("ip", "netns", "exec", name)
 
 
-async def test_a_pod_reaches_the_outside_and_nothing_of_this_machine(driver, shell_image, outside):  # noqa: F811
+async def test_a_pod_reaches_the_outside_and_nothing_of_this_machine(driver, shell_image, outside):
     spec = case.pod(case.SLEEP, shell_image)
     handle = await case.up(driver, spec)
     bridge = psutil.net_if_addrs()[bridge_name(spec.host, spec.lease)]
@@ -140,7 +135,7 @@ async def test_a_pod_reaches_the_outside_and_nothing_of_this_machine(driver, she
         assert 0 not in attacks(3)
 
 
-async def test_a_pod_does_not_reach_another(driver, shell_image):  # noqa: F811
+async def test_a_pod_does_not_reach_another(driver, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     handle = await case.up(driver, spec)
     inspection = await driver._engine.call(lambda: driver._engine.api.inspect_container(handle.reference))
@@ -170,30 +165,20 @@ async def test_the_rules_are_mended_and_written_once(driver):
     assert shown() == whole
 
 
-async def test_an_agent_that_may_not_isolate_pods_gives_them_no_network(
-    docker_api,  # noqa: F811, ARG001
-    shell_image,  # noqa: F811
-    tmp_path,
-    monkeypatch,
-    caplog,
-):
+async def test_an_agent_that_may_not_isolate_pods_gives_them_no_network(shell_image, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("node_agent.drivers.firewall._SBIN", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     async with docker_driver(tmp_path) as driver:
         assert not (await driver.fingerprint()).isolated
         assert "pods get no network" in caplog.text
         spec = case.pod(("sh", "-c", "ls /sys/class/net"), shell_image)
-        handle = await case.up(driver, spec)
-        await case.ended(driver, handle)
-        assert (await driver.collect(handle, spec.result)).data.split() == [b"lo"]
+        assert (await case.output(driver, spec)).split() == [b"lo"]
 
 
-async def test_no_socket_and_no_folder_of_this_machine_is_in_a_container(driver, shell_image):  # noqa: F811
+async def test_no_socket_and_no_folder_of_this_machine_is_in_a_container(driver, shell_image):
     look = "cat /proc/self/mountinfo; ls -a / /run /var/run 2>/dev/null"
     spec = case.pod(("sh", "-c", look), shell_image)
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    seen = (await driver.collect(handle, spec.result)).data.decode()
+    seen = (await case.output(driver, spec)).decode()
     assert "docker.sock" not in seen
     allowed = {"/etc/resolv.conf", "/etc/hostname", "/etc/hosts", "/.gantry-gate", "/.gantry-init", "/dev/init"}
     mounts = [line.split() for line in seen.splitlines() if " - " in line]
@@ -201,17 +186,16 @@ async def test_no_socket_and_no_folder_of_this_machine_is_in_a_container(driver,
     assert from_disk <= allowed
 
 
-async def test_the_disk_that_a_pod_takes_is_seen(driver, shell_image):  # noqa: F811
+async def test_the_disk_that_a_pod_takes_is_seen(driver, shell_image):
     lines = "awk 'BEGIN { while (i++ < 400000) print \"xxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
     fill = f"{lines} > /big; cat /big > /data/big"
     volume = (VolumeMount("data", "/data", read_only=False),)
     spec = case.pod(("sh", "-c", fill), shell_image, volumes=volume)
-    spec = dataclasses.replace(spec, volumes=("data",))
     await case.ended(driver, await case.up(driver, spec))
     assert 18 <= (await driver.upkeep())[spec.lease] <= 30
 
 
-async def test_a_secret_is_read_by_its_container_alone_and_cannot_be_changed(driver, shell_image, tmp_path):  # noqa: F811
+async def test_a_secret_is_read_by_its_container_alone_and_cannot_be_changed(driver, shell_image, tmp_path):
     token = DeliveredFile("token", "/run/secrets/token", None)
     script = "cat /run/secrets/token; echo no > /run/secrets/token || stat -c ' %a %u' /run/secrets/token"
     services = [
@@ -235,7 +219,7 @@ async def test_a_secret_is_read_by_its_container_alone_and_cannot_be_changed(dri
     assert said == ["s3cret 400 1234", "none"]
 
 
-async def test_containers_of_a_pod_share_one_network_and_know_each_other_by_name(driver, shell_image):  # noqa: F811
+async def test_containers_of_a_pod_share_one_network_and_know_each_other_by_name(driver, shell_image):
     look = ("sh", "-c", "ls -l /proc/self/ns/net; cat /etc/hosts; sleep 600")
     services = [case.a_service(look, shell_image), case.a_service(look, shell_image, name="db")]
     spec = dataclasses.replace(

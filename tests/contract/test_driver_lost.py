@@ -1,7 +1,5 @@
 """An engine that was killed between a container's start and its record: no process of a tenant runs unseen."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -22,8 +20,8 @@ from offchain.devnet.paths import DevnetPaths
 
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root"),
-    pytest.mark.skipif(shutil.which("dockerd") is None, reason="there is no dockerd"),
+    pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root"),
+    pytest.mark.skipif(shutil.which("dockerd") is None, reason="dockerd is not installed"),
 ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import docker.errors
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 pytestmark = pytest.mark.docker
 UP = "../" * 12
@@ -78,7 +78,7 @@ def image_of(layer, *, name="layer.tar"):
     return made.getvalue()
 
 
-async def test_a_copy_into_a_container_stays_in_it(docker_api, shell_image, outside, tmp_path):  # noqa: F811
+async def test_a_copy_into_a_container_stays_in_it(docker_api, shell_image, outside, tmp_path):
     (outside / "kept").write_text("mine")
     async with docker_driver(tmp_path, network=False) as driver:
         handle = await case.up(driver, case.pod(case.SLEEP, shell_image))
@@ -88,7 +88,7 @@ async def test_a_copy_into_a_container_stays_in_it(docker_api, shell_image, outs
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "mine"}
 
 
-def test_an_image_that_is_loaded_stays_in_the_engine(docker_api, outside):  # noqa: F811
+def test_an_image_that_is_loaded_stays_in_the_engine(docker_api, outside):
     (outside / "kept").write_text("mine")
     hosts = Path("/etc/hostname").read_bytes()
     layers = list(parts(hostile(outside)))

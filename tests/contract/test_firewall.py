@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECT = "import asyncio; from node_agent.drivers.firewall import Firewall; asyncio.run(Firewall().ensure())"
 MINE, OTHERS = "gtr000000000001", "gtr000000000002"
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="network namespaces are made by root alone")
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="network namespaces need root")
 
 
 class Machine:
@@ -115,7 +115,7 @@ def test_whatever_is_changed_is_restored(machine, tmp_path, backend):
         for suffix in ("", "-save", "-restore"):
             program = shutil.which(f"{tool}-{backend}{suffix}")
             if program is None:
-                pytest.skip(f"there is no {tool}-{backend}{suffix}")
+                pytest.skip(f"{tool}-{backend}{suffix} is not installed")
             (tmp_path / f"{tool}{suffix}").symlink_to(program)
     path = f"{tmp_path}:{os.environ['PATH']}"
 

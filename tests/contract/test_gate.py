@@ -5,13 +5,12 @@ the rest. Here that moment is right after the check, which makes the race certai
 """
 
 import asyncio
-import dataclasses
 import os
 from pathlib import Path
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.drivers import kernel_mounts
 from node_agent.drivers.access_port import AccessRefused
@@ -28,19 +27,12 @@ MOUNTS = tuple(VolumeMount(name, path, read_only=False) for name, path in (("dat
 STEAL = ("sh", "-c", "touch /data/ran; cat /proc/keys > /data/keys; exit 3")
 
 
-@pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
-    async with docker_driver(tmp_path) as made:
-        yield made
-
-
 def containers(api, spec):
     return api.containers(all=True, filters={"label": [f"gantry.host={case.HOST}", f"gantry.lease={spec.lease}"]})
 
 
 def with_volumes(command, image, **service):
-    spec = case.pod(command, image, volumes=MOUNTS, **service)
-    return dataclasses.replace(spec, volumes=("data", "fake"))
+    return case.pod(command, image, volumes=MOUNTS, **service)
 
 
 def folder_of(api, spec, name):
@@ -51,7 +43,7 @@ def folder_of(api, spec, name):
 
 
 @pytest.fixture
-def another_container(monkeypatch, docker_api):  # noqa: F811
+def another_container(monkeypatch, docker_api):
     """Have a container of the pod change the place of its second mount right after the links were checked."""
 
     def will_link(spec, target):
@@ -72,12 +64,8 @@ def another_container(monkeypatch, docker_api):  # noqa: F811
 @pytest.mark.parametrize(
     "target", ["/dev", "../dev/.", "/dev/pts", "/dev/shm/..", "/sys", "/sys/firmware", "/run/gantry"]
 )
-async def test_a_mount_that_a_link_leads_astray_ends_the_container_before_its_program(
-    driver,
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    another_container,
-    target,
+async def test_a_mount_led_astray_by_a_link_ends_the_container(
+    driver, docker_api, shell_image, another_container, target
 ):
     spec = with_volumes(STEAL, shell_image)
     await driver.prepare(spec)
@@ -89,12 +77,8 @@ async def test_a_mount_that_a_link_leads_astray_ends_the_container_before_its_pr
 
 
 @pytest.mark.parametrize("target", ["/", "/proc", "/.gantry-gate", "/.gantry-init"])
-async def test_a_mount_that_the_engine_cannot_make_starts_no_program_either(
-    driver,
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    another_container,
-    target,
+async def test_a_mount_that_the_engine_cannot_make_starts_no_program(
+    driver, docker_api, shell_image, another_container, target
 ):
     spec = with_volumes(STEAL, shell_image)
     await driver.prepare(spec)
@@ -105,12 +89,8 @@ async def test_a_mount_that_the_engine_cannot_make_starts_no_program_either(
     assert {path.name for path in folder_of(docker_api, spec, "data").iterdir()} == {"x"}
 
 
-async def test_what_the_engine_mounts_without_a_tenants_influence_is_accepted_although_it_is_not_known(
-    driver,
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    another_container,
-    monkeypatch,
+async def test_unknown_mounts_of_the_engine_are_accepted(
+    driver, docker_api, shell_image, another_container, monkeypatch
 ):
     monkeypatch.delitem(kernel_mounts._OWN_KINDS, "/dev/mqueue")
     spec = case.pod(case.SLEEP, shell_image)
@@ -124,11 +104,8 @@ async def test_what_the_engine_mounts_without_a_tenants_influence_is_accepted_al
         await driver.start(hostile, "main", 1)
 
 
-async def test_without_a_gate_such_a_container_is_ended_just_after_its_start(
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    another_container,
-    tmp_path,
+async def test_without_a_gate_the_container_is_ended_after_its_start(
+    docker_api, shell_image, another_container, tmp_path
 ):
     async with docker_driver(tmp_path, gates=None) as driver:
         spec = with_volumes(case.SLEEP, shell_image)
@@ -139,13 +116,8 @@ async def test_without_a_gate_such_a_container_is_ended_just_after_its_start(
         assert containers(docker_api, spec) == []
 
 
-@pytest.fixture
-async def waiting(driver, shell_image, monkeypatch):  # noqa: F811
-    """The spec of a pod whose container waits, because its agent ended right after the start."""
-    check = HealthCheck(("touch", "/data/healthy"), 1_000, 1_000, retries=60, start_period_ms=0)
-    script = "touch /data/ran; exit 3"
-    spec = with_volumes(("sh", "-c", script), shell_image, healthcheck=check)
-    await driver.prepare(spec)
+async def start_without_agent(driver, spec, monkeypatch):
+    """Start a container whose agent is ended right after the start, so that it waits."""
 
     async def end(_, identity):
         raise EngineUnreachable(f"the agent was ended after the start of {identity}")
@@ -154,10 +126,20 @@ async def waiting(driver, shell_image, monkeypatch):  # noqa: F811
         patch.setattr(MountChecker, "let_through", end)
         with pytest.raises(EngineUnreachable):
             await driver.start(spec, "main", 1)
+
+
+@pytest.fixture
+async def waiting(driver, shell_image, monkeypatch):
+    """The spec of a pod whose container waits, because its agent ended right after the start."""
+    check = HealthCheck(("touch", "/data/healthy"), 1_000, 1_000, retries=60, start_period_ms=0)
+    script = "touch /data/ran; exit 3"
+    spec = with_volumes(("sh", "-c", script), shell_image, healthcheck=check)
+    await driver.prepare(spec)
+    await start_without_agent(driver, spec, monkeypatch)
     return spec
 
 
-async def test_a_container_whose_agent_ended_waits_for_the_next_one(waiting, driver, docker_api):  # noqa: F811
+async def test_a_container_whose_agent_ended_waits_for_the_next_one(waiting, driver, docker_api):
     (found,) = containers(docker_api, waiting)
     # The engine begins with its check, which waits as well.
     events = docker_api.events(since=1, filters={"container": found["Id"], "event": "exec_start"}, decode=True)
@@ -175,24 +157,13 @@ async def test_a_container_that_waits_is_adopted_by_its_start(waiting, driver):
     assert (await case.ended(driver, handle)).exit_code == 3
 
 
-async def test_a_container_that_waits_with_a_mount_gone_astray_is_removed(
-    driver,
-    docker_api,  # noqa: F811
-    shell_image,  # noqa: F811
-    another_container,
-    monkeypatch,
+async def test_a_waiting_container_with_a_wrong_mount_is_removed(
+    driver, docker_api, shell_image, another_container, monkeypatch
 ):
     spec = with_volumes(STEAL, shell_image)
     await driver.prepare(spec)
     another_container(spec, "/dev")
-
-    async def end(_, identity):
-        raise EngineUnreachable(f"the agent was ended after the start of {identity}")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MountChecker, "let_through", end)
-        with pytest.raises(EngineUnreachable):
-            await driver.start(spec, "main", 1)
+    await start_without_agent(driver, spec, monkeypatch)
     assert len(containers(docker_api, spec)) == 1
     assert await driver.recover(spec.lease) == ()
     assert containers(docker_api, spec) == []
@@ -208,7 +179,7 @@ async def test_nobody_gets_a_program_into_a_container_that_waits(waiting):
         await access.close()
 
 
-async def test_a_program_that_is_restarted_waits_again(driver, docker_api, shell_image):  # noqa: F811
+async def test_a_program_that_is_restarted_waits_again(driver, docker_api, shell_image):
     spec = case.pod(case.TWICE, shell_image)
     handle = await case.up(driver, spec)
     first = await case.ended(driver, handle)
@@ -228,7 +199,7 @@ async def test_a_program_that_is_restarted_waits_again(driver, docker_api, shell
     assert [words[: len(GATE_WORDS)] for words in checked] == [list(GATE_WORDS)]
 
 
-async def test_a_snapshot_holds_the_tenants_command_and_no_gate(driver, docker_api, shell_image):  # noqa: F811
+async def test_a_snapshot_holds_the_tenants_command_and_no_gate(driver, docker_api, shell_image):
     spec = case.pod(case.SLEEP, shell_image)
     await case.up(driver, spec)
     taken = await driver.snapshot(spec.lease, "one", 1000)
@@ -239,7 +210,7 @@ async def test_a_snapshot_holds_the_tenants_command_and_no_gate(driver, docker_a
 @pytest.mark.parametrize(
     "change", [{"entrypoint": ("/proc/self/exe",)}, {"entrypoint": ("self/exe",), "working_dir": "/proc"}]
 )
-async def test_a_manifest_starts_no_program_in_a_protected_folder(driver, docker_api, shell_image, change):  # noqa: F811
+async def test_a_manifest_starts_no_program_in_a_protected_folder(driver, docker_api, shell_image, change):
     spec = case.pod(("x",), shell_image, **change)
     with pytest.raises(ImageCannotRun, match="lies in /proc"):
         await driver.prepare(spec)
@@ -249,7 +220,7 @@ async def test_a_manifest_starts_no_program_in_a_protected_folder(driver, docker
 
 
 @pytest.mark.parametrize("program", ["/link/exe", "bin/../link/exe"])
-async def test_a_link_of_an_image_leads_no_program_of_a_manifest_there(driver, docker_api, program):  # noqa: F811
+async def test_a_link_of_an_image_leads_no_program_of_a_manifest_there(driver, docker_api, program):
     with case.an_image(docker_api, links=[("/link", "/proc/self")]) as image:
         spec = case.pod(("x",), image, entrypoint=(program,))
         with pytest.raises(ImageInvalid, match="leads into /proc"):
@@ -257,7 +228,7 @@ async def test_a_link_of_an_image_leads_no_program_of_a_manifest_there(driver, d
         assert containers(docker_api, spec) == []
 
 
-async def test_what_is_hidden_does_not_depend_on_the_engine(driver, docker_api, shell_image):  # noqa: F811
+async def test_what_is_hidden_does_not_depend_on_the_engine(driver, docker_api, shell_image):
     spec = case.pod(("cat", "/proc/interrupts", "/proc/keys", "/proc/timer_list"), shell_image)
     handle = await case.up(driver, spec)
     assert (await case.ended(driver, handle)).exit_code == 0

@@ -1,19 +1,20 @@
 """A gateway, the hosts that keep a stream to it, their callers: what it carries, what it refuses, how it may lie."""
 
 import asyncio
+import inspect
 import os
 
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
-from p2p_world import DIGEST, GENESIS, LEASE, PATIENCE_S, RESULT, STRANGER, TENANT, refusal
+from p2p_endpoints import DIGEST, GENESIS, LEASE, PATIENCE_S, RESULT, STRANGER, TENANT, refusal
 
 from offchain.adapters.keys.signer import Ed25519Signer
-from offchain.adapters.transport.certificate import server_context
+from offchain.adapters.transport.certificate import client_context, server_context
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import ConnectionLost, HostRefused, HostUnreachable, refused
-from offchain.adapters.transport.relayed import SessionStream, answer
+from offchain.adapters.transport.relayed import RelayedConnection, SessionStream, answer
 from offchain.adapters.transport.routing import RoutedTransport, open_host
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.gateway.limits import RelayLimits
@@ -28,7 +29,7 @@ async def places():
     made = []
 
     async def keep(making):
-        thing = await making
+        thing = await making if inspect.isawaitable(making) else making
         made.append(thing)
         return thing
 
@@ -37,22 +38,36 @@ async def places():
         await thing.close()
 
 
+@pytest.fixture
+async def gateway(places):
+    return await places(p2p.RunningGateway.start())
+
+
 async def all_allowed(_request):
     pass
 
 
 async def connected(places, gateway):
     """A host, a caller, and both ends of their connection."""
-    host, caller = await places(world.through(gateway)), await places(world.through(gateway, listen=False))
+    host, caller = await places(p2p.through(gateway)), await places(p2p.through(gateway, listen=False))
     dialled = await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     return host, caller, dialled, await host.accept()
 
 
 async def asked(places, gateway, signer=TENANT):
-    """A client that asks the gateway itself."""
+    """A client that asks the gateway itself, and is closed at the end."""
     base = await places(IrohTransport.bind(os.urandom(32), listen=False))
     at = [f"{gateway.address.host}:{gateway.address.port}"]
-    return HostClient(base, gateway.gateway._server._transport.key, at, genesis_hash=GENESIS, signer=signer)
+    key = gateway.gateway._server._transport.key
+    return await places(HostClient(base, key, at, genesis_hash=GENESIS, signer=signer))
+
+
+async def token_of(session):
+    """The token of the next call that the gateway announces to a host, after a beat."""
+    heard = b""
+    while len(heard) < 32:
+        heard += await session.read_main()
+    return heard[16:].hex()
 
 
 async def until(state):
@@ -73,13 +88,12 @@ async def exactly(connection, size):
 # --- what it carries --------------------------------------------------------------------------------------------------
 
 
-async def test_a_tenant_reaches_a_host_that_names_only_its_gateway(places):
-    gateway = await places(world.RunningGateway.start())
-    through = await places(world.through(gateway))
-    host = world.Host(through)
+async def test_a_tenant_reaches_a_host_that_names_only_its_gateway(places, gateway):
+    through = await places(p2p.through(gateway))
+    host = p2p.Host(through)
     endpoint = endpoint_text(through.addresses)
     async with open_host(through.key, endpoint, genesis_hash=GENESIS, signer=TENANT) as client:
-        client._now_ms = lambda: world.NOW_MS
+        client._now_ms = lambda: p2p.NOW_MS
         assert await client.connect() == "gateway"
         assert await client.result(LEASE, DIGEST) == RESULT
         assert gateway.relay.load.streams == 1
@@ -88,13 +102,12 @@ async def test_a_tenant_reaches_a_host_that_names_only_its_gateway(places):
     await host.close()
 
 
-async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_does_not_answer(places):
-    gateway = await places(world.RunningGateway.start())
+async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_does_not_answer(places, gateway):
     seed = os.urandom(32)
     direct = await IrohTransport.bind(seed)
     by_gateways = GatewayTransport(direct, seed, genesis_hash=GENESIS, signer=TENANT)
     by_gateways.listen([gateway.address])
-    host = await places(_made(RoutedTransport(direct, by_gateways)))
+    host = await places(RoutedTransport(direct, by_gateways))
     await by_gateways.wait_registered()
     assert host.addresses == (*direct.addresses, gateway.address.text)
     accepted = []
@@ -124,12 +137,7 @@ async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_doe
     accepting.cancel()
 
 
-async def _made(thing):
-    return thing
-
-
-async def test_a_sender_waits_for_its_reader_and_the_gateway_holds_little(places):
-    gateway = await places(world.RunningGateway.start())
+async def test_a_sender_waits_for_its_reader_and_the_gateway_holds_little(places, gateway):
     _, _, dialled, accepted = await connected(places, gateway)
     whole, limit = 64 << 20, 12 << 20
     sending = asyncio.create_task(accepted.write(bytes(whole)))
@@ -146,15 +154,15 @@ async def test_a_sender_waits_for_its_reader_and_the_gateway_holds_little(places
 
 async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(places):
     seed = os.urandom(32)
-    first = world.RunningGateway(await WsTransport.bind(seed))
-    host = await places(world.through(first, websocket=True))
-    caller = await places(world.through(first, websocket=True, listen=False))
+    first = p2p.RunningGateway(await WsTransport.bind(seed))
+    host = await places(p2p.through(first, websocket=True))
+    caller = await places(p2p.through(first, websocket=True, listen=False))
     dialled = await caller.dial(host.key, [first.address.text], PATIENCE_S)
     await host.accept()
     await first.close()
     with pytest.raises(ConnectionLost):
         await dialled.read()
-    again = await places(_made(world.RunningGateway(await WsTransport.bind(seed, f"127.0.0.1:{first.address.port}"))))
+    again = await places(p2p.RunningGateway(await WsTransport.bind(seed, f"127.0.0.1:{first.address.port}")))
     async with asyncio.timeout(PATIENCE_S):
         await host._registrations[first.address].registered.wait()
     assert again.relay.load.hosts == 1
@@ -164,7 +172,7 @@ async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(plac
 
 
 async def test_a_gateway_that_falls_silent_is_dialled_anew(places):
-    gateway = await places(world.RunningGateway.start(relay=Relay(all_allowed, beat_s=3600)))
+    gateway = await places(p2p.RunningGateway.start(relay=Relay(all_allowed, beat_s=3600)))
     seed = os.urandom(32)
     base = await places(IrohTransport.bind(seed, listen=False))
     host = GatewayTransport(base, seed, genesis_hash=GENESIS, signer=TENANT)
@@ -179,7 +187,7 @@ async def test_a_gateway_that_falls_silent_is_dialled_anew(places):
 
 async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(places):
     relay = Relay(all_allowed, beat_s=0.05)
-    gateway = await places(world.RunningGateway.start(relay=relay))
+    gateway = await places(p2p.RunningGateway.start(relay=relay))
     host, _, dialled, accepted = await connected(places, gateway)
     host._registrations[gateway.address]._silence_s = 0.3
     relay._beat_s = 3600
@@ -193,10 +201,10 @@ async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(
 async def test_a_host_that_comes_again_takes_its_own_place(places):
     told = []
     relay = Relay(all_allowed, report=lambda what, _host: told.append(what))
-    gateway = await places(world.RunningGateway.start(relay=relay))
+    gateway = await places(p2p.RunningGateway.start(relay=relay))
     seed = os.urandom(32)
-    await places(world.through(gateway, seed=seed))
-    again = await places(world.through(gateway, seed=seed))
+    await places(p2p.through(gateway, seed=seed))
+    again = await places(p2p.through(gateway, seed=seed))
     await until(lambda: told.count("attached") >= 2)
     assert gateway.relay.load.hosts == 1
     assert again.states[0].is_registered
@@ -205,26 +213,22 @@ async def test_a_host_that_comes_again_takes_its_own_place(places):
 # --- what it refuses --------------------------------------------------------------------------------------------------
 
 
-async def test_who_is_no_host_cannot_attach_and_is_told(places):
-    gateway = await places(world.RunningGateway.start())
+async def test_who_is_no_host_cannot_attach_and_is_told(places, gateway):
     stranger = Ed25519Signer(os.urandom(32))
     gateway.strangers.add(stranger.address)
     client = await asked(places, gateway, stranger)
     assert await refusal(client.ask(RegisterArgs(), None)) is Code.NOT_A_HOST
-    await client.close()
     assert gateway.relay.load.hosts == 0
 
 
-async def test_nobody_takes_another_hosts_place_with_a_key_of_their_own(places):
-    gateway = await places(world.RunningGateway.start())
-    victim = await places(world.through(gateway))
+async def test_nobody_takes_another_hosts_place_with_a_key_of_their_own(places, gateway):
+    victim = await places(p2p.through(gateway))
     thief = await asked(places, gateway, Ed25519Signer(os.urandom(32)))
     await thief.ask(RegisterArgs(), None)
     assert gateway.relay.load.hosts == 2
-    caller = await places(world.through(gateway, listen=False))
+    caller = await places(p2p.through(gateway, listen=False))
     await caller.dial(victim.key, [gateway.address.text], PATIENCE_S)
     assert (await victim.accept()).via == "gateway"
-    await thief.close()
 
 
 async def test_a_host_that_leaves_the_chain_is_sent_away(places):
@@ -235,25 +239,23 @@ async def test_a_host_that_leaves_the_chain_is_sent_away(places):
         if len(verdicts) > 2:
             raise refused(Code.NOT_A_HOST, "Retired.", "Register.")
 
-    gateway = await places(world.RunningGateway.start(relay=Relay(authorise, beat_s=0.02, recheck_s=0)))
-    host = await places(world.through(gateway))
+    gateway = await places(p2p.RunningGateway.start(relay=Relay(authorise, beat_s=0.02, recheck_s=0)))
+    host = await places(p2p.through(gateway))
     gateway.strangers.add(host._own.address)
     await until(lambda: gateway.relay.load.hosts == 0)
     await until(lambda: host.states[0].problem in ("Retired.", "No host."))
 
 
-async def test_a_host_that_is_not_here_is_told(places):
-    gateway = await places(world.RunningGateway.start())
-    caller = await places(world.through(gateway, listen=False))
+async def test_a_host_that_is_not_here_is_told(places, gateway):
+    caller = await places(p2p.through(gateway, listen=False))
     with pytest.raises(HostUnreachable, match="keeps no stream"):
         await caller.dial(bytes(31) + b"\1", [gateway.address.text], PATIENCE_S)
     client = await asked(places, gateway)
     assert await refusal(client.carry(bytes(32), window=1)) is Code.NOT_ATTACHED
-    await client.close()
 
 
 async def test_a_host_that_does_not_take_up_the_call_costs_no_more_than_its_time(places):
-    gateway = await places(world.RunningGateway.start(limits=RelayLimits(call_s=0.1)))
+    gateway = await places(p2p.RunningGateway.start(limits=RelayLimits(call_s=0.1)))
     host = Ed25519Signer(os.urandom(32))
     asleep = await asked(places, gateway, host)
     await asleep.ask(RegisterArgs(), None)
@@ -261,34 +263,27 @@ async def test_a_host_that_does_not_take_up_the_call_costs_no_more_than_its_time
     with pytest.raises(HostRefused, match="did not accept the call"):
         await client.carry(host.public_key, window=1)
     assert gateway.relay.load.streams == 0
-    await client.close()
-    await asleep.close()
 
 
-async def test_a_token_is_worth_something_to_its_host_only(places):
-    gateway = await places(world.RunningGateway.start())
+async def test_a_token_is_worth_something_to_its_host_only(places, gateway):
     host, thief = Ed25519Signer(os.urandom(32)), Ed25519Signer(os.urandom(32))
     asleep, stealing = await asked(places, gateway, host), await asked(places, gateway, thief)
     session, _ = await asleep.ask(RegisterArgs(), None)
     await stealing.ask(RegisterArgs(), None)
     client = await asked(places, gateway)
     calling = asyncio.create_task(client.carry(host.public_key, window=1))
-    heard = b""
-    while len(heard) < 32:  # a beat, and the token
-        heard += await session.read_main()
-    assert await refusal(stealing.ask(AcceptArgs(heard[16:].hex()), None)) is Code.NOT_FOUND
+    token = await token_of(session)
+    assert await refusal(stealing.ask(AcceptArgs(token), None)) is Code.NOT_FOUND
     assert not calling.done()
-    await asleep.ask(AcceptArgs(heard[16:].hex()), None)
+    await asleep.ask(AcceptArgs(token), None)
     await calling
-    for one in (client, asleep, stealing):
-        await one.close()
 
 
 @pytest.mark.parametrize(
     "limits", [RelayLimits(streams=2), RelayLimits(streams_of_host=2), RelayLimits(streams_of_tenant=2)]
 )
 async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(places, limits):
-    gateway = await places(world.RunningGateway.start(limits=limits))
+    gateway = await places(p2p.RunningGateway.start(limits=limits))
     host, caller, first, _ = await connected(places, gateway)
     await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     with pytest.raises(HostUnreachable, match="limit"):
@@ -299,7 +294,7 @@ async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(place
 
 
 async def test_a_stream_on_which_nothing_moves_is_cut(places):
-    gateway = await places(world.RunningGateway.start(limits=RelayLimits(idle_s=2)))
+    gateway = await places(p2p.RunningGateway.start(limits=RelayLimits(idle_s=2)))
     _, _, dialled, accepted = await connected(places, gateway)
     for end in (dialled, accepted):
         with pytest.raises(ConnectionLost):
@@ -330,10 +325,10 @@ class Liar(Relay):
 
 async def test_another_host_than_the_one_that_was_asked_for_is_found_out(places):
     other = Ed25519Signer(seed := os.urandom(32))
-    gateway = await places(world.RunningGateway.start(relay=Liar(bring_to=other.address)))
-    await places(world.through(gateway, seed=seed))
-    wanted = await places(world.through(gateway))
-    caller = await places(world.through(gateway, listen=False))
+    gateway = await places(p2p.RunningGateway.start(relay=Liar(bring_to=other.address)))
+    await places(p2p.through(gateway, seed=seed))
+    wanted = await places(p2p.through(gateway))
+    caller = await places(p2p.through(gateway, listen=False))
     with pytest.raises(HostUnreachable, match="does not have the host's key"):
         await caller.dial(wanted.key, [gateway.address.text], PATIENCE_S)
 
@@ -347,7 +342,7 @@ async def test_a_changed_byte_breaks_the_connection(places, from_caller):
             return piece[:-1] + bytes((piece[-1] ^ 1,))
         return piece
 
-    gateway = await places(world.RunningGateway.start(relay=Liar(change=change)))
+    gateway = await places(p2p.RunningGateway.start(relay=Liar(change=change)))
     _, _, dialled, accepted = await connected(places, gateway)
     sender, receiver = (dialled, accepted) if from_caller else (accepted, dialled)
     await sender.write(b"true")
@@ -359,7 +354,7 @@ async def test_a_changed_byte_breaks_the_connection(places, from_caller):
 
 
 async def test_nothing_that_was_said_can_be_read_by_the_gateway(places):
-    gateway = await places(world.RunningGateway.start(relay=Liar()))
+    gateway = await places(p2p.RunningGateway.start(relay=Liar()))
     _, _, dialled, accepted = await connected(places, gateway)
     secret = b"the tenant's secret"
     await dialled.write(secret)
@@ -369,7 +364,7 @@ async def test_nothing_that_was_said_can_be_read_by_the_gateway(places):
 
 async def test_what_a_caller_said_before_is_worth_nothing_when_it_is_said_again(places):
     liar = Liar()
-    gateway = await places(world.RunningGateway.start(relay=liar))
+    gateway = await places(p2p.RunningGateway.start(relay=liar))
     host, caller, dialled, _ = await connected(places, gateway)
     await dialled.write(b"do it")
     await until(lambda: len(liar.heard) >= 3)
@@ -385,56 +380,36 @@ async def test_what_a_caller_said_before_is_worth_nothing_when_it_is_said_again(
     accepting.cancel()
 
 
-async def test_a_caller_that_proves_no_key_is_not_accepted(places):
+async def test_a_caller_that_proves_no_key_is_not_accepted(places, gateway):
     """The host's end, with a caller that signs for another host."""
-    gateway = await places(world.RunningGateway.start())
     signer = Ed25519Signer(os.urandom(32))
     host, client = await asked(places, gateway, signer), await asked(places, gateway)
     session, _ = await host.ask(RegisterArgs(), None)
     calling = asyncio.create_task(client.carry(signer.public_key, window=1 << 16))
-    heard = b""
-    while len(heard) < 32:
-        heard += await session.read_main()
-    taken, _ = await host.ask(AcceptArgs(heard[16:].hex()), None, window=1 << 16)
+    token = await token_of(session)
+    taken, _ = await host.ask(AcceptArgs(token), None, window=1 << 16)
     answering = asyncio.create_task(answer(SessionStream(taken), server_context(signer), signer.public_key))
-    liar = _NoProof(SessionStream(await calling))
-    await liar.speak()
+    liar = RelayedConnection(SessionStream(await calling), client_context(), server=False)
+    await liar.handshake()
+    await liar.read_record()
+    await liar.write(bytes(96))
     with pytest.raises(ConnectionLost, match="did not prove"):
         await answering
-    for one in (client, host):
-        await one.close()
 
 
-class _NoProof:
-    def __init__(self, stream):
-        self.stream = stream
-
-    async def speak(self):
-        from offchain.adapters.transport.certificate import client_context  # noqa: PLC0415
-        from offchain.adapters.transport.relayed import RelayedConnection  # noqa: PLC0415
-
-        made = RelayedConnection(self.stream, client_context(), server=False)
-        await made.handshake()
-        await made.read_record()
-        await made.write(bytes(96))
-
-
-async def test_a_strangers_question_is_refused_through_a_gateway_too(places):
-    gateway = await places(world.RunningGateway.start())
-    through = await places(world.through(gateway))
-    host = world.Host(through)
-    caller = await places(world.through(gateway, listen=False, signer=STRANGER))
-    client = world.client_of(caller, host, STRANGER)
+async def test_a_strangers_question_is_refused_through_a_gateway_too(places, gateway):
+    through = await places(p2p.through(gateway))
+    host = p2p.Host(through)
+    caller = await places(p2p.through(gateway, listen=False, signer=STRANGER))
+    client = p2p.client_of(caller, host, STRANGER)
     assert await refusal(client.result(LEASE, DIGEST)) is Code.NOT_YOUR_LEASE
     await client.close()
     await host.close()
 
 
-async def test_a_gateway_answers_nothing_about_leases(places):
-    gateway = await places(world.RunningGateway.start())
+async def test_a_gateway_answers_nothing_about_leases(places, gateway):
     client = await asked(places, gateway)
     await client.ping()
     with pytest.raises(HostRefused, match="does not offer"):
         await client.result(LEASE, DIGEST)
     assert await refusal(client.ask(RelayArgs("00" * 32), None)) is Code.NOT_ATTACHED
-    await client.close()

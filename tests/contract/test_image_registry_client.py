@@ -1,6 +1,7 @@
 """The registry client: hostile registries, and the images that the engine gets through the agent."""
 
 import asyncio
+import json
 import logging
 import os
 import shutil
@@ -30,6 +31,8 @@ from node_agent.images.registry_client import (
 )
 
 LAYER = os.urandom(300_000)
+BASIC = "Basic YW5uYTpzZWNyZXQ="
+"""anna:secret."""
 QUICK = RegistryLimits(connect_s=0.3, answer_s=0.3, stall_s=0.3)
 
 
@@ -56,6 +59,12 @@ async def client_for(*registries, limits=None, resolver=None):
         await made.close()
 
 
+@pytest.fixture
+async def client(registry):
+    async with client_for(registry) as made:
+        yield made
+
+
 async def fetched(source, digest, size):
     """What came of a blob, and why it ended."""
     came = bytearray()
@@ -68,33 +77,36 @@ async def fetched(source, digest, size):
     return bytes(came), None
 
 
-async def fault_of(client, reference):
+async def refusal_of(client, reference, login=None):
+    """Why the image is refused, which tells nothing of the login."""
     with pytest.raises(PullRefused) as caught:
-        await client.source(reference).manifest(reference.partition("@")[2])
+        await client.source(reference, login).manifest(reference.partition("@")[2])
+    assert "secret" not in str(caught.value)
+    assert BASIC not in str(caught.value)
     return caught.value
 
 
-def moved(location):
+def answering(**response):
     async def handle(_):
-        return web.Response(status=307, headers={"Location": location})
+        return web.Response(**response)
 
     return handle
+
+
+def moved(location):
+    return answering(status=307, headers={"Location": location})
 
 
 def unauthorized(realm):
-    async def handle(_):
-        return web.Response(status=401, headers={"WWW-Authenticate": f'Bearer realm="{realm}",service="x"'})
-
-    return handle
+    return answering(status=401, headers={"WWW-Authenticate": f'Bearer realm="{realm}",service="x"'})
 
 
-async def test_an_image_comes_with_its_layers(registry):
+async def test_an_image_comes_with_its_layers(registry, client):
     digest, layer = registry.add_image(LAYER)
-    async with client_for(registry) as client:
-        source = client.source(registry.reference(digest))
-        manifest = await source.manifest(digest)
-        assert dict(manifest.blobs)[layer] == len(LAYER)
-        assert await fetched(source, layer, len(LAYER)) == (LAYER, None)
+    source = client.source(registry.reference(digest))
+    manifest = await source.manifest(digest)
+    assert dict(manifest.blobs)[layer] == len(LAYER)
+    assert await fetched(source, layer, len(LAYER)) == (LAYER, None)
 
 
 # --- where it does not connect to -----------------------------------------------------------------------------------
@@ -112,38 +124,36 @@ async def test_a_registry_that_nobody_allowed_is_not_connected_to(registry):
 @pytest.mark.parametrize("attack", [moved, unauthorized])
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
-async def test_a_registry_leads_to_no_private_address(registry, internal, attack, scheme, host):
+async def test_a_registry_leads_to_no_private_address(registry, client, internal, attack, scheme, host):
     port, visitors = internal
     digest, _ = registry.add_image(LAYER)
     registry.handlers[digest] = attack(f"{scheme}://{host}:{port}/latest/meta-data/")
-    async with client_for(registry) as client:
-        refused = await fault_of(client, registry.reference(digest))
+    refused = await refusal_of(client, registry.reference(digest))
     assert refused.fault is PullFault.FORBIDDEN, refused
     assert visitors == []
 
 
 @pytest.mark.parametrize("address", ["{}\\@{}", "{}#@{}", "{}?@{}", "{} @{}"])
-async def test_an_address_is_read_in_one_way_only(registry, internal, address):
+async def test_an_address_is_read_in_one_way_only(registry, client, internal, address):
     port, visitors = internal
     digest, _ = registry.add_image(LAYER)
     there = address.format(registry.endpoint.netloc, f"127.0.0.1:{port}/")
     registry.handlers[digest] = moved(f"http://{there}")
-    async with client_for(registry) as client:
-        await fault_of(client, registry.reference(digest))
+    await refusal_of(client, registry.reference(digest))
     assert visitors == []
 
 
 async def test_a_name_with_a_private_address_is_not_connected_to(internal):
     port, visitors = internal
     async with client_for(resolver=ScriptedResolver(["127.0.0.1", "::1", "169.254.169.254"])) as client:
-        refused = await fault_of(client, f"registry.example:{port}/x@{digest_of(b'')}")
+        refused = await refusal_of(client, f"registry.example:{port}/x@{digest_of(b'')}")
     assert (refused.fault, str(refused)) == (PullFault.FORBIDDEN, "registry.example has no public address")
     assert visitors == []
 
 
 async def test_a_name_that_does_not_exist_looks_like_a_private_one(internal):
     async with client_for(resolver=ScriptedResolver([])) as client:
-        refused = await fault_of(client, f"registry.example:{internal[0]}/x@{digest_of(b'')}")
+        refused = await refusal_of(client, f"registry.example:{internal[0]}/x@{digest_of(b'')}")
     assert (refused.fault, str(refused)) == (PullFault.FORBIDDEN, "registry.example has no public address")
 
 
@@ -153,8 +163,8 @@ async def test_a_name_that_turns_private_between_two_requests_is_not_connected_t
     resolver = ScriptedResolver(["3000::1"], ["127.0.0.1"])
     async with client_for(limits=QUICK, resolver=resolver) as client:
         reference = f"registry.example:{port}/x@{digest_of(b'')}"
-        assert (await fault_of(client, reference)).fault is PullFault.PASSING
-        assert (await fault_of(client, reference)).fault is PullFault.FORBIDDEN
+        assert (await refusal_of(client, reference)).fault is PullFault.PASSING
+        assert (await refusal_of(client, reference)).fault is PullFault.FORBIDDEN
     assert visitors == []
 
 
@@ -162,7 +172,7 @@ async def test_a_public_address_of_this_machine_is_not_connected_to(monkeypatch)
     own = SimpleNamespace(address="8.8.8.8")
     monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"eth0": [own]})
     async with client_for(limits=QUICK, resolver=ScriptedResolver(["8.8.8.8"])) as client:
-        refused = await fault_of(client, f"registry.example/x@{digest_of(b'')}")
+        refused = await refusal_of(client, f"registry.example/x@{digest_of(b'')}")
     assert refused.fault is PullFault.FORBIDDEN
 
 
@@ -184,7 +194,7 @@ async def test_an_allowed_name_may_have_any_address_and_another_name_there_may_n
     try:
         await client.source(f"{named.netloc}/lab/x@{digest}").manifest(digest)
         other = f"other.example:{named.port}/lab/x@{digest}"
-        assert (await fault_of(client, other)).fault is PullFault.FORBIDDEN
+        assert (await refusal_of(client, other)).fault is PullFault.FORBIDDEN
     finally:
         await client.close()
 
@@ -194,7 +204,7 @@ async def test_a_certificate_that_nobody_signed_is_refused(tmp_path):
     certificate.load_cert_chain(*self_signed(tmp_path))
     async with scripted_registry(certificate) as registry, client_for(registry) as client:
         digest, _ = registry.add_image(LAYER)
-        refused = await fault_of(client, registry.reference(digest))
+        refused = await refusal_of(client, registry.reference(digest))
         assert "its certificate is not valid" in str(refused)
         assert registry.seen == []
 
@@ -202,7 +212,7 @@ async def test_a_certificate_that_nobody_signed_is_refused(tmp_path):
 def self_signed(folder):
     program = shutil.which("openssl")
     if program is None:
-        pytest.skip("there is no openssl")
+        pytest.skip("openssl is not installed")
     files = folder / "certificate.pem", folder / "key.pem"
     command = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -out {files[0]} -keyout {files[1]}"
     options = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -210,11 +220,10 @@ def self_signed(folder):
     return files
 
 
-async def test_redirects_end(registry):
+async def test_redirects_end(registry, client):
     digest, _ = registry.add_image(LAYER)
     registry.handlers[digest] = moved(f"/v2/lab/x/manifests/{digest}")
-    async with client_for(registry) as client:
-        refused = await fault_of(client, registry.reference(digest))
+    refused = await refusal_of(client, registry.reference(digest))
     assert "more than 5 times" in str(refused)
     assert len(registry.seen) == MAX_REDIRECTS + 1
 
@@ -227,11 +236,7 @@ async def test_a_token_goes_to_the_registry_alone(registry):
         digest, layer = registry.add_image(LAYER)
         other.add(LAYER)
         registry.first = unauthorized(f"{registry.endpoint.url}/token")
-
-        async def token(_):
-            return web.json_response({"token": "secret"})
-
-        registry.handlers["token"] = token
+        gives_token(registry, "secret")
         registry.handlers[layer] = moved(f"{other.endpoint.url}/blobs/{layer}")
         source = client.source(registry.reference(digest))
         await source.manifest(digest)
@@ -250,14 +255,11 @@ async def test_another_server_that_asks_for_a_token_gets_no_answer(registry):
         digest, _ = registry.add_image(LAYER)
         registry.handlers[digest] = moved(f"{other.endpoint.url}/{digest}")
         other.handlers[digest] = unauthorized(f"{other.endpoint.url}/token")
-        assert (await fault_of(client, registry.reference(digest))).fault is PullFault.DENIED
+        assert (await refusal_of(client, registry.reference(digest))).fault is PullFault.DENIED
         assert [path for path, _ in other.seen] == [f"/{digest}"]
 
 
 # --- logins ---------------------------------------------------------------------------------------------------------
-
-BASIC = "Basic YW5uYTpzZWNyZXQ="
-"""anna:secret."""
 
 
 def login_at(registry):
@@ -266,19 +268,12 @@ def login_at(registry):
 
 def closed(registry, *, challenge='Basic realm="x"', accepts=BASIC):
     """Have the registry refuse everything without this Authorization."""
-
-    async def handle(_):
-        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
-
-    registry.first = handle
+    registry.first = answering(status=401, headers={"WWW-Authenticate": challenge})
     registry.accepts = accepts
 
 
-def gives_token(registry):
-    async def token(_):
-        return web.json_response({"token": "t"})
-
-    registry.handlers["token"] = token
+def gives_token(registry, value="t"):
+    registry.handlers["token"] = answering(text=json.dumps({"token": value}), content_type="application/json")
 
 
 def told(server):
@@ -286,25 +281,16 @@ def told(server):
     return [path for path, authorization in server.seen if authorization is not None and "Basic" in authorization]
 
 
-async def refusal_of(client, reference, login):
-    with pytest.raises(PullRefused) as caught:
-        await client.source(reference, login).manifest(reference.partition("@")[2])
-    assert "secret" not in str(caught.value)
-    assert BASIC not in str(caught.value)
-    return caught.value
-
-
-async def test_a_registry_that_wants_a_password_gets_the_login_when_it_asks(registry):
+async def test_a_registry_that_wants_a_password_gets_the_login_when_it_asks(registry, client):
     closed(registry)
     digest, layer = registry.add_image(LAYER)
-    async with client_for(registry) as client:
-        assert (await fault_of(client, registry.reference(digest))).fault is PullFault.DENIED
-        assert told(registry) == []
-        source = client.source(registry.reference(digest), login_at(registry))
-        await source.manifest(digest)
-        assert await fetched(source, layer, len(LAYER)) == (LAYER, None)
-        # The first request had none: whoever does not ask for a login does not get it.
-        assert registry.seen[1:3] == [(f"/v2/lab/x/manifests/{digest}", None), (f"/v2/lab/x/manifests/{digest}", BASIC)]
+    assert (await refusal_of(client, registry.reference(digest))).fault is PullFault.DENIED
+    assert told(registry) == []
+    source = client.source(registry.reference(digest), login_at(registry))
+    await source.manifest(digest)
+    assert await fetched(source, layer, len(LAYER)) == (LAYER, None)
+    # The first request had none: whoever does not ask for a login does not get it.
+    assert registry.seen[1:3] == [(f"/v2/lab/x/manifests/{digest}", None), (f"/v2/lab/x/manifests/{digest}", BASIC)]
 
 
 async def test_the_token_server_of_a_registry_gets_the_login_and_the_registry_the_token(registry):
@@ -319,31 +305,26 @@ async def test_the_token_server_of_a_registry_gets_the_login_and_the_registry_th
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("server", ["registry", "token"])
-async def test_a_login_that_is_denied_is_no_fault_of_the_host(registry, status, server):
-    async def deny(_):
-        return web.Response(status=status)
-
+async def test_a_login_that_is_denied_is_no_fault_of_the_host(registry, client, status, server):
     digest, _ = registry.add_image(LAYER)
     if server == "token":
         closed(registry, challenge=f'Bearer realm="{registry.endpoint.url}/token"')
-        registry.handlers["token"] = deny
+        registry.handlers["token"] = answering(status=status)
     else:
         closed(registry, accepts="Basic other")
         registry.denied = status
-    async with client_for(registry) as client:
-        refused = await refusal_of(client, registry.reference(digest), login_at(registry))
+    refused = await refusal_of(client, registry.reference(digest), login_at(registry))
     assert refused.fault is PullFault.DENIED
     assert str(status) in str(refused)
     assert told(registry)
 
 
 @pytest.mark.parametrize("registry_of_login", ["127.0.0.1", "127.0.0.1:1", "registry.example", "docker.io"])
-async def test_a_login_goes_to_no_other_registry(registry, registry_of_login):
+async def test_a_login_goes_to_no_other_registry(registry, client, registry_of_login):
     closed(registry)
     digest, _ = registry.add_image(LAYER)
-    async with client_for(registry) as client:
-        login = Login(registry_of_login, "anna", "secret")
-        assert (await refusal_of(client, registry.reference(digest), login)).fault is PullFault.DENIED
+    login = Login(registry_of_login, "anna", "secret")
+    assert (await refusal_of(client, registry.reference(digest), login)).fault is PullFault.DENIED
     assert told(registry) == []
 
 
@@ -413,10 +394,8 @@ async def test_a_strangers_registry_leads_to_no_registry_that_the_operator_allow
         try:
             # As if it were public: there is no public address here.
             rules = client.source(f"registry.example/lab/x@{digest}")._rules
-            where, reachable = (
-                Repository(registry.endpoint, "lab/x"),
-                RegistryRules(rules.allowed | {registry.endpoint}),
-            )
+            where = Repository(registry.endpoint, "lab/x")
+            reachable = RegistryRules(rules.allowed | {registry.endpoint})
             with pytest.raises(PullRefused) as caught:
                 await ImageSource(client, where, reachable, None).manifest(digest)
             assert caught.value.fault is PullFault.FORBIDDEN
@@ -429,17 +408,16 @@ async def test_a_strangers_registry_leads_to_no_registry_that_the_operator_allow
 # --- how much, and how long -----------------------------------------------------------------------------------------
 
 
-async def test_the_end_of_a_blob_with_other_bytes_is_held_back(registry):
+async def test_the_end_of_a_blob_with_other_bytes_is_held_back(registry, client):
     digest, layer = registry.add_image(LAYER)
     wrong = LAYER[:-1] + bytes([LAYER[-1] ^ 1])
     registry.bodies[layer] = (wrong, "application/octet-stream")
-    async with client_for(registry) as client:
-        came, refused = await fetched(client.source(registry.reference(digest)), layer, len(LAYER))
+    came, refused = await fetched(client.source(registry.reference(digest)), layer, len(LAYER))
     assert refused.fault is PullFault.CORRUPT
     assert len(came) < len(LAYER)
 
 
-async def test_a_blob_without_an_end_is_cut_off(registry):
+async def test_a_blob_without_an_end_is_cut_off(registry, client):
     digest, layer = registry.add_image(LAYER, size=100_000)
 
     async def endless(request):
@@ -449,31 +427,24 @@ async def test_a_blob_without_an_end_is_cut_off(registry):
             await response.write(bytes(1 << 16))
 
     registry.handlers[layer] = endless
-    async with client_for(registry) as client:
-        came, refused = await fetched(client.source(registry.reference(digest)), layer, 100_000)
+    came, refused = await fetched(client.source(registry.reference(digest)), layer, 100_000)
     assert refused.fault is PullFault.CORRUPT
     assert "more than the 100000 bytes" in str(refused)
     assert len(came) <= 100_000
 
 
-async def test_a_manifest_that_is_too_large_is_cut_off(registry):
+async def test_a_manifest_that_is_too_large_is_cut_off(registry, client):
     digest = registry.add(bytes(MAX_MANIFEST_BYTES + 1))
-    async with client_for(registry) as client:
-        refused = await fault_of(client, registry.reference(digest))
+    refused = await refusal_of(client, registry.reference(digest))
     assert (refused.fault, str(refused)) == (PullFault.UNFIT, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
 
 
 @pytest.mark.parametrize("body", [b"x" * (MAX_TOKEN_BYTES + 1), b"[]", b'{"token": "a\\r\\nHost: b"}', b"{" * 5000])
-async def test_an_answer_that_is_no_token_is_refused(registry, body):
+async def test_an_answer_that_is_no_token_is_refused(registry, client, body):
     digest, _ = registry.add_image(LAYER)
     registry.first = unauthorized(f"{registry.endpoint.url}/token")
-
-    async def token(_):
-        return web.Response(body=body)
-
-    registry.handlers["token"] = token
-    async with client_for(registry) as client:
-        assert (await fault_of(client, registry.reference(digest))).fault in (PullFault.DENIED, PullFault.UNFIT)
+    registry.handlers["token"] = answering(body=body)
+    assert (await refusal_of(client, registry.reference(digest))).fault in (PullFault.DENIED, PullFault.UNFIT)
 
 
 async def never(_):
@@ -491,7 +462,7 @@ async def test_a_registry_that_does_not_answer_is_given_up(registry):
     digest, _ = registry.add_image(LAYER)
     registry.handlers[digest] = never
     async with client_for(registry, limits=QUICK) as client:
-        refused = await fault_of(client, registry.reference(digest))
+        refused = await refusal_of(client, registry.reference(digest))
     assert (refused.fault, str(refused)) == (PullFault.PASSING, "the registry does not answer in time")
 
 
@@ -511,7 +482,7 @@ async def test_a_pull_has_an_end_however_it_comes(registry):
     assert refused.fault is PullFault.SLOW
 
 
-async def test_a_download_that_breaks_off_is_continued(registry):
+async def test_a_download_that_breaks_off_is_continued(registry, client):
     digest, layer = registry.add_image(LAYER)
     asked = []
 
@@ -527,8 +498,7 @@ async def test_a_download_that_breaks_off_is_continued(registry):
         return response
 
     registry.handlers[layer] = breaks
-    async with client_for(registry) as client:
-        assert await fetched(client.source(registry.reference(digest)), layer, len(LAYER)) == (LAYER, None)
+    assert await fetched(client.source(registry.reference(digest)), layer, len(LAYER)) == (LAYER, None)
     assert asked[0] is None
     assert all(asked[1:])
     assert len(asked) > 1
@@ -542,59 +512,55 @@ async def get(url):
         return response.status, await response.read()
 
 
-async def test_the_engine_gets_what_one_image_lists_until_its_pull_ends(registry):
+async def test_the_engine_gets_what_one_image_lists_until_its_pull_ends(registry, client):
     digest, layer = registry.add_image(LAYER)
     other, other_layer = registry.add_image(LAYER + b"more")
-    async with client_for(registry) as client:
-        through = PullThrough(client)
-        offer = await through.offer(registry.reference(digest), lambda _: True)
-        address, _, path = offer.repository.partition("/")
-        url = f"http://{address}/v2/{path}"
-        assert await get(f"{url}/blobs/{layer}") == (200, LAYER)
-        assert (await get(f"{url}/manifests/{digest}"))[0] == 200
-        assert (await get(f"http://{address}/v2/gantry/{'0' * 32}/manifests/{digest}"))[0] == 404
-        assert (await get(f"{url}/blobs/{other_layer}"))[0] == 403
-        assert offer.refused is not None
-        assert (await get(f"{url}/blobs/{layer}"))[0] == 403, "a pull that was refused is over"
-        through.withdraw(offer)
-        assert (await get(f"{url}/blobs/{layer}"))[0] == 404
-        assert not any(other in path or other_layer in path for path, _ in registry.seen)
-        await through.close()
+    through = PullThrough(client)
+    offer = await through.offer(registry.reference(digest), lambda _: True)
+    address, _, path = offer.repository.partition("/")
+    url = f"http://{address}/v2/{path}"
+    assert await get(f"{url}/blobs/{layer}") == (200, LAYER)
+    assert (await get(f"{url}/manifests/{digest}"))[0] == 200
+    assert (await get(f"http://{address}/v2/gantry/{'0' * 32}/manifests/{digest}"))[0] == 404
+    assert (await get(f"{url}/blobs/{other_layer}"))[0] == 403
+    assert offer.refused is not None
+    assert (await get(f"{url}/blobs/{layer}"))[0] == 403, "a pull that was refused is over"
+    through.withdraw(offer)
+    assert (await get(f"{url}/blobs/{layer}"))[0] == 404
+    assert not any(other in path or other_layer in path for path, _ in registry.seen)
+    await through.close()
 
 
-async def test_an_image_that_does_not_fit_is_refused_before_its_layers_are_asked_for(registry):
+async def test_an_image_that_does_not_fit_is_refused_before_its_layers_are_asked_for(registry, client):
     digest, layer = registry.add_image(LAYER, size=10 << 30)
-    async with client_for(registry) as client:
-        through = PullThrough(client)
-        with pytest.raises(PullRefused, match="do not fit") as caught:
-            await through.offer(registry.reference(digest), lambda size_bytes: size_bytes < 1 << 30)
-        assert caught.value.fault is PullFault.FULL
-        assert not any(layer in path for path, _ in registry.seen)
-        await through.close()
+    through = PullThrough(client)
+    with pytest.raises(PullRefused, match="do not fit") as caught:
+        await through.offer(registry.reference(digest), lambda size_bytes: size_bytes < 1 << 30)
+    assert caught.value.fault is PullFault.FULL
+    assert not any(layer in path for path, _ in registry.seen)
+    await through.close()
 
 
-async def test_the_engine_never_has_all_bytes_of_a_wrong_blob(registry):
+async def test_the_engine_never_has_all_bytes_of_a_wrong_blob(registry, client):
     digest, layer = registry.add_image(LAYER)
     registry.bodies[layer] = (bytes(len(LAYER)), "application/octet-stream")
-    async with client_for(registry) as client:
-        through = PullThrough(client)
-        offer = await through.offer(registry.reference(digest), lambda _: True)
-        with pytest.raises(aiohttp.ClientError):
-            await get(f"http://{offer.repository.replace('/', '/v2/', 1)}/blobs/{layer}")
-        assert offer.refused is not None
-        assert offer.refused.fault is PullFault.CORRUPT
-        await through.close()
+    through = PullThrough(client)
+    offer = await through.offer(registry.reference(digest), lambda _: True)
+    with pytest.raises(aiohttp.ClientError):
+        await get(f"http://{offer.repository.replace('/', '/v2/', 1)}/blobs/{layer}")
+    assert offer.refused is not None
+    assert offer.refused.fault is PullFault.CORRUPT
+    await through.close()
 
 
-async def test_an_engine_that_tries_tls_first_is_answered_without_it(registry, caplog):
+async def test_an_engine_that_tries_tls_first_is_answered_without_it(registry, client, caplog):
     digest, _ = registry.add_image(LAYER)
-    async with client_for(registry) as client:
-        through = PullThrough(client)
-        offer = await through.offer(registry.reference(digest), lambda _: True)
-        host, _, port = offer.repository.partition("/")[0].partition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"\x16\x03\x01\x00\xc2\x01\x00\x00\xbe\x03\x03" + bytes(190))
-        assert (await reader.read(12)).startswith(b"HTTP/1.")
-        writer.close()
-        await through.close()
+    through = PullThrough(client)
+    offer = await through.offer(registry.reference(digest), lambda _: True)
+    host, _, port = offer.repository.partition("/")[0].partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"\x16\x03\x01\x00\xc2\x01\x00\x00\xbe\x03\x03" + bytes(190))
+    assert (await reader.read(12)).startswith(b"HTTP/1.")
+    writer.close()
+    await through.close()
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []

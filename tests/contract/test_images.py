@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
 from registry import USERS, Registry
 
@@ -41,7 +40,7 @@ class Clock:
         return self.now
 
 
-class FakeWorld:
+class FakeRegistries:
     """Registries and engine in memory."""
 
     def __init__(self) -> None:
@@ -65,7 +64,7 @@ class FakeWorld:
         return f"mirror/{image.name.partition('/')[2]}@{image.digest}"
 
     def publish_private(self) -> ImageRef:
-        """An image for USERS."""
+        """Publish an image for USERS."""
         image = self.publish()
         entry = self.engine.registry[image.reference]
         self.engine.registry[image.reference] = replace(entry, logins=frozenset(USERS.items()))
@@ -100,7 +99,7 @@ class FakeWorld:
         pass
 
 
-class DockerWorld:
+class DockerRegistries:
     """A real engine, and two real registries."""
 
     def __init__(self, api: Any, folder: Path) -> None:
@@ -166,9 +165,9 @@ class DockerWorld:
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
-def world(request, tmp_path):
+def registries(request, tmp_path):
     is_fake = request.param == "fake"
-    made = FakeWorld() if is_fake else DockerWorld(request.getfixturevalue("docker_api"), tmp_path)
+    made = FakeRegistries() if is_fake else DockerRegistries(request.getfixturevalue("docker_api"), tmp_path)
     yield made
     made.clear()
 
@@ -184,7 +183,7 @@ def pauses():
 
 
 @pytest.fixture
-async def make_store(world, tmp_path, clock, pauses):
+async def make_store(registries, tmp_path, clock, pauses):
     made = []
 
     async def pause(seconds):
@@ -192,7 +191,7 @@ async def make_store(world, tmp_path, clock, pauses):
 
     def make(*, mirror=None, quota_bytes=PLENTY):
         book = ImageInventory(tmp_path / "images.json")
-        store = ImageStore(world.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
+        store = ImageStore(registries.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
         made.append(store)
         return store
 
@@ -201,124 +200,124 @@ async def make_store(world, tmp_path, clock, pauses):
         await store.close()
 
 
-async def test_an_image_is_pulled_by_its_digest_and_then_here(world, make_store):
-    image = world.publish()
+async def test_an_image_is_pulled_by_its_digest_and_then_here(registries, make_store):
+    image = registries.publish()
     store = make_store()
-    assert not world.has(image)
+    assert not registries.has(image)
     found = await store.ensure(image)
-    assert world.has(image)
-    world.stop_origin()
+    assert registries.has(image)
+    registries.stop_origin()
     assert await store.ensure(image) == found
     assert await make_store().ensure(ImageRef("called/otherwise", image.digest)) == found
 
 
-async def test_what_is_nowhere_is_unavailable_at_once(world, make_store, pauses):
-    missing = replace(world.publish(), digest="sha256:" + "0" * 64)
+async def test_what_is_nowhere_is_unavailable_at_once(registries, make_store, pauses):
+    missing = replace(registries.publish(), digest="sha256:" + "0" * 64)
     with pytest.raises(ImageUnavailable, match="there is no image"):
-        await make_store(mirror=world.mirror).ensure(missing)
+        await make_store(mirror=registries.mirror).ensure(missing)
     assert pauses == []
 
 
-async def test_the_mirror_is_asked_first(world, make_store):
-    image = world.publish()
-    world.copy_to_mirror(image)
-    world.stop_origin()
-    await make_store(mirror=world.mirror).ensure(image)
-    assert world.has(image)
+async def test_the_mirror_is_asked_first(registries, make_store):
+    image = registries.publish()
+    registries.copy_to_mirror(image)
+    registries.stop_origin()
+    await make_store(mirror=registries.mirror).ensure(image)
+    assert registries.has(image)
 
 
-async def test_what_the_mirror_does_not_have_comes_from_its_origin(world, make_store):
-    image = world.publish()
-    await make_store(mirror=world.mirror).ensure(image)
-    assert world.has(image)
+async def test_what_the_mirror_does_not_have_comes_from_its_origin(registries, make_store):
+    image = registries.publish()
+    await make_store(mirror=registries.mirror).ensure(image)
+    assert registries.has(image)
 
 
-async def test_a_mirror_is_not_trusted(world, make_store):
-    image = world.publish()
-    world.copy_to_mirror(image)
-    world.spoil(image, mirror=True)
-    await make_store(mirror=world.mirror).ensure(image)
-    assert world.has(image)
+async def test_a_mirror_is_not_trusted(registries, make_store):
+    image = registries.publish()
+    registries.copy_to_mirror(image)
+    registries.spoil(image, mirror=True)
+    await make_store(mirror=registries.mirror).ensure(image)
+    assert registries.has(image)
 
 
-async def test_other_bytes_than_the_digest_says_are_refused(world, make_store):
-    image = world.publish()
-    world.spoil(image)
+async def test_other_bytes_than_the_digest_says_are_refused(registries, make_store):
+    image = registries.publish()
+    registries.spoil(image)
     with pytest.raises(ImageInvalid, match="not what its digest says"):
         await make_store().ensure(image)
-    assert not world.has(image)
+    assert not registries.has(image)
 
 
-async def test_a_registry_out_of_reach_is_asked_again_and_then_told(world, make_store, pauses):
-    image = world.publish()
-    world.stop_origin()
+async def test_a_registry_out_of_reach_is_asked_again_and_then_told(registries, make_store, pauses):
+    image = registries.publish()
+    registries.stop_origin()
     with pytest.raises(ImageUnavailable, match="out of reach"):
         await make_store().ensure(image)
     assert pauses == list(PAUSES_S)
 
 
-async def test_an_image_for_other_machines_is_refused_and_not_kept(world, make_store):
-    image = world.publish(architecture="s390x")
+async def test_an_image_for_other_machines_is_refused_and_not_kept(registries, make_store):
+    image = registries.publish(architecture="s390x")
     with pytest.raises(ImageInvalid, match="is for linux/s390x, and this host is linux/amd64"):
         await make_store().ensure(image)
-    assert not world.has(image)
+    assert not registries.has(image)
 
 
-async def test_of_a_list_the_image_for_this_machine_is_taken(world, make_store):
-    await make_store().ensure(world.publish_list("amd64", "arm64"))
+async def test_of_a_list_the_image_for_this_machine_is_taken(registries, make_store):
+    await make_store().ensure(registries.publish_list("amd64", "arm64"))
     with pytest.raises(ImageInvalid, match="cannot run on this host"):
-        await make_store().ensure(world.publish_list("arm64", "s390x"))
+        await make_store().ensure(registries.publish_list("arm64", "s390x"))
 
 
-async def test_above_the_quota_the_longest_unused_goes_and_what_is_in_use_stays(world, make_store, clock):
-    own, images = world.preload(), [world.publish() for _ in range(4)]
+async def test_above_the_quota_the_longest_unused_goes_and_what_is_in_use_stays(registries, make_store, clock):
+    own, images = registries.preload(), [registries.publish() for _ in range(4)]
     store = make_store(quota_bytes=5 * MIB // 2)
     assert await store.ensure(own)
     used = await store.ensure(images[0])
-    world.make_container(used)
+    registries.make_container(used)
     for image in images[1:]:
         clock.now += HOUR
         await store.ensure(image)
     # Room for two and a half: the container's image and the newest; between them the longest unused went.
-    assert [world.has(image) for image in images] == [True, False, False, True]
+    assert [registries.has(image) for image in images] == [True, False, False, True]
     clock.now += HOUR
     await make_store(quota_bytes=0).tidy()
-    assert [world.has(image) for image in images] == [True, False, False, False]
-    assert world.has(own)
+    assert [registries.has(image) for image in images] == [True, False, False, False]
+    assert registries.has(own)
 
 
-async def test_an_image_that_was_just_asked_for_is_not_taken_away(world, make_store, clock):
-    first, second = world.publish(), world.publish()
+async def test_an_image_that_was_just_asked_for_is_not_taken_away(registries, make_store, clock):
+    first, second = registries.publish(), registries.publish()
     store = make_store(quota_bytes=MIB + MIB // 2)
     await store.ensure(first)
     clock.now += HOUR
     await store.ensure(first)
     await store.ensure(second)
-    assert world.has(first)
-    assert world.has(second)
+    assert registries.has(first)
+    assert registries.has(second)
 
 
-async def test_an_image_larger_than_the_quota_is_stopped(world, make_store):
-    image = world.publish(size=8 * MIB)
+async def test_an_image_larger_than_the_quota_is_stopped(registries, make_store):
+    image = registries.publish(size=8 * MIB)
     with pytest.raises(ResourcesUnavailable, match="does not fit"):
         await make_store(quota_bytes=2 * MIB).ensure(image)
-    assert not world.has(image)
+    assert not registries.has(image)
 
 
-async def test_pods_that_want_the_same_share_one_pull(world, make_store):
-    image = world.publish()
+async def test_pods_that_want_the_same_share_one_pull(registries, make_store):
+    image = registries.publish()
     store = make_store()
     store.prefetch([image, image])
     waiting = [asyncio.create_task(store.ensure(image)) for _ in range(5)]
     waiting[0].cancel()
     found = await asyncio.gather(*waiting[1:])
     assert len(set(found)) == 1
-    if isinstance(world, FakeWorld):
-        assert world.engine.pulls == [image.reference]
+    if isinstance(registries, FakeRegistries):
+        assert registries.engine.pulls == [image.reference]
 
 
-async def test_a_prefetch_that_fails_is_told_to_whoever_asks(world, make_store):
-    missing = replace(world.publish(), digest="sha256:" + "1" * 64)
+async def test_a_prefetch_that_fails_is_told_to_whoever_asks(registries, make_store):
+    missing = replace(registries.publish(), digest="sha256:" + "1" * 64)
     store = make_store()
     store.prefetch([missing])
     with pytest.raises(ImageUnavailable):
@@ -333,15 +332,15 @@ def access(account, image, user=None, password=None):
     return ImageAccess(account, user and Login(image.registry, user, password or USERS[user]))
 
 
-async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_store, tmp_path):
-    image = world.publish_private()
-    store = make_store(mirror=world.mirror)
+async def test_a_private_image_is_for_the_accounts_that_logged_in(registries, make_store, tmp_path):
+    image = registries.publish_private()
+    store = make_store(mirror=registries.mirror)
     with pytest.raises(ImageUnavailable, match="is not for everybody; make it public, or name a login"):
         await store.ensure(image, access("A", image))
     with pytest.raises(ImageUnavailable, match="denies it for the login of") as caught:
         await store.ensure(image, access("A", image, "anna", "wrong-secret"))
     assert "wrong-secret" not in str(caught.value)
-    assert not world.has(image)
+    assert not registries.has(image)
     found = await store.ensure(image, access("A", image, "anna"))
     # It is here now, and nobody else's: the registry decides about each account.
     for denied in (access("B", image), access("B", image, "ben", "wrong"), access("", image), ImageAccess()):
@@ -350,7 +349,7 @@ async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_st
         with pytest.raises(ImageUnavailable):
             await store.ensure(ImageRef("called/otherwise", image.digest), denied)
     assert await store.ensure(image, access("B", image, "ben")) == found
-    world.stop_origin()
+    registries.stop_origin()
     # The accounts are enough now, for the next agent, too; the logins are kept nowhere.
     for account in ("A", "B"):
         assert await store.ensure(image, access(account, image)) == found
@@ -361,8 +360,8 @@ async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_st
     assert not any(word in kept for word in (*USERS, *USERS.values()))
 
 
-async def test_without_its_book_an_agent_asks_the_registry_again(world, make_store, tmp_path):
-    image = world.publish_private()
+async def test_without_its_book_an_agent_asks_the_registry_again(registries, make_store, tmp_path):
+    image = registries.publish_private()
     await make_store().ensure(image, access("A", image, "anna"))
     (tmp_path / "images.json").unlink()
     store = make_store()
@@ -371,66 +370,66 @@ async def test_without_its_book_an_agent_asks_the_registry_again(world, make_sto
     await store.ensure(image, access("A", image, "anna"))
 
 
-async def test_a_login_is_not_used_at_another_registry(world, make_store):
-    image = world.publish_private()
+async def test_a_login_is_not_used_at_another_registry(registries, make_store):
+    image = registries.publish_private()
     elsewhere = Login("registry.example", "anna", USERS["anna"])
     with pytest.raises(ImageUnavailable, match="is not for everybody"):
         await make_store().ensure(image, ImageAccess("A", elsewhere))
 
 
-@pytest.mark.parametrize("world", ["fake"], indirect=True)
-async def test_one_account_leaves_a_place_for_the_others(world, make_store):
-    world.engine.gate = asyncio.Event()
+@pytest.mark.parametrize("registries", ["fake"], indirect=True)
+async def test_one_account_leaves_a_place_for_the_others(registries, make_store):
+    registries.engine.gate = asyncio.Event()
     store = make_store()
-    images = [world.publish() for _ in range(4)]
+    images = [registries.publish() for _ in range(4)]
     waiting = [asyncio.create_task(store.ensure(image, ImageAccess("A"))) for image in images]
     for _ in range(200):
         await asyncio.sleep(0)
-    assert world.engine.pulls == [image.reference for image in images[:2]]
+    assert registries.engine.pulls == [image.reference for image in images[:2]]
     assert store.progress(images[3], "A").tries == 0
     assert store.progress(images[3], "B") is None
     # Also of an image that the first account waits for.
     waiting.append(asyncio.create_task(store.ensure(images[3], ImageAccess("B"))))
     for _ in range(200):
         await asyncio.sleep(0)
-    assert world.engine.pulls[2:] == [images[3].reference]
-    world.engine.gate.set()
+    assert registries.engine.pulls[2:] == [images[3].reference]
+    registries.engine.gate.set()
     await asyncio.gather(*waiting)
-    assert len(world.engine.pulls) == 4
+    assert len(registries.engine.pulls) == 4
 
 
 # --- what only one of them can show ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("world", ["fake"], indirect=True)
-async def test_a_full_disk_is_freed_of_idle_images_first(world, make_store, clock):
-    world.engine.room = Disk(200 * MIB, 12 * MIB)
-    old, new = world.publish(size=4 * MIB), world.publish(size=4 * MIB)
+@pytest.mark.parametrize("registries", ["fake"], indirect=True)
+async def test_a_full_disk_is_freed_of_idle_images_first(registries, make_store, clock):
+    registries.engine.room = Disk(200 * MIB, 12 * MIB)
+    old, new = registries.publish(size=4 * MIB), registries.publish(size=4 * MIB)
     store = make_store()
     await store.ensure(old)
     clock.now += HOUR
     await store.ensure(new)
-    assert not world.has(old)
-    assert world.has(new)
+    assert not registries.has(old)
+    assert registries.has(new)
 
 
-@pytest.mark.parametrize("world", ["fake"], indirect=True)
-async def test_only_so_many_are_pulled_at_a_time(world, make_store):
-    world.engine.gate = asyncio.Event()
+@pytest.mark.parametrize("registries", ["fake"], indirect=True)
+async def test_only_so_many_are_pulled_at_a_time(registries, make_store):
+    registries.engine.gate = asyncio.Event()
     store = make_store()
-    waiting = [asyncio.create_task(store.ensure(world.publish(), ImageAccess(str(number)))) for number in range(6)]
+    waiting = [asyncio.create_task(store.ensure(registries.publish(), ImageAccess(str(number)))) for number in range(6)]
     for _ in range(200):  # as many turns as everybody could ever take
         await asyncio.sleep(0)
-    assert len(world.engine.pulls) == 3
-    world.engine.gate.set()
+    assert len(registries.engine.pulls) == 3
+    registries.engine.gate.set()
     await asyncio.gather(*waiting)
-    assert len(world.engine.pulls) == 6
+    assert len(registries.engine.pulls) == 6
 
 
-@pytest.mark.parametrize("world", ["fake"], indirect=True)
-async def test_an_engine_that_is_away_is_no_fault_of_the_image(world, make_store):
-    image = world.publish()
-    world.engine.reachable = False
+@pytest.mark.parametrize("registries", ["fake"], indirect=True)
+async def test_an_engine_that_is_away_is_no_fault_of_the_image(registries, make_store):
+    image = registries.publish()
+    registries.engine.reachable = False
     with pytest.raises(EngineUnreachable):
         await make_store().ensure(image)
 
@@ -442,18 +441,18 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
     await engine.close()
 
 
-async def test_a_pull_tells_what_comes(world):
-    image = world.publish(size=4 * MIB)
+async def test_a_pull_tells_what_comes(registries):
+    image = registries.publish(size=4 * MIB)
     seen = []
-    await world.engine.pull(image.reference, lambda *_: True, lambda *now: seen.append(now))
+    await registries.engine.pull(image.reference, lambda *_: True, lambda *now: seen.append(now))
     assert seen
     assert all(0 <= done <= total for done, total in seen)
     assert seen[-1][0] == seen[-1][1] > 0, "all of it is here"
 
 
 @pytest.mark.docker
-async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F811
-    world = DockerWorld(docker_api, tmp_path)
+async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):
+    registries = DockerRegistries(docker_api, tmp_path)
     begun, closed = threading.Event(), threading.Event()
 
     def go_on(known_bytes, disk):
@@ -463,19 +462,19 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
         return True
 
     try:
-        image = world.publish(size=16 * MIB)
-        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on, lambda *_: None))
+        image = registries.publish(size=16 * MIB)
+        pulling = asyncio.create_task(registries.engine.pull(image.reference, go_on, lambda *_: None))
         await asyncio.to_thread(begun.wait, 30)
-        await world.engine.close()
+        await registries.engine.close()
         closed.set()
         with pytest.raises(PullRefused, match="the agent is stopping"):
             await pulling
     finally:
-        world.clear()
+        registries.clear()
 
 
 @pytest.mark.docker
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network namespace")
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @pytest.mark.usefixtures("docker_api")
 async def test_an_engine_in_another_network_namespace_is_one_clear_message():
     thread, stack = LoopThread.start("registry"), AsyncExitStack()  # the agent's, in a namespace of its own

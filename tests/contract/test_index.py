@@ -24,21 +24,6 @@ from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
 from tests.support.postgres_server import server
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    with server() as made:
-        yield made
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path, postgres):
-    if request.param == "sqlite":
-        return str(tmp_path / "index.db")
-    if postgres is None:
-        pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
-    return postgres.address()
-
-
 def opened(address):
     db = open_index(address, create=True)
     index = IndexWriter(db)

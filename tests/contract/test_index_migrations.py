@@ -19,26 +19,10 @@ from offchain.indexer.tables import METADATA, SCHEMA_VERSION
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, History
-from tests.support.postgres_server import server
 
 OLD = Path(__file__).parents[1] / "vectors" / "index_schema_1"
 """The tables and rows that the release before Alembic made from `BLOCKS[:14]`, as SQL."""
 BLOCKS = list(History(6).blocks(20, 12))
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    with server() as made:
-        yield made
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path, postgres):
-    if request.param == "sqlite":
-        return str(tmp_path / "index.db")
-    if postgres is None:
-        pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
-    return postgres.address()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 import driver_cases as case
 import ordinary_program
 import pytest
-from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
 from offchain.schema.manifest.types import TmpfsMount
 
@@ -65,12 +64,6 @@ busybox grep -o "registry/2.0" /tmp/head
 """
 
 
-@pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
-    async with docker_driver(tmp_path) as made:
-        yield made
-
-
 def needed(*programs):
     """(path in the image, file here) of programs and their libraries. Skips where this machine has one of them not."""
     files = []
@@ -93,7 +86,7 @@ async def output(driver, image, command, **service):
     return printed.splitlines()
 
 
-async def test_python(driver, docker_api):  # noqa: F811
+async def test_python(driver, docker_api):
     program = ordinary_program.__file__
     files = [*case.python_files(program), ("/program.py", program)]
     with case.an_image(docker_api, more=files) as image:
@@ -109,13 +102,13 @@ async def test_python(driver, docker_api):  # noqa: F811
         ]
 
 
-async def test_a_shell_of_busybox_and_its_web_server(driver, docker_api, tmp_path):  # noqa: F811
+async def test_a_shell_of_busybox_and_its_web_server(driver, docker_api, tmp_path):
     (tmp_path / "page").write_text("the page\n")
     with case.an_image(docker_api, more=[*needed("busybox"), ("/www/page", tmp_path / "page")]) as image:
         assert await output(driver, image, ("sh", "-c", WEB_SERVER)) == ["the page", "some", "BusyBox"]
 
 
-async def test_a_login_by_ssh(driver, docker_api, tmp_path):  # noqa: F811
+async def test_a_login_by_ssh(driver, docker_api, tmp_path):
     (tmp_path / "passwd").write_text("root:x:0:0:root:/:/bin/sh\ngantry:x:1000:1000:gantry:/workspace:/bin/sh\n")
     (tmp_path / "group").write_text("root:x:0:\ngantry:x:1000:\n")
     (tmp_path / "shells").write_text("/bin/sh\n")
@@ -127,13 +120,13 @@ async def test_a_login_by_ssh(driver, docker_api, tmp_path):  # noqa: F811
         assert await output(driver, image, ("sh", "-c", LOGIN), user="1000:1000", tmpfs=home) == ["logged in as gantry"]
 
 
-async def test_node(driver, docker_api):  # noqa: F811
+async def test_node(driver, docker_api):
     modules = [(str(one), one.resolve()) for one in NODE_MODULES if one.exists()]
     with case.an_image(docker_api, more=[*needed("node"), *modules]) as image:
         assert await output(driver, image, ("node", "-e", NODE)) == ["served 42 child"]
 
 
-async def test_a_server_written_in_go(driver, docker_api, tmp_path):  # noqa: F811
+async def test_a_server_written_in_go(driver, docker_api, tmp_path):
     config = {
         "version": "0.1",
         "storage": {"filesystem": {"rootdirectory": "/data"}},

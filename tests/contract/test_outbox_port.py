@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 
-from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
+from chain_ports import NO_SUCH_TASK, POOR, RICH, node, remark
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.chain.watcher import Watcher
@@ -11,13 +11,13 @@ from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejec
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, GaveUp
 
-__all__ = ["world"]
+__all__ = ["node"]
 
 
-async def test_a_worker_s_calls_reach_final_blocks_in_order(world):
+async def test_a_worker_s_calls_reach_final_blocks_in_order(node):
     store = Store(":memory:")
-    outbox = Outbox(world.chain, store, RICH, now_ms=lambda: 0)
-    watcher = Watcher(world.chain, store, "w", start="finalized")
+    outbox = Outbox(node.chain, store, RICH, now_ms=lambda: 0)
+    watcher = Watcher(node.chain, store, "w", start="finalized")
     seen = []
 
     async def handle(block):
@@ -30,7 +30,7 @@ async def test_a_worker_s_calls_reach_final_blocks_in_order(world):
         await outbox.submit(key, remark(mark + bytes([n])))
     await outbox.submit("refused", NO_SUCH_TASK)
     tasks = [asyncio.ensure_future(work) for work in (outbox.run(), watcher.run(handle))]
-    world.go()
+    node.go()
     try:
         outcomes = [await outbox.wait(key, 60) for key in keys]
         refused = await outbox.wait("refused", 60)
@@ -47,13 +47,13 @@ async def test_a_worker_s_calls_reach_final_blocks_in_order(world):
     assert watcher.cursor.number in (seen[-1], seen[-1] - 1)
 
 
-async def test_an_account_without_coins_is_given_up(world):
+async def test_an_account_without_coins_is_given_up(node):
     store = Store(":memory:")
-    outbox = Outbox(world.chain, store, POOR, now_ms=lambda: 0)
-    watcher = Watcher(world.chain, store, "w", start="finalized")
+    outbox = Outbox(node.chain, store, POOR, now_ms=lambda: 0)
+    watcher = Watcher(node.chain, store, "w", start="finalized")
     await outbox.submit("a", remark(b"poor"))
     tasks = [asyncio.ensure_future(work) for work in (outbox.run(), watcher.run(outbox.observe))]
-    world.go()
+    node.go()
     try:
         assert isinstance(await outbox.wait("a", 60), CallGivenUp)
     finally:
@@ -62,14 +62,14 @@ async def test_an_account_without_coins_is_given_up(world):
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_one_call_from_a_short_program(world):
-    world.go()
-    included, block = await submit_once(world.chain, RICH, remark(b"short"))
+async def test_one_call_from_a_short_program(node):
+    node.go()
+    included, block = await submit_once(node.chain, RICH, remark(b"short"))
     assert block.ref == included.block
     assert block.inclusions[included.index].failure is None
     for signer, call, error in ((RICH, NO_SUCH_TASK, CallFailed), (POOR, remark(b"poor"), GaveUp)):
         try:
-            await submit_once(world.chain, signer, call)
+            await submit_once(node.chain, signer, call)
         except error as refused:
             assert refused.message
         else:

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from outbox_rig import Rig, call, rig, settle
+from outbox_rig import Rig, call, running_rig, settle
 
 from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
 from offchain.adapters.outbox.intent_values import IntentState
@@ -17,138 +17,129 @@ from tests.support.fake_chain import FakeChain
 
 
 async def test_what_no_block_takes_is_followed_by_the_same_with_a_tip():
-    async with rig(era_blocks=32) as r:
-        r.chain.least_tip = 1
-        await r.outbox.submit("a", call(1))
-        await r.outbox.submit("b", call(2))
-        await r.settle()
-        nonces = sorted(x.nonce for x in r.chain.pool)
-        await r.produce(9)
-        assert r.done() == [b"1", b"2"]
-        assert [nonce for _, _, nonce in r.chain.executed] == nonces
-        assert isinstance(r.outbox.outcome("a"), CallIncluded)
-        assert r.outbox.unfinished == 0
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.least_tip = 1
+        await rig.outbox.submit("a", call(1))
+        await rig.submit("b", call(2))
+        nonces = sorted(x.nonce for x in rig.chain.pool)
+        await rig.produce(9)
+        assert rig.done() == [b"1", b"2"]
+        assert [nonce for _, _, nonce in rig.chain.executed] == nonces
+        assert isinstance(rig.outbox.outcome("a"), CallIncluded)
+        assert rig.outbox.unfinished == 0
 
 
 async def test_the_tip_grows_until_a_block_takes_it():
-    async with rig(era_blocks=32) as r:
-        r.chain.least_tip = 5_000_000_000
-        await r.outbox.submit("a", call())
-        await r.settle()
-        await r.produce(60)
-        assert r.done() == [b"0"]
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.least_tip = 5_000_000_000
+        await rig.submit("a", call())
+        await rig.produce(60)
+        assert rig.done() == [b"0"]
 
 
 async def test_where_the_largest_tip_is_not_enough_it_is_done_once_when_blocks_have_room_again():
-    async with rig(era_blocks=16) as r:
-        r.chain.least_tip = 10**18
-        await r.outbox.submit("a", call())
-        await r.settle()
-        await r.produce(70)
-        assert r.done() == []
-        r.chain.least_tip = 0
-        await r.produce(30)
-        assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), CallIncluded)
+    async with running_rig(era_blocks=16) as rig:
+        rig.chain.least_tip = 10**18
+        await rig.submit("a", call())
+        await rig.produce(70)
+        assert rig.done() == []
+        rig.chain.least_tip = 0
+        await rig.produce(30)
+        assert rig.done() == [b"0"]
+        assert isinstance(rig.outbox.outcome("a"), CallIncluded)
 
 
 async def test_a_free_call_that_waits_keeps_its_place_and_is_done_once():
-    async with rig(era_blocks=32) as r:
-        r.chain.free = lambda _call, _account: True
-        await r.outbox.submit("a", call())
-        await r.settle()
-        waiting = r.chain.pool
-        await r.produce(12, take=0)
-        assert r.chain.pool == waiting
-        await r.produce()
-        assert r.done() == [b"0"]
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.free = lambda _call, _account: True
+        await rig.submit("a", call())
+        waiting = rig.chain.pool
+        await rig.produce(12, take=0)
+        assert rig.chain.pool == waiting
+        await rig.produce()
+        assert rig.done() == [b"0"]
 
 
 async def test_free_calls_of_an_account_come_into_one_block_each_and_the_waiting_go_together():
-    async with rig(era_blocks=32) as r:
-        r.chain.free = lambda _call, _account: True
-        await r.outbox.submit("a", call())
-        await r.settle()
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.free = lambda _call, _account: True
+        await rig.submit("a", call())
         for lease in range(3):
-            await r.outbox.submit(f"started:{lease}", calls.tasks_report_started(lease=lease))
-        await r.settle()
-        assert len(r.chain.pool) == 1, "a node takes the next free call only"
-        await r.produce(2)
-        assert [done.args for done, _, _ in r.chain.executed][1:] == [
+            await rig.outbox.submit(f"started:{lease}", calls.tasks_report_started(lease=lease))
+        await rig.settle()
+        assert len(rig.chain.pool) == 1, "a node takes the next free call only"
+        await rig.produce(2)
+        assert [done.args for done, _, _ in rig.chain.executed][1:] == [
             {"reports": [(lease, "Started") for lease in range(3)]}
         ]
-        await r.produce()
-        assert all(isinstance(r.outbox.outcome(f"started:{lease}"), CallIncluded) for lease in range(3))
+        await rig.produce()
+        assert all(isinstance(rig.outbox.outcome(f"started:{lease}"), CallIncluded) for lease in range(3))
 
 
 async def test_a_free_call_that_waits_for_another_is_never_given_up():
-    async with rig(era_blocks=64) as r:
-        r.chain.free = lambda _call, _account: True
-        await r.outbox.submit("a", call())
-        await r.settle()
-        await r.outbox.submit("b", call(1))
-        await r.produce(40, take=0)
-        await r.produce(3)
-        assert r.done() == [b"0", b"1"]
+    async with running_rig(era_blocks=64) as rig:
+        rig.chain.free = lambda _call, _account: True
+        await rig.submit("a", call())
+        await rig.outbox.submit("b", call(1))
+        await rig.produce(40, take=0)
+        await rig.produce(3)
+        assert rig.done() == [b"0", b"1"]
 
 
 async def test_a_batch_keeps_its_items_and_their_outcomes_under_a_tip():
-    async with rig(era_blocks=32) as r:
-        r.chain.least_tip = 1
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.least_tip = 1
         for task in range(3):
-            await r.outbox.submit(f"settle:{task}", settle(task))
-        await r.settle()
-        await r.produce(10)
-        assert [done.args for done, _, _ in r.chain.executed] == [{"tasks": [0, 1, 2]}]
-        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), CallIncluded) for task in range(3))
+            await rig.outbox.submit(f"settle:{task}", settle(task))
+        await rig.settle()
+        await rig.produce(10)
+        assert [done.args for done, _, _ in rig.chain.executed] == [{"tasks": [0, 1, 2]}]
+        assert all(isinstance(rig.outbox.outcome(f"settle:{task}"), CallIncluded) for task in range(3))
 
 
 async def test_either_of_two_with_the_same_number_may_come_into_the_block():
-    async with rig(era_blocks=32) as r:
-        r.chain.least_tip = 1
-        await r.outbox.submit("a", call())
-        await r.settle()
-        (first,) = r.chain.pool
-        await r.produce(8, take=0)
-        (second,) = r.chain.pool
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.least_tip = 1
+        await rig.submit("a", call())
+        (first,) = rig.chain.pool
+        await rig.produce(8, take=0)
+        (second,) = rig.chain.pool
         assert second != first
-        r.chain.forget_pool()
-        r.chain.least_tip = 0
-        await r.chain.broadcast(first)
-        await r.produce(3)
-        assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), CallIncluded)
-        assert r.outbox.unfinished == 0
+        rig.chain.forget_pool()
+        rig.chain.least_tip = 0
+        await rig.chain.broadcast(first)
+        await rig.produce(3)
+        assert rig.done() == [b"0"]
+        assert isinstance(rig.outbox.outcome("a"), CallIncluded)
+        assert rig.outbox.unfinished == 0
 
 
 async def test_after_a_restart_the_larger_tip_is_handed_over():
     chain, store = FakeChain(), Store(":memory:")
     chain.least_tip = 1
-    async with rig(chain=chain, store=store, era_blocks=32) as r:
-        await r.outbox.submit("a", call())
-        await r.settle()
-        await r.produce(8, take=0)
+    async with running_rig(chain=chain, store=store, era_blocks=32) as rig:
+        await rig.submit("a", call())
+        await rig.produce(8, take=0)
     chain.forget_pool()
-    async with rig(chain=chain, store=store, era_blocks=32) as r:
-        await r.produce(2)
-        assert r.done() == [b"0"]
+    async with running_rig(chain=chain, store=store, era_blocks=32) as rig:
+        await rig.produce(2)
+        assert rig.done() == [b"0"]
 
 
 # --- the node's queue -------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_pool_costs_the_waiting_calls_no_tries():
-    async with rig() as r:
-        r.chain.pool_limit = 0
-        for n in range(50):
-            await r.outbox.submit(f"k{n}", call(n))
-        await r.settle()
-        await r.produce(5)
-        tries = [entry.attempts for entry in OutboxAdmin(r.store).entries()]
-        assert sum(tries) <= 6
-        r.chain.pool_limit = None
-        await r.produce(12)
-        assert sorted(r.done()) == sorted(b"%d" % n for n in range(50))
+async def test_a_full_pool_costs_the_waiting_calls_no_tries(rig):
+    rig.chain.pool_limit = 0
+    for n in range(50):
+        await rig.outbox.submit(f"k{n}", call(n))
+    await rig.settle()
+    await rig.produce(5)
+    tries = [entry.attempts for entry in OutboxAdmin(rig.store).entries()]
+    assert sum(tries) <= 6
+    rig.chain.pool_limit = None
+    await rig.produce(12)
+    assert sorted(rig.done()) == sorted(b"%d" % n for n in range(50))
 
 
 # --- a node that keeps no old events ----------------------------------------------------------------------------------
@@ -156,33 +147,31 @@ async def test_a_full_pool_costs_the_waiting_calls_no_tries():
 
 async def test_what_was_included_in_a_block_whose_events_are_gone_is_not_sent_again():
     chain, store = FakeChain(), Store(":memory:")
-    async with rig(chain=chain, store=store) as r:
-        await r.outbox.submit("a", call())
-        await r.settle()
+    async with running_rig(chain=chain, store=store) as rig:
+        await rig.submit("a", call())
     await chain.produce(20)
     chain.pruned_before = 19
     store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
-    async with rig(chain=chain, store=store) as r:
-        await r.produce(4)
-        outcome = r.outbox.outcome("a")
+    async with running_rig(chain=chain, store=store) as rig:
+        await rig.produce(4)
+        outcome = rig.outbox.outcome("a")
         assert isinstance(outcome, CallGivenUp)
         assert "block 1" in outcome.reason
-        assert r.done() == [b"0"]
+        assert rig.done() == [b"0"]
 
 
 async def test_what_no_block_held_is_sent_again_although_their_events_are_gone():
     chain, store = FakeChain(), Store(":memory:")
-    async with rig(chain=chain, store=store) as r:
-        await r.outbox.submit("a", call())
-        await r.settle()
+    async with running_rig(chain=chain, store=store) as rig:
+        await rig.submit("a", call())
     chain.forget_pool()
     await chain.produce(20)
     chain.pruned_before = 19
     store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
-    async with rig(chain=chain, store=store) as r:
-        await r.produce(4)
-        assert r.done() == [b"0"]
-        assert isinstance(r.outbox.outcome("a"), CallIncluded)
+    async with running_rig(chain=chain, store=store) as rig:
+        await rig.produce(4)
+        assert rig.done() == [b"0"]
+        assert isinstance(rig.outbox.outcome("a"), CallIncluded)
 
 
 # --- a full disk ------------------------------------------------------------------------------------------------------
@@ -198,14 +187,17 @@ def fill(store):
 
 async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_space(tmp_path):
     store = Store(tmp_path / "worker.db")
-    r = Rig(store=store)
-    await r.start()
+    rig = Rig(store=store)
+    await rig.start()
     stored = []
 
     async def submit_for_ever():
         for n in range(10_000):
-            await r.outbox.submit(f"k{n}", call(n))
+            await rig.outbox.submit(f"k{n}", call(n))
             stored.append(n)
+
+    def all_included():
+        return all(isinstance(rig.outbox.outcome(f"k{n}"), CallIncluded) for n in stored)
 
     try:
         free = fill(store)
@@ -213,91 +205,85 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
             await submit_for_ever()
         assert "Free some space" in stuck.value.hint
         assert len(OutboxAdmin(store).entries()) == len(stored)
-        work, watching = r.tasks
+        work, watching = rig.tasks
         for _ in range(3):
-            await r.chain.produce()
+            await rig.chain.produce()
             for _ in range(400):
                 await asyncio.sleep(0)
         assert not work.done()
         free()
         async with asyncio.timeout(30):
-            while r.outbox.unfinished or not all(isinstance(r.outbox.outcome(f"k{n}"), CallIncluded) for n in stored):
+            while rig.outbox.unfinished or not all_included():
                 if watching.done():  # it ended with StoreStuck; its owner starts it again
                     assert isinstance(watching.exception(), StoreStuck)
-                    watching = asyncio.ensure_future(r.watcher.run(r.outbox.observe))
-                    r.tasks[1] = watching
-                await r.chain.produce()
+                    watching = asyncio.ensure_future(rig.watcher.run(rig.outbox.observe))
+                    rig.tasks[1] = watching
+                await rig.chain.produce()
                 for _ in range(50):
                     await asyncio.sleep(0)
-        assert r.done() == [b"%d" % n for n in stored]
+        assert rig.done() == [b"%d" % n for n in stored]
     finally:
-        await r.kill()
+        await rig.kill()
         store.close()
 
 
 # --- the operator -----------------------------------------------------------------------------------------------------
 
 
-async def given_up(r):
-    r.chain.unpayable = lambda _call, _account: True
-    await r.outbox.submit("a", call())
-    await r.settle()
-    await r.produce(10)
-    r.chain.unpayable = lambda _call, _account: False
-    (entry,) = OutboxAdmin(r.store).entries(IntentState.DEAD)
+async def given_up(rig):
+    rig.chain.unpayable = lambda _call, _account: True
+    await rig.submit("a", call())
+    await rig.produce(10)
+    rig.chain.unpayable = lambda _call, _account: False
+    (entry,) = OutboxAdmin(rig.store).entries(IntentState.DEAD)
     return entry
 
 
-async def test_a_dead_letter_tells_its_reason_and_is_sent_again_on_request():
-    async with rig() as r:
-        entry = await given_up(r)
-        assert "cannot pay" in entry.reason
-        assert (entry.key, entry.call, entry.attempts) == ("a", call(), 4)
-        OutboxAdmin(r.store).retry(entry.number)
-        await r.produce(3)
-        assert r.done() == [b"0"]
-        assert OutboxAdmin(r.store).entries() == []
+async def test_a_dead_letter_tells_its_reason_and_is_sent_again_on_request(rig):
+    entry = await given_up(rig)
+    assert "cannot pay" in entry.reason
+    assert (entry.key, entry.call, entry.attempts) == ("a", call(), 4)
+    OutboxAdmin(rig.store).retry(entry.number)
+    await rig.produce(3)
+    assert rig.done() == [b"0"]
+    assert OutboxAdmin(rig.store).entries() == []
 
 
-async def test_a_dropped_dead_letter_is_gone():
-    async with rig() as r:
-        entry = await given_up(r)
-        OutboxAdmin(r.store).drop(entry.number)
-        await r.produce(5)
-        assert r.done() == []
-        assert OutboxAdmin(r.store).entries() == []
-        with pytest.raises(OutboxRefusal, match="no call"):
-            OutboxAdmin(r.store).drop(entry.number)
+async def test_a_dropped_dead_letter_is_gone(rig):
+    entry = await given_up(rig)
+    OutboxAdmin(rig.store).drop(entry.number)
+    await rig.produce(5)
+    assert rig.done() == []
+    assert OutboxAdmin(rig.store).entries() == []
+    with pytest.raises(OutboxRefusal, match="no call"):
+        OutboxAdmin(rig.store).drop(entry.number)
 
 
-async def test_what_is_on_its_way_or_done_cannot_be_dropped_or_sent_again():
-    async with rig() as r:
-        await r.outbox.submit("a", call())
-        await r.settle()
-        admin = OutboxAdmin(r.store)
-        (entry,) = admin.entries()
-        assert entry.state is IntentState.SENT
-        for act in (admin.drop, admin.retry):
-            with pytest.raises(OutboxRefusal, match=f"up to {entry.valid_until}"):
-                act(entry.number)
-        await r.produce()
-        for act in (admin.drop, admin.retry):
-            with pytest.raises(OutboxRefusal, match="ended already"):
-                act(entry.number)
-        assert r.done() == [b"0"]
+async def test_what_is_on_its_way_or_done_cannot_be_dropped_or_sent_again(rig):
+    await rig.submit("a", call())
+    admin = OutboxAdmin(rig.store)
+    (entry,) = admin.entries()
+    assert entry.state is IntentState.SENT
+    for act in (admin.drop, admin.retry):
+        with pytest.raises(OutboxRefusal, match=f"up to {entry.valid_until}"):
+            act(entry.number)
+    await rig.produce()
+    for act in (admin.drop, admin.retry):
+        with pytest.raises(OutboxRefusal, match="ended already"):
+            act(entry.number)
+    assert rig.done() == [b"0"]
 
 
 async def test_whoever_waits_is_told_when_another_program_drops_the_call(tmp_path):
     store, other = Store(tmp_path / "worker.db"), Store(tmp_path / "worker.db")
-    async with rig(store=store) as r:
-        r.chain.pool_limit = 0
-        await r.outbox.submit("a", call())
-        await r.settle()
-        waiting = asyncio.ensure_future(r.outbox.wait("a", 20))
-        await r.settle()
+    async with running_rig(store=store) as rig:
+        rig.chain.pool_limit = 0
+        await rig.submit("a", call())
+        waiting = asyncio.ensure_future(rig.outbox.wait("a", 20))
+        await rig.settle()
         (entry,) = OutboxAdmin(other).entries()
         OutboxAdmin(other).drop(entry.number)
-        await r.produce()
+        await rig.produce()
         assert "dropped" in (await waiting).reason
     for one in (store, other):
         one.close()

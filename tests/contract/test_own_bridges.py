@@ -35,8 +35,8 @@ asyncio.run(main())
 """
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are made by root alone"),
-    pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip (package iproute2)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(shutil.which("ip") is None, reason="the program ip is not installed (package iproute2)"),
 ]
 
 

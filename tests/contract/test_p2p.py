@@ -7,9 +7,9 @@ import itertools
 import json
 import os
 
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
-from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
+from p2p_endpoints import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import finished
@@ -22,16 +22,9 @@ from offchain.schema.protocol.mux import MAX_SESSIONS
 from offchain.schema.protocol.operations import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
 
 
-@pytest.fixture(params=world.KINDS)
-async def net(request):
-    made = world.Net(request.param)
-    yield made
-    await made.close()
-
-
 @pytest.fixture
 async def host(net):
-    made = world.Host(await net.endpoint())
+    made = p2p.Host(await net.endpoint())
     yield made
     await made.close()
 
@@ -41,7 +34,7 @@ async def client(net, host):
     clients = []
 
     async def make(signer=TENANT, **options):
-        made = world.client_of(await net.endpoint(), host, signer, **options)
+        made = p2p.client_of(await net.endpoint(), host, signer, **options)
         clients.append(made)
         return made
 
@@ -50,16 +43,19 @@ async def client(net, host):
         await made.close()
 
 
-async def test_the_tenant_gets_the_result_over_one_connection(client, host):
-    tenant = await client()
+@pytest.fixture
+async def tenant(client):
+    return await client()
+
+
+async def test_the_tenant_gets_the_result_over_one_connection(tenant, host):
     await tenant.ping()
     assert await tenant.result(LEASE, DIGEST) == RESULT
     assert await tenant.result(LEASE, DIGEST) == RESULT
     assert host.server.peers == 1
 
 
-async def test_many_questions_at_once_share_the_connection(client, host):
-    tenant = await client()
+async def test_many_questions_at_once_share_the_connection(tenant, host):
     asked = [tenant.result(LEASE, DIGEST) for _ in range(8)]
     results = await asyncio.gather(*asked, *(tenant.ping() for _ in range(8)))
     assert [hashlib.sha256(result).digest() for result in results[:8]] == [DIGEST] * 8
@@ -72,32 +68,29 @@ async def test_ed25519_tenants_are_tenants_too(client):
     await (await client(signer)).ping()
 
 
-async def test_bytes_other_than_the_chains_are_not_believed(client):
+async def test_bytes_other_than_the_chains_are_not_believed(tenant):
     with pytest.raises(HostMisbehaved, match="SHA-256"):
-        await (await client()).result(LEASE, b"\0" * 32)
+        await tenant.result(LEASE, b"\0" * 32)
 
 
 async def read_all(stream):
     return b"".join([chunk async for chunk in stream])
 
 
-async def test_logs_are_streamed_whole_or_followed(client):
-    tenant = await client()
+async def test_logs_are_streamed_whole_or_followed(tenant):
     assert await read_all(tenant.logs(LEASE)) == b"line 1\nline 2\n"
     assert await read_all(tenant.logs(LEASE, follow=True)) == b"line 1\nfollows\n"
 
 
-async def test_a_log_that_breaks_off_never_passes_as_whole(client):
-    tenant = await client()
+async def test_a_log_that_breaks_off_never_passes_as_whole(tenant):
     assert await refusal(read_all(tenant.logs(BROKEN))) is Code.INTERNAL
 
 
-async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(client, host):
-    tenant = await client()
+async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(tenant, host):
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     await following.aclose()
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         await host.answers.left.wait()
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
@@ -106,29 +99,28 @@ async def test_a_stranger_is_refused(client):
     assert await refusal((await client(STRANGER)).result(LEASE, DIGEST)) is Code.NOT_YOUR_LEASE
 
 
-async def test_a_refusal_leaves_the_connection_usable(client):
-    tenant = await client()
+async def test_a_refusal_leaves_the_connection_usable(tenant):
     assert await refusal(tenant.result(NOT_READY, DIGEST)) is Code.NOT_READY
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
 
-async def test_what_the_host_does_not_offer_is_told(client):
-    assert await refusal((await client()).dial(LEASE, 80)) is Code.UNSUPPORTED
+async def test_what_the_host_does_not_offer_is_told(tenant):
+    assert await refusal(tenant.dial(LEASE, 80)) is Code.UNSUPPORTED
 
 
-async def test_a_session_is_cut_when_its_right_ends(client, host):
-    following = (await client()).logs(SILENT, follow=True)
+async def test_a_session_is_cut_when_its_right_ends(tenant, host):
+    following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     host.answers.tenants.clear()
     await host.server.recheck()
     assert await refusal(anext(following)) is Code.NOT_YOUR_LEASE
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         await host.answers.left.wait()
 
 
 async def test_the_right_is_looked_at_again_by_itself(net):
-    host = world.Host(await net.endpoint(), recheck_s=0.01)
-    tenant = world.client_of(await net.endpoint(), host)
+    host = p2p.Host(await net.endpoint(), recheck_s=0.01)
+    tenant = p2p.client_of(await net.endpoint(), host)
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     host.answers.tenants.clear()
@@ -137,8 +129,8 @@ async def test_the_right_is_looked_at_again_by_itself(net):
     await host.close()
 
 
-async def test_a_chain_node_that_is_away_ends_no_session(client, host, monkeypatch):
-    following = (await client()).logs(SILENT, follow=True)
+async def test_a_chain_node_that_is_away_ends_no_session(tenant, host, monkeypatch):
+    following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
 
     async def away(_request):
@@ -161,15 +153,13 @@ async def test_a_clock_that_is_off_is_named(client, skew_ms, code):
     assert await refusal((await client(now_ms=NOW_MS + skew_ms)).result(LEASE, DIGEST)) is code
 
 
-async def test_a_client_survives_the_loss_of_its_connection(client):
-    tenant = await client()
+async def test_a_client_survives_the_loss_of_its_connection(tenant):
     await tenant.ping()
     await tenant._peer.connection.close()
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
 
-async def test_a_few_probes_each_way_are_answered_and_no_more(client):
-    tenant = await client()
+async def test_a_few_probes_each_way_are_answered_and_no_more(tenant):
     assert await tenant.probe(1 << 20) > 0
     assert await tenant.probe_up(1) > 0
     assert await tenant.probe_up(MAX_PROBE) > 0
@@ -179,16 +169,16 @@ async def test_a_few_probes_each_way_are_answered_and_no_more(client):
 
 
 @pytest.mark.parametrize("sent", [3, 5])
-async def test_a_probe_of_another_size_than_was_said_is_refused(client, sent):
-    session, _ = await (await client()).ask(ProbeArgs(4, up=True), None)
+async def test_a_probe_of_another_size_than_was_said_is_refused(tenant, sent):
+    session, _ = await tenant.ask(ProbeArgs(4, up=True), None)
     await session.write(bytes(sent))
     session.end()
     assert await refusal(finished(session)) is Code.BAD_REQUEST
 
 
 async def test_a_host_that_stops_says_so(net):
-    host = world.Host(await net.endpoint())
-    tenant = world.client_of(await net.endpoint(), host)
+    host = p2p.Host(await net.endpoint())
+    tenant = p2p.client_of(await net.endpoint(), host)
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     closing = asyncio.create_task(host.close())
@@ -218,7 +208,7 @@ def signed(host, **changes):
 async def raw(net, host, *messages):
     """Ask one after the other on one connection; gives the codes of the refusals, or ok."""
     transport = await net.endpoint()
-    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S), dialler=True)
+    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S), dialler=True)
     replies = []
     for message in messages:
         session = peer.open(message if isinstance(message, bytes) else json.dumps(message).encode())
@@ -248,7 +238,7 @@ async def test_a_changed_field_breaks_the_signature(net, host):
 
 
 async def test_a_signature_for_another_host_is_refused(net, host):
-    elsewhere = world.Host(await net.endpoint())
+    elsewhere = p2p.Host(await net.endpoint())
     request = signed(elsewhere)
     assert await raw(net, host, request) == ["BadSignature"]
     await elsewhere.close()
@@ -262,9 +252,9 @@ async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
 
 
 async def test_who_proves_nothing_is_disconnected(net):
-    host = world.Host(await net.endpoint(), stranger_s=0.5)
+    host = p2p.Host(await net.endpoint(), stranger_s=0.5)
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
+    connection = await near.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S)
     peer = Peer(connection, dialler=True)
     await peer.ready()
     session = peer.open(b"")
@@ -282,11 +272,11 @@ async def test_those_who_hold_places_give_way_to_those_who_ask(net, host, client
     for _ in range(3):
         near = await net.endpoint()
         host_key, addresses = tenant._host_key, tenant._addresses
-        peer = Peer(await near.dial(host_key, addresses, world.PATIENCE_S), dialler=True)
+        peer = Peer(await near.dial(host_key, addresses, p2p.PATIENCE_S), dialler=True)
         await peer.ready()
         silent.append(peer)
     assert await tenant.result(LEASE, DIGEST) == RESULT
-    async with asyncio.timeout(world.PATIENCE_S):
+    async with asyncio.timeout(p2p.PATIENCE_S):
         assert await silent[0].accept() is None
     for peer in silent:
         await peer.close()
@@ -297,13 +287,13 @@ async def _open(peer):
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(FrameKind.OPEN, 1, b"{}")])
-async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, client, said):
+async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, tenant, said):
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
+    connection = await near.dial(host.transport.key, host.transport.addresses, p2p.PATIENCE_S)
     await connection.write(said)
     with pytest.raises(ConnectionLost):
         await _read_on(connection)
-    await (await client()).ping()
+    await tenant.ping()
 
 
 async def _read_on(connection):
@@ -311,8 +301,7 @@ async def _read_on(connection):
         await connection.read()
 
 
-async def test_more_sessions_than_allowed_are_refused_here_already(client):
-    tenant = await client()
+async def test_more_sessions_than_allowed_are_refused_here_already(tenant):
     following = [tenant.logs(SILENT, follow=True) for _ in range(MAX_SESSIONS)]
     for one in following:
         await anext(one)
@@ -326,7 +315,7 @@ async def test_more_sessions_than_allowed_are_refused_here_already(client):
 async def test_a_host_of_another_age_is_told(net):
     far, near = await net.endpoint(), await net.endpoint()
     accepting = asyncio.create_task(far.accept())
-    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    tenant = p2p.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
     asking = asyncio.create_task(tenant.ping())
     connection = await accepting
     hello = b'{"newest":9,"oldest":9,"protocol":"gantry/host"}'
@@ -340,7 +329,7 @@ async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(net, monkeypa
     monkeypatch.setattr("offchain.adapters.transport.host_client.DIAL_TIMEOUT_S", 0.2)
     far, near = await net.endpoint(), await net.endpoint()
     accepting = asyncio.create_task(far.accept())
-    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    tenant = p2p.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
     with pytest.raises(HostUnreachable):
         await tenant.ping()
     await tenant.close()

@@ -5,7 +5,7 @@ import contextlib
 import os
 import ssl
 
-import p2p_world as world
+import p2p_endpoints as p2p
 import pytest
 import websockets.asyncio.client
 
@@ -19,17 +19,10 @@ from offchain.adapters.transport.websocket import WsTransport
 from tests.support.memory_transport import MemoryNetwork
 
 
-@pytest.fixture(params=world.KINDS)
-async def net(request):
-    made = world.Net(request.param)
-    yield made
-    await made.close()
-
-
 async def connected(net):
     """Both endpoints and both ends; the dialler has said hello, which is when the other sees it."""
     near, far = await net.endpoint(), await net.endpoint()
-    dialled = await near.dial(far.key, far.addresses, world.PATIENCE_S)
+    dialled = await near.dial(far.key, far.addresses, p2p.PATIENCE_S)
     await dialled.write(b"hello")
     accepted = await far.accept()
     assert await exactly(accepted, 5) == b"hello"
@@ -67,7 +60,7 @@ async def test_iroh_answers_at_the_address_of_bind_only(ip):
         # Other keys: QUIC remembers where it has dialled the first one.
         for _ in range(20):
             again = await IrohTransport.bind(os.urandom(32), listen=False)
-            dialled = await again.dial(far.key, far.addresses, world.PATIENCE_S)
+            dialled = await again.dial(far.key, far.addresses, p2p.PATIENCE_S)
             await dialled.write(b"hello")
             accepted = await far.accept()
             assert await exactly(accepted, 5) == b"hello"
@@ -187,7 +180,7 @@ async def test_a_port_that_somebody_has_for_tcp_is_left_and_another_taken(monkey
 async def test_a_websocket_is_taken_where_no_udp_gets_through():
     far, near = await both(), await both()
     blocked = MultiTransport(MemoryNetwork().endpoint(near.key), near._websocket, head_start_s=0)
-    connection = await blocked.dial(far.key, far.addresses, world.PATIENCE_S)
+    connection = await blocked.dial(far.key, far.addresses, p2p.PATIENCE_S)
     assert connection.via == "websocket"
     await blocked.close()
     await near.close()
@@ -204,7 +197,7 @@ async def test_a_silent_way_costs_only_its_head_start():
 
     far = await both()
     blocked = MultiTransport(Silent(), WsTransport.client(os.urandom(32)), head_start_s=0.01)
-    assert (await blocked.dial(far.key, far.addresses, world.PATIENCE_S)).via == "websocket"
+    assert (await blocked.dial(far.key, far.addresses, p2p.PATIENCE_S)).via == "websocket"
     await blocked.close()
     await far.close()
 
@@ -280,7 +273,7 @@ async def test_those_who_connect_and_say_nothing_cost_a_bounded_number_of_files(
             assert await silent[len(silent) - 9][0].read() == b""
     assert len(server._listener._strangers) == 8
     near = WsTransport.client(os.urandom(32))
-    connection = await near.dial(server.key, server.addresses, world.PATIENCE_S)
+    connection = await near.dial(server.key, server.addresses, p2p.PATIENCE_S)
     assert connection.via == "websocket"
     assert len(server._listener._strangers) <= 8
     for _, writer in silent:
@@ -302,14 +295,14 @@ async def test_tls_below_1_3_is_refused():
 async def test_quic_alone_is_enough():
     far = await IrohTransport.bind(os.urandom(32))
     near = await both()
-    assert (await near.dial(far.key, far.addresses, world.PATIENCE_S)).via == "iroh"
+    assert (await near.dial(far.key, far.addresses, p2p.PATIENCE_S)).via == "iroh"
     await near.close()
     await far.close()
 
 
 @pytest.mark.parametrize("kind", ["iroh", "websocket", "ways"])
 async def test_a_connection_that_is_not_admitted_is_refused_at_once_and_a_later_one_is_served(kind):
-    net = world.Net(kind)
+    net = p2p.Net(kind)
     near, far = await net.endpoint(), await net.endpoint()
     seen, decisions = [], {True: Admission.REFUSE, False: Admission.REFUSE}
 
@@ -318,12 +311,12 @@ async def test_a_connection_that_is_not_admitted_is_refused_at_once_and_a_later_
         return decisions[validated]
 
     far.admit_by(admit)
-    async with asyncio.timeout(world.PATIENCE_S / 2):
+    async with asyncio.timeout(p2p.PATIENCE_S / 2):
         with pytest.raises(HostUnreachable):
-            await near.dial(far.key, far.addresses, world.PATIENCE_S)
+            await near.dial(far.key, far.addresses, p2p.PATIENCE_S)
     assert {address for address, _ in seen} == {"127.0.0.1"}
     decisions |= {True: Admission.ACCEPT, False: Admission.VALIDATE}
-    dialled = await near.dial(far.key, far.addresses, world.PATIENCE_S)
+    dialled = await near.dial(far.key, far.addresses, p2p.PATIENCE_S)
     await dialled.write(b"hello")
     assert await exactly(await far.accept(), 5) == b"hello"
     assert seen[-1] == ("127.0.0.1", True)

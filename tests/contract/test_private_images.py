@@ -7,7 +7,6 @@ import os
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
 from registry import LIST, MANIFEST, USERS, Registry
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture
-def registry(docker_api, tmp_path):  # noqa: F811
+def registry(docker_api, tmp_path):
     made = Registry(tmp_path / "closed", closed=True)
     yield made
     made.stop()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.port import MAX_RESULT_BYTES
@@ -40,12 +40,12 @@ SPECIAL = (
 
 
 @pytest.fixture(scope="module")
-def image(docker_api):  # noqa: F811
+def image(docker_api):
     """busybox, a shadow file of its own, and device files, which a pod cannot make."""
     made = io.BytesIO()
     busybox = shutil.which("busybox")
     if busybox is None:
-        pytest.skip("there is no busybox on this machine")
+        pytest.skip("busybox is not installed (scripts/test installs it)")
     with tarfile.open(fileobj=made, mode="w") as tar:
         tar.add(Path(busybox).resolve(), arcname="bin/busybox")
         for name in APPLETS:
@@ -71,16 +71,16 @@ def _entry(name, kind=tarfile.REGTYPE, *, target="", size=0, device=(0, 0)):
 
 
 @pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+async def driver(docker_api, tmp_path):  # noqa: ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path, network=False) as made:
         yield made
 
 
 @pytest.fixture
-async def left(driver, image, docker_api):  # noqa: F811
+async def left(driver, image, docker_api):
     """An ended container that left every kind of result."""
     data = (VolumeMount("data", "/data", read_only=False),)
-    spec = dataclasses.replace(case.pod(("sh", "-c", MAKE), image, volumes=data), volumes=("data",))
+    spec = case.pod(("sh", "-c", MAKE), image, volumes=data)
     handle = await case.up(driver, spec)
     pid = docker_api.inspect_container(handle.reference)["State"]["Pid"]
     out = Path(f"/proc/{pid}/root/out")
@@ -165,7 +165,7 @@ async def test_a_result_that_changes_while_it_is_read_ends_in_bounded_time(drive
     script = f"truncate -s 8M /data/r; : > /data/ready; while :; do {change}; [ -e /data/stop ] && exit 0; done"
     spec = case.pod(("sh", "-c", "until [ -e /data/ready ]; do :; done"), image, volumes=data)
     other = case.a_service(("sh", "-c", script), image, name="other", volumes=data)
-    spec = dataclasses.replace(spec, volumes=("data",), containers=(*spec.containers, ContainerSpec(other, (), 2)))
+    spec = dataclasses.replace(spec, containers=(*spec.containers, ContainerSpec(other, (), 2)))
     await driver.prepare(spec)
     await driver.start(spec, "other", 1)
     handle = await driver.start(spec, "main", 1)

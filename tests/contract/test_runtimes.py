@@ -23,10 +23,12 @@ PATIENCE_S = 60
 
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root"),
-    pytest.mark.skipif(shutil.which("dockerd") is None, reason="there is no dockerd"),
-    pytest.mark.skipif(shutil.which("runsc") is None, reason="there is no runsc (scripts/test unpacks its package)"),
-    pytest.mark.skipif(shutil.which("busybox") is None, reason="there is no busybox (scripts/test installs it)"),
+    pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root"),
+    pytest.mark.skipif(shutil.which("dockerd") is None, reason="dockerd is not installed"),
+    pytest.mark.skipif(
+        shutil.which("runsc") is None, reason="runsc is not installed (scripts/test unpacks its package)"
+    ),
+    pytest.mark.skipif(shutil.which("busybox") is None, reason="busybox is not installed (scripts/test installs it)"),
 ]
 
 # ptrace needs no /dev/kvm. The network is that of the pod's namespace.

@@ -19,7 +19,7 @@ import psutil
 import pytest
 import tenant_attacks
 import tenant_network
-from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.drivers.docker.access import DockerAccess
 from node_agent.drivers.docker.spec import bridge_name, pod_name
@@ -28,10 +28,7 @@ from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.schema.manifest.types import DeliveredFile
 
-pytestmark = [
-    pytest.mark.docker,
-    pytest.mark.skipif(os.getuid() != 0, reason="the rules that isolate pods need root"),
-]
+pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.getuid() != 0, reason="firewall rules need root")]
 
 ATTACKS, NETWORK = tenant_attacks.__file__, tenant_network.__file__
 SECRET = "secret-of-another-tenant-" + secrets.token_hex(8)
@@ -53,7 +50,7 @@ LINK_LOCAL = "169.254.77.7"
 
 
 @pytest.fixture(scope="module")
-def image(docker_api):  # noqa: F811
+def image(docker_api):
     more = [*case.python_files(ATTACKS), *case.python_files(NETWORK)]
     made = case.build_image(docker_api, "tenant", [*more, ("/attacks.py", ATTACKS), ("/network.py", NETWORK)])
     yield made
@@ -72,9 +69,7 @@ def program(name, facts, *more):
 
 async def output_of(driver, spec):
     """What the pod's program printed, as JSON."""
-    handle = await case.up(driver, spec)
-    await case.ended(driver, handle)
-    return json.loads((await driver.collect(handle, spec.result)).data)
+    return json.loads(await case.output(driver, spec))
 
 
 @contextlib.asynccontextmanager
@@ -125,7 +120,7 @@ def unlimited(api, image, command, network):
 
 
 @pytest.fixture(scope="module")
-def outcomes(docker_api, image, tmp_path_factory):  # noqa: F811
+def outcomes(docker_api, image, tmp_path_factory):
     """What every attack came to: from the tenant's pod, and from a container without limits."""
 
     async def run(folder):
@@ -158,7 +153,7 @@ def test_a_tenant_gets_nowhere_with(name, outcomes):
 def test_without_our_limits_there_would_be(name, outcomes):
     through, seen = outcomes[1][name]
     if not through and (seen in NOT_HERE or not may(NEEDS.get(name, 0))):
-        pytest.skip(f"this machine has no such thing, or its own root may not use it ({seen})")
+        pytest.skip(f"the kernel of this machine lacks it, or does not let root use it ({seen})")
     assert through, f"the attack itself does not work: {seen}"
 
 
@@ -342,7 +337,7 @@ async def pid_of(driver, handle):
     return inspection["State"]["Pid"]
 
 
-async def test_the_engine_tells_a_pod_names_of_its_own_network_alone(docker_api, image, tmp_path):  # noqa: F811
+async def test_the_engine_tells_a_pod_names_of_its_own_network_alone(docker_api, image, tmp_path):
     """The control of the names above: who is in the other pod's network does learn them."""
     files = FileStore(tmp_path / "agent")
     async with docker_driver(tmp_path, files=files) as driver, victim(driver, files, image) as (other, _, _):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.drivers.access_port import AccessRefused
 from node_agent.drivers.docker.access import DockerAccess
@@ -36,7 +36,7 @@ def outside():
 
 
 @pytest.fixture
-async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+async def driver(docker_api, tmp_path):  # noqa: ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as made:
         yield made
 
@@ -51,7 +51,7 @@ async def access_to_pods():
 
 
 async def until_there(access, lease, path):
-    """The pod has made it."""
+    """Wait until the pod has made this path."""
     look = ("sh", "-c", f"until [ -e {path} ]; do :; done")
     program = await access.exec(lease, None, look, tty=False, rows=1, columns=1)
     while await program.read() is not None:
@@ -60,7 +60,7 @@ async def until_there(access, lease, path):
 
 
 @pytest.mark.parametrize("path", ["/result.bin", "/out/secret", "/out/../../../{}/secret", "/self/{}/secret"])
-async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, outside, path):  # noqa: F811
+async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, outside, path):
     script = f"ln -s {outside}/secret /result.bin; ln -s {outside} /out; ln -s /proc/1/root /self"
     spec = case.pod(("sh", "-c", script), shell_image)
     spec = dataclasses.replace(spec, result=ResultSpec("file", path.format(str(outside).lstrip("/"))))
@@ -70,7 +70,7 @@ async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, out
     assert (found.data, bool(found.note)) == (b"", True)
 
 
-async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_image, outside):  # noqa: F811
+async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_image, outside):
     script = f"ln -s {outside}/secret /file; ln -s {outside} /folder; ln -s / /all; sleep 600"
     spec = case.pod(("sh", "-c", script), shell_image)
     await case.up(driver, spec)
@@ -93,7 +93,7 @@ async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_imag
                     archive.unlink()
 
 
-async def test_a_link_of_the_pod_leads_no_upload_out_of_it(driver, shell_image, outside):  # noqa: F811
+async def test_a_link_of_the_pod_leads_no_upload_out_of_it(driver, shell_image, outside):
     spec = case.pod(("sh", "-c", f"ln -s {outside} /folder; ln -s / /all; sleep 600"), shell_image)
     handle = await case.up(driver, spec)
     archive = b"".join(pack(plan(Path(__file__), "planted")))
@@ -110,14 +110,13 @@ async def test_a_link_of_the_pod_leads_no_upload_out_of_it(driver, shell_image, 
     assert (await driver.inspect(handle)).running
 
 
-async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_api, outside, tmp_path):  # noqa: F811
+async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_api, outside, tmp_path):
     links = [("/data", str(outside)), ("/run", str(outside))]
     with case.an_image(docker_api, links=links) as image:
         token = DeliveredFile("token", "/run/secrets/token", None)
         volume = (VolumeMount("data", "/data", read_only=False),)
         script = "echo planted > /data/planted; cat /run/secrets/token"
         spec = case.pod(("sh", "-c", script), image, files=(token,), volumes=volume)
-        spec = dataclasses.replace(spec, volumes=("data",))
         FileStore(tmp_path / "agent").put(spec, "token", b"s3cret")
         handle = await case.up(driver, spec)
         await case.ended(driver, handle)
@@ -127,7 +126,7 @@ async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_a
         await driver.destroy(spec.lease, keep_data=False)
 
 
-async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_api):  # noqa: F811
+async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_api):
     """Labels of an image come into its containers: one that calls itself something else is stopped and metered."""
     labels = [f"LABEL gantry.{name}=x" for name in ("host", "lease", "task", "pod", "attempt", "service", "index")]
     with case.an_image(docker_api, changes=["LABEL gantry.role=holder", *labels]) as image:
@@ -147,7 +146,7 @@ async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_
         await driver.destroy(spec.lease, keep_data=False)
 
 
-async def test_the_disk_that_an_image_asks_for_by_itself_counts(driver, docker_api):  # noqa: F811
+async def test_the_disk_that_an_image_asks_for_by_itself_counts(driver, docker_api):
     with case.an_image(docker_api, changes=["VOLUME /cache"]) as image:
         lines = "awk 'BEGIN { while (i++ < 400000) print \"xxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
         spec = case.pod(("sh", "-c", f"{lines} > /cache/big"), image)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.fake.driver import FakeDriver
@@ -109,7 +109,7 @@ async def test_an_engine_without_the_pod_says_nothing_of_it(setup):
 
 
 @pytest.mark.docker
-async def test_the_network_of_a_pod_is_counted_in_its_own_words(docker_api, shell_image, tmp_path):  # noqa: F811
+async def test_the_network_of_a_pod_is_counted_in_its_own_words(docker_api, shell_image, tmp_path):
     """A pod of several containers: what they send goes through the pod sandbox."""
     del docker_api
     talk = ("bash", "-c", "while sleep 0.2; do echo x > /dev/udp/198.51.100.1/9; done")

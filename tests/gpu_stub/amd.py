@@ -1,7 +1,5 @@
 """The kernel's files of a machine with AMD GPUs, in a folder that stands for the machine."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -43,6 +41,5 @@ def add_gpu(root: Path, node: int, *, unique_id: str = "", product: str = "", vr
 
 
 def unplug(root: Path, node: int) -> None:
-    """Take a GPU out."""
     shutil.rmtree(root / NODES / str(node))
     shutil.rmtree(root / "sys/class/drm" / f"renderD{127 + node}")

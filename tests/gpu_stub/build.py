@@ -1,7 +1,5 @@
 """The stand-in for NVIDIA's library: compiled here, described by a file."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -52,7 +50,6 @@ class Machine:
         self.write()
 
     def write(self) -> None:
-        """Make it so."""
         lines = ["driver 560.35.03"]
         for gpu in self.gpus:
             lines.append(
@@ -66,12 +63,10 @@ class Machine:
         part.replace(self.path)
 
     def xid(self, gpu: str, code: int, instance: int = WHOLE_GPU) -> None:
-        """The driver reports an error."""
         self.events.append((gpu, XID, code, instance))
         self.write()
 
     def gone(self) -> None:
-        """The driver is unloaded."""
         self.path.unlink()
 
 

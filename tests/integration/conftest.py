@@ -1,7 +1,5 @@
 """The tests of this folder share a local network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

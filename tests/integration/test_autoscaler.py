@@ -1,7 +1,5 @@
 """A service follows its load: gantry worker autoscaler as a tenant runs it, on a real network."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -9,14 +7,14 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from test_examples import ACCOUNT, ended, runs, variables
+from test_examples import ACCOUNT, ended, runs
 
 from tests.support.local_network import MANIFESTS, PATIENCE, ROOT, Net
 
 
 @contextlib.asynccontextmanager
 async def autoscaler(net: Net, folder: Path) -> AsyncIterator[Path]:
-    """One that runs; gives its log."""
+    """Run an autoscaler; yield its log."""
     log = folder / "autoscaler.log"
     with log.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
@@ -33,13 +31,11 @@ async def autoscaler(net: Net, folder: Path) -> AsyncIterator[Path]:
 
 
 async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_path: Path) -> None:
-    done = await net.gantry("submit", MANIFESTS / "busy.yaml", *ACCOUNT, "--wait", "--json", env=variables(net))
-    assert done.code == 0, done.said
+    done = await net.check("submit", MANIFESTS / "busy.yaml", *ACCOUNT, "--wait", "--json", env=net.variables)
     task = done.json["task"]
 
     async def loaded(*command: str) -> None:
-        said = await net.gantry("exec", str(task), *ACCOUNT, "--", *command)
-        assert said.code == 0, said.said
+        await net.check("exec", str(task), *ACCOUNT, "--", *command)
 
     await net.each_block(lambda: runs(net, task, 1), "one pod")
     await loaded("touch", "/tmp/load")

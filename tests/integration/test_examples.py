@@ -1,7 +1,5 @@
 """The examples of services, rentals and pods, from their submission to their end, as their comments say."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -25,23 +23,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def variables(net: Net) -> dict[str, str]:
-    lines = (net.state / "env").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
-
-
 async def submitted(net: Net, name: str, **env: str) -> dict[str, Any]:
     """Submit an example and wait: a job for its end, anything else until it runs."""
-    done = await net.gantry(
-        "submit", EXAMPLES / f"{name}.yaml", *ACCOUNT, "--wait", "--json", env={**variables(net), **env}
+    done = await net.check(
+        "submit", EXAMPLES / f"{name}.yaml", *ACCOUNT, "--wait", "--json", env={**net.variables, **env}
     )
-    assert done.code == 0, done.said
     return done.json
 
 
 async def act(net: Net, what: str, task: int, *more: str) -> dict[str, Any]:
-    done = await net.gantry("task", what, str(task), *more, *ACCOUNT, "--json")
-    assert done.code == 0, done.said
+    done = await net.check("task", what, str(task), *more, *ACCOUNT, "--json")
     return done.json
 
 

@@ -1,7 +1,5 @@
 """Any part may be killed at any moment: the task is still settled, and paid once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.jobs import OUTPUT

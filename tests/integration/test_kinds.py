@@ -1,7 +1,5 @@
 """A service, a rental and a pod of several containers: a chain of their own, the real agent, a real Docker engine."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -29,12 +27,10 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.chain_records import ANY_RATE, ask
 from tests.support.local_network import engine_url
 from tests.support.memory_transport import MemoryNetwork
-from tests.support.real_chain import PATIENCE, Chain, chain_of
+from tests.support.real_chain import Chain, chain_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
@@ -46,7 +42,7 @@ TOP = "x-gantry: {kind: %s, price: {max_per_hour: 1 GTY}, duration: 1h}\n"
 
 
 @dataclass
-class Scene:
+class Setup:
     """One chain, one host with its agent, one engine."""
 
     chain: Chain
@@ -60,23 +56,13 @@ class Scene:
         return self.agent._host
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
-        """Look at every new best block until there is something to see."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                async for _ in self.chain.link.best():
-                    seen = await look()
-                    if seen:
-                        return seen
-        stories = {number: pod.story for number, pod in self.agent.state.pods.items()}
-        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}; the agent's pods: {stories}")
+        pods = self.agent.state.pods
+        return await self.chain.until(look, wanted, lambda: str({number: pod.story for number, pod in pods.items()}))
 
     async def submit(self, kind: str, services: str) -> int:
         """Submit a task and place its only pod on the host; gives the lease's number."""
         text = (services.replace("IMAGE", self.image).replace("LIMITS", LIMITS) + TOP % kind).encode()
-        manifest = parse_manifest(text)
-        spec = to_task_spec(manifest, manifest_digest(text))
-        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
-        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        task = await self.chain.submit(TENANT, text)
         placement = PodPlacement(0, self.host, b"", ANY_RATE)
         await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[placement]))
         return lease_id(task, 0, 0)
@@ -129,7 +115,7 @@ class Scene:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+async def setup(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Setup]:
     """The same for all tests of this module: each has a lease of its own there."""
     tmp_path = tmp_path_factory.mktemp("kinds")
     url = engine_url(state)
@@ -165,7 +151,7 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
         running = asyncio.create_task(agent.run(stop))
         engine = docker.APIClient(base_url=url, version="auto", timeout=60)
         stack.callback(engine.close)
-        made = Scene(chain, agent, agent_state, engine, image)
+        made = Setup(chain, agent, agent_state, engine, image)
 
         async def online() -> bool:
             record = await GantryChain(chain.link).host(key.address)
@@ -181,8 +167,8 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
                 await driver.destroy(lease, keep_data=False)
 
 
-async def test_a_pod_of_several_containers_gives_its_result(scene: Scene):
-    number = await scene.submit(
+async def test_a_pod_of_several_containers_gives_its_result(setup: Setup):
+    number = await setup.submit(
         "job",
         """
 services:
@@ -206,15 +192,15 @@ services:
 volumes: {shelf: {}}
 """,
     )
-    ended = await scene.until_lease(number, "Ended")
+    ended = await setup.until_lease(number, "Ended")
     assert ended.record.result is not None
     assert ended.record.result.exit_code == 0
-    assert scene.state.get_blob(ended.record.result.digest) == b"one two three\n"
-    await scene.until_nothing_is_left(number)
+    assert setup.state.get_blob(ended.record.result.digest) == b"one two three\n"
+    await setup.until_nothing_is_left(number)
 
 
-async def test_a_service_comes_back_in_place_and_is_stopped_by_its_tenant(scene: Scene):
-    number = await scene.submit(
+async def test_a_service_comes_back_in_place_and_is_stopped_by_its_tenant(setup: Setup):
+    number = await setup.submit(
         "service",
         """
 services:
@@ -226,27 +212,27 @@ services:
     LIMITS
 """,
     )
-    await scene.until_lease(number, "Active")
-    (web,) = await scene.until_running(number, 1)
+    await setup.until_lease(number, "Active")
+    (web,) = await setup.until_running(number, 1)
 
     async def well() -> bool:
-        return bool(scene.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy")
+        return bool(setup.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy")
 
-    await scene.until(well, "the service to be well")
-    scene.run(web, "sh", "-c", "kill $(pidof httpd)")
+    await setup.until(well, "the service to be well")
+    setup.run(web, "sh", "-c", "kill $(pidof httpd)")
 
     async def again() -> bool:
-        (one,) = scene.containers(number)
-        return one["State"] == "running" and scene.run(one["Id"], "cat", "/runs") == (0, "run\nrun\n")
+        (one,) = setup.containers(number)
+        return one["State"] == "running" and setup.run(one["Id"], "cat", "/runs") == (0, "run\nrun\n")
 
-    await scene.until(again, "the service to run again with its files")
-    assert [one["Id"] for one in scene.containers(number)] == [web]
-    await scene.chain.do(TENANT, calls.tasks_end(task=number >> 24))
-    await scene.until_nothing_is_left(number)
+    await setup.until(again, "the service to run again with its files")
+    assert [one["Id"] for one in setup.containers(number)] == [web]
+    await setup.chain.do(TENANT, calls.tasks_end(task=number >> 24))
+    await setup.until_nothing_is_left(number)
 
 
-async def test_a_rental_stops_starts_again_with_its_files_and_is_deleted_with_a_receipt(scene: Scene):
-    number = await scene.submit(
+async def test_a_rental_stops_starts_again_with_its_files_and_is_deleted_with_a_receipt(setup: Setup):
+    number = await setup.submit(
         "rental",
         """
 services:
@@ -259,41 +245,41 @@ services:
 volumes: {home: {}}
 """,
     )
-    await scene.until_lease(number, "Active")
-    (machine,) = await scene.until_running(number, 1)
-    assert scene.run(machine, "sh", "-c", "echo mine > /data/file && echo installed > /program")[0] == 0
-    await scene.chain.do(TENANT, calls.leases_suspend(lease=number))
+    await setup.until_lease(number, "Active")
+    (machine,) = await setup.until_running(number, 1)
+    assert setup.run(machine, "sh", "-c", "echo mine > /data/file && echo installed > /program")[0] == 0
+    await setup.chain.do(TENANT, calls.leases_suspend(lease=number))
 
     async def stopped() -> bool:
-        return [one["State"] for one in scene.containers(number)] == ["exited"]
+        return [one["State"] for one in setup.containers(number)] == ["exited"]
 
-    await scene.until(stopped, "the rental to be stopped")
-    await scene.chain.do(TENANT, calls.leases_resume(lease=number))
-    assert await scene.until_running(number, 1) == [machine]
-    assert scene.run(machine, "cat", "/data/file", "/program") == (0, "mine\ninstalled\n")
+    await setup.until(stopped, "the rental to be stopped")
+    await setup.chain.do(TENANT, calls.leases_resume(lease=number))
+    assert await setup.until_running(number, 1) == [machine]
+    assert setup.run(machine, "cat", "/data/file", "/program") == (0, "mine\ninstalled\n")
 
-    before = (await scene.chain.link.finalized_head()).number
-    await scene.chain.do(TENANT, calls.tasks_end(task=number >> 24))
-    await scene.until_lease(number, "Retained")
-    await scene.until(functools.partial(_gone, scene, number), "the containers to go")
-    assert [volume.name for volume in await scene.agent._driver.volumes(number)] == ["home"]
-    await scene.until_lease(number, "Purged")
-    await scene.until_nothing_is_left(number)
+    before = (await setup.chain.link.finalized_head()).number
+    await setup.chain.do(TENANT, calls.tasks_end(task=number >> 24))
+    await setup.until_lease(number, "Retained")
+    await setup.until(functools.partial(_gone, setup, number), "the containers to go")
+    assert [volume.name for volume in await setup.agent._driver.volumes(number)] == ["home"]
+    await setup.until_lease(number, "Purged")
+    await setup.until_nothing_is_left(number)
 
-    receipt = await _receipt(scene, number, before)
-    record = json.loads(scene.state.get_blob(receipt) or b"null")
-    assert (record["lease"], record["host"]) == (number, scene.host)
+    receipt = await _receipt(setup, number, before)
+    record = json.loads(setup.state.get_blob(receipt) or b"null")
+    assert (record["lease"], record["host"]) == (number, setup.host)
     assert [volume["name"] for volume in record["volumes"]] == ["home"]
 
 
-async def _gone(scene: Scene, number: int) -> bool:
-    return not scene.containers(number)
+async def _gone(setup: Setup, number: int) -> bool:
+    return not setup.containers(number)
 
 
-async def _receipt(scene: Scene, number: int, after: int) -> bytes:
+async def _receipt(setup: Setup, number: int, after: int) -> bytes:
     """What the chain was told of the deletion."""
-    for block in range(after, (await scene.chain.link.best_head()).number + 1):
-        for event in (await scene.chain.block_with(block)).events:
+    for block in range(after, (await setup.chain.link.best_head()).number + 1):
+        for event in (await setup.chain.block_with(block)).events:
             if event.name == "Purged" and event.fields["lease"] == number:
                 receipt = event.fields["receipt"]
                 return receipt if isinstance(receipt, bytes) else bytes.fromhex(receipt.removeprefix("0x"))

@@ -1,7 +1,5 @@
 """A task from submission to its bill, as a tenant sees it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -15,8 +13,7 @@ from tests.support.local_network import STRANGER, TENANT, Net, Pods, sha256, ste
 
 
 async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):
-    done = await net.gantry("submit", root / "examples" / "primes.yaml", "--account", TENANT, "--wait", "--json")
-    assert done.code == 0, done.said
+    done = await net.check("submit", root / "examples" / "primes.yaml", "--account", TENANT, "--wait", "--json")
     outcome = done.json
     assert outcome["state"] == "Settled"
     assert await net.assert_paid_once(outcome["task"]) == outcome["paid"]
@@ -31,8 +28,7 @@ async def test_a_task_cancelled_while_it_runs_is_paid_pro_rata_and_its_container
     task = await net.submit(steps=300)
     await net.until(task, {"Running"})
     assert pods.of(task)
-    done = await net.gantry("task", "cancel", str(task), "--account", TENANT, "--json")
-    assert done.code == 0, done.said
+    await net.check("task", "cancel", str(task), "--account", TENANT, "--json")
     assert await net.until(task, {"Cancelled"})
     (lease,) = await net.leases(task)
     assert lease.state == LeaseStateEnded(EndReasonCancelled())
@@ -46,11 +42,9 @@ async def test_a_task_cancelled_while_it_runs_is_paid_pro_rata_and_its_container
 
 
 async def test_logs_and_result_come_from_the_host_to_the_tenant_only(net: Net, settled: int):
-    logs = await net.gantry("task", "logs", str(settled), "--account", TENANT)
-    assert logs.code == 0, logs.said
+    logs = await net.check("task", "logs", str(settled), "--account", TENANT)
     assert "step 3 of 3" in logs.out
-    result = await net.gantry("task", "result", str(settled), "--account", TENANT)
-    assert result.code == 0, result.said
+    result = await net.check("task", "result", str(settled), "--account", TENANT)
     assert result.out.encode() == steps_output(3)
     (lease,) = await net.leases(settled)
     assert lease.result is not None
@@ -81,15 +75,13 @@ async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net)
         return
     task = done.json["task"]
     await net.until(task, {"Queued"})
-    cancelled = await net.gantry("task", "cancel", str(task), "--account", TENANT)
-    assert cancelled.code == 0, cancelled.said
+    await net.check("task", "cancel", str(task), "--account", TENANT)
     await net.until(task, {"Cancelled"})
 
 
 async def test_a_task_s_story_is_told_from_events_alone(net: Net, settled: int):
     await net.story(settled)
-    done = await net.gantry("chain", "inspect", "task", str(settled), "--json")
-    assert done.code == 0, done.said
+    done = await net.check("chain", "inspect", "task", str(settled), "--json")
     names = [event["event"].removeprefix("Tasks.") for event in done.json["events"]]
     assert names == ["Submitted", "Assigned", "PodStarted", "PodReported", "Settled"]
     assert done.json["bill"]["paid"] == await net.assert_paid_once(settled)
@@ -99,8 +91,7 @@ async def test_a_task_s_story_is_told_from_events_alone(net: Net, settled: int):
 
 
 async def test_a_settled_task_is_told_why_it_went_where_it_went(net: Net, settled: int):
-    done = await net.gantry("task", "why", str(settled), "--json")
-    assert done.code == 0, done.said
+    done = await net.check("task", "why", str(settled), "--json")
     (told,) = done.json["schedulers"]
     decision = told["decisions"][-1]
     (lease,) = await net.leases(settled)

@@ -4,8 +4,6 @@
 packages of examples/package.json beside it, and the Python of an environment with substrate-interface.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 
@@ -22,13 +20,12 @@ def prepared(variable: str, default: str | None = None) -> str:
 
 
 async def submitted_and_settled(net: Net, *command: str) -> None:
-    image = next(
-        line.split("=", 1)[1]
-        for line in (net.state / "env").read_text(encoding="utf-8").splitlines()
-        if line.startswith("GANTRY_DEMO_IMAGE=")
-    )
     before = await net.chain.query("Tasks", "NextTaskId") or 0
-    env = {"GANTRY_URL": net.url, "GANTRY_DEMO_IMAGE": image, "GANTRY_STATE": str(net.state)}
+    env = {
+        "GANTRY_URL": net.url,
+        "GANTRY_DEMO_IMAGE": net.variables["GANTRY_DEMO_IMAGE"],
+        "GANTRY_STATE": str(net.state),
+    }
     done = await run(*command, env=env)
     assert done.code == 0, done.said
     assert "Settled" in done.out, done.said

@@ -1,7 +1,5 @@
 """Tasks that are over leave the chain's storage, and their stories stay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from offchain.adapters.chain.submit_once import submit_once

@@ -1,7 +1,5 @@
 """What a user can get wrong: one message, what to do, a status, no traceback, nothing left running."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A rental's whole life, as examples/rental.yaml tells it: to the receipt of the deletion of what it left."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -13,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted, variables
+from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
@@ -29,7 +27,9 @@ pytestmark = [
     pytest.mark.skipif(
         bool(demo_image.missing()), reason="the image lacks busybox or dropbear (scripts/up installs them when root)"
     ),
-    pytest.mark.skipif(shutil.which("dbclient") is None, reason="there is no ssh client of dropbear"),
+    pytest.mark.skipif(
+        shutil.which("dbclient") is None, reason="dbclient, the SSH client of dropbear, is not installed"
+    ),
 ]
 
 
@@ -51,7 +51,7 @@ class Login:
         return done.out if done.code == 0 else None
 
     async def said(self, net: Net, task: int, command: str) -> str | None:
-        """The same, on the way that a tenant takes."""
+        """Run a command by the way that a tenant takes."""
         async with forwarded(net, task, 2222) as port:
             return await self.run(port, command)
 
@@ -112,10 +112,9 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     text = (EXAMPLES / "rental.yaml").read_text(encoding="utf-8").replace("duration: 2h", "duration: 30s")
     text = text.replace("# data_from: 117440512 ", f"data_from: {old} ")
     manifest.write_text(text.replace("# snapshot: before ", "snapshot: before "), encoding="utf-8")
-    second = await net.gantry(
-        *("submit", manifest, *ACCOUNT, "--wait", "--json"), env={**variables(net), "SSH_PUBLIC_KEY": login.public}
+    second = await net.check(
+        *("submit", manifest, *ACCOUNT, "--wait", "--json"), env={**net.variables, "SSH_PUBLIC_KEY": login.public}
     )
-    assert second.code == 0, second.said
     again = second.json["task"]
     assert await net.each_block(lambda: login.said(net, again, look), "a login to the next one") == "changed\nv1\n"
     assert await _state(net, task, "Ended")

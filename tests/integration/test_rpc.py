@@ -1,7 +1,5 @@
 """What pages of a browser on this machine, and strangers, get from the RPC server of the local network."""
 
-from __future__ import annotations
-
 import aiohttp
 import pytest
 

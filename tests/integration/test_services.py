@@ -1,14 +1,12 @@
 """A service is replaced by new versions of itself on a real network: forth, back by itself, cut off, and back again."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
 
 import aiohttp
 from test_autoscaler import autoscaler
-from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, runs, submitted, variables
+from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, runs, submitted
 
 from tests.support.local_network import ROOT, Net
 
@@ -22,17 +20,16 @@ async def said(port: int) -> str:
 
 
 async def test_versions_take_each_other_s_place(net: Net, tmp_path) -> None:
-    env = {**variables(net), "XDG_STATE_HOME": str(tmp_path)}
+    env = {**net.variables, "XDG_STATE_HOME": str(tmp_path)}
     first = (await submitted(net, "greeter"))["task"]
     await act(net, "scale", first, "2")
     await net.each_block(lambda: runs(net, first, 2), "two pods")
 
     async with forwarded(net, "greeter", 8080) as port:
         assert await said(port) == f"Hello from task {first}\n"
-        done = await net.gantry(
+        done = await net.check(
             "service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "GREETING": "Servus"}
         )
-        assert done.code == 0, done.said
         assert await said(port) == f"Servus from task {done.json['task']}\n"
     second = done.json["task"]
     assert done.json == {"task": second, "pods": 2, "failed": None}
@@ -48,12 +45,10 @@ async def test_versions_take_each_other_s_place(net: Net, tmp_path) -> None:
 
     # kill -9 in the middle, and the same command again.
     third = await cut_off(net, {**env, "GREETING": "Ciao"})
-    done = await net.gantry("service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "GREETING": "Ciao"})
-    assert done.code == 0, done.said
+    done = await net.check("service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "GREETING": "Ciao"})
     assert done.json == {"task": third, "pods": 2, "failed": None}
 
-    done = await net.gantry("service", "rollback", "greeter", *ACCOUNT, *QUICK, "--json", env=env)
-    assert done.code == 0, done.said
+    done = await net.check("service", "rollback", "greeter", *ACCOUNT, *QUICK, "--json", env=env)
     fourth = done.json["task"]
     async with forwarded(net, fourth, 8080) as port:
         assert await said(port) == f"Servus from task {fourth}\n"
@@ -84,8 +79,7 @@ async def _more_than(net: Net, count: int) -> bool:
 
 async def test_pods_follow_a_number_that_they_tell(net: Net, tmp_path) -> None:
     task = (await submitted(net, "greeter"))["task"]
-    done = await net.gantry("exec", str(task), *ACCOUNT, "--", "sh", "-c", "echo greetings_waiting 19 > /www/metrics")
-    assert done.code == 0, done.said
+    await net.check("exec", str(task), *ACCOUNT, "--", "sh", "-c", "echo greetings_waiting 19 > /www/metrics")
     async with autoscaler(net, tmp_path) as log:
         try:
             await net.each_block(lambda: runs(net, task, 2), "a second pod for what waits")

@@ -1,9 +1,5 @@
 """Shares of the network's one GPU: two tasks of one account are on it at once, another account's waits for it."""
 
-from __future__ import annotations
-
-from test_examples import variables
-
 from offchain.core.feasibility import Misfit
 from tests.support.local_network import ROOT, STRANGER, TENANT, Net, Pods
 
@@ -13,9 +9,8 @@ LONG_S = 500
 
 async def share(net: Net, account: str, seconds: int) -> int:
     """Submit the example, which takes half of a GPU for so long."""
-    env = {**variables(net), "SECONDS_LONG": str(seconds)}
-    done = await net.gantry("submit", SHARE, "--account", account, "--json", env=env)
-    assert done.code == 0, done.said
+    env = {**net.variables, "SECONDS_LONG": str(seconds)}
+    done = await net.check("submit", SHARE, "--account", account, "--json", env=env)
     return int(done.json["task"])
 
 

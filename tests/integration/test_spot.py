@@ -1,13 +1,9 @@
 """A spot task that has to leave, as its tenant follows it: what the container reads, and what could not be saved."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import datetime
 from typing import Any
-
-from test_examples import variables
 
 from tests.support.local_network import MANIFESTS, TENANT, Net, Pods
 
@@ -16,9 +12,8 @@ ACCOUNT = ("--account", TENANT)
 
 async def test_a_container_reads_when_it_has_to_leave_and_the_tenant_what_could_not_be_saved(net: Net, pods: Pods):
     (host,) = (record for record in (await net.typed.hosts()).values() if record.status.tag == "Online")
-    env = {**variables(net), "GPUS": str(len(host.devices))}
-    done = await net.gantry("submit", MANIFESTS / "leaving.yaml", *ACCOUNT, "--json", env=env)
-    assert done.code == 0, done.said
+    env = {**net.variables, "GPUS": str(len(host.devices))}
+    done = await net.check("submit", MANIFESTS / "leaving.yaml", *ACCOUNT, "--json", env=env)
     spot = int(done.json["task"])
     await net.until(spot, {"Running"})
 
@@ -34,8 +29,7 @@ async def test_a_container_reads_when_it_has_to_leave_and_the_tenant_what_could_
         assert pods.of(spot), "it runs on when it was told"
         await net.until(urgent, {"Settled"})
         await net.until(spot, {"Running"})
-        cancelled = await net.gantry("task", "cancel", str(spot), *ACCOUNT)
-        assert cancelled.code == 0, cancelled.said
+        await net.check("task", "cancel", str(spot), *ACCOUNT)
     followed = log.result()
     assert followed.code == 0, followed.said
     assert f"Pod 0 of task {spot} had to leave" in followed.said

@@ -1,7 +1,5 @@
 """Receipts of a real pod: what they say fits what the chain settles, also when the agent was killed meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from offchain.schema.protocol.fields import canonical_json
@@ -12,8 +10,7 @@ COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s",
 
 
 async def the_receipt(net: Net, task: int, *options: str) -> tuple[Receipt, dict[str, Any]]:
-    done = await net.gantry("task", "usage", str(task), *options, "--account", TENANT, "--json")
-    assert done.code == 0, done.said
+    done = await net.check("task", "usage", str(task), *options, "--account", TENANT, "--json")
     (pod,) = done.json["pods"]
     assert pod["problems"] == []
     return read(pod), pod

@@ -1,7 +1,5 @@
 """The way into a running pod, by real commands on a real chain and engine: for its tenant, its proxy, nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -40,8 +38,7 @@ async def test_programs_logs_and_files(net: Net, task: int, tmp_path: Path):
     assert "NoNewPrivs:\t1" in rights.out
     logs = await net.gantry("logs", str(task), "--account", TENANT, "--tail", "1")
     assert logs.out.count("\n") == 1, logs.said
-    copied = await net.gantry("cp", f"{task}:/etc/hostname", tmp_path / "name", "--account", TENANT, "--json")
-    assert copied.code == 0, copied.said
+    await net.check("cp", f"{task}:/etc/hostname", tmp_path / "name", "--account", TENANT, "--json")
     assert (tmp_path / "name").read_text(encoding="utf-8").startswith("pod-")
     refused = await net.gantry("cp", tmp_path / "name", f"{task}:/", "--account", TENANT)
     assert (refused.code, "read-only" in refused.err) == (1, True), refused.said
@@ -159,8 +156,7 @@ async def test_a_shell_says_why_it_does_not_outlive_the_agent_and_the_pod_does(n
         assert b"agent was restarted" in shell.seen, shell.seen
     assert net.pid("agent") != killed
     assert (await net.task(task)).record.state.tag == "Running"
-    again = await net.gantry("exec", str(task), "--account", TENANT, "--", "cat", "/etc/hostname")
-    assert again.code == 0, again.said
+    await net.check("exec", str(task), "--account", TENANT, "--", "cat", "/etc/hostname")
 
 
 async def test_the_way_in_is_cut_when_the_task_is_cancelled(net: Net, task: int):
@@ -168,8 +164,7 @@ async def test_the_way_in_is_cut_when_the_task_is_cancelled(net: Net, task: int)
         await shell.until(b"$ ")
         shell.type("echo here-$((40 + 2))\r")
         await shell.until(b"here-42")
-        cancelled = await net.gantry("task", "cancel", str(task), "--account", TENANT)
-        assert cancelled.code == 0, cancelled.said
+        await net.check("task", "cancel", str(task), "--account", TENANT)
         assert await shell.ended() != 0
     refused = await net.gantry("exec", str(task), "--account", TENANT, "--", "cat")
     assert (refused.code, "has ended" in refused.err) == (1, True), refused.said

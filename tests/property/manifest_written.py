@@ -1,7 +1,5 @@
 """Any task at all as values, and how a tenant would write it down."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,24 +1,14 @@
 """What holds for every manifest and every value in it."""
 
-from __future__ import annotations
-
 import hashlib
 
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.schema.manifest import mounts, service, x_gantry
+from offchain.schema.manifest import mounts, service, values, x_gantry
 from offchain.schema.manifest.parse import MAX_BYTES, parse_manifest
 from offchain.schema.manifest.types import ManifestError
-from offchain.schema.manifest.values import (
-    check_address,
-    format_amount,
-    parse_amount,
-    parse_cpus,
-    parse_duration,
-    parse_size,
-)
 from offchain.schema.manifest.variables import resolve
 
 models = (
@@ -59,23 +49,23 @@ def test_any_tree_is_parsed_or_refused_with_lines_of_the_file(tree: object) -> N
 
 @given(st.integers(min_value=0, max_value=10**27 - 1))
 def test_amounts_survive_being_written(base_units: int) -> None:
-    assert parse_amount(format_amount(base_units)) == base_units
+    assert values.parse_amount(values.format_amount(base_units)) == base_units
 
 
 @given(st.integers(1, 999), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_durations_add_up(days: int, hours: int, minutes: int, seconds: int) -> None:
     text = f"{days}d{hours}h{minutes}m{seconds}s"
-    assert parse_duration(text) == (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
+    assert values.parse_duration(text) == (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
 
 
 @given(st.integers(0, 2**40), st.sampled_from([("", 0), ("k", 1), ("MB", 2), ("MiB", 2), ("g", 3), ("TiB", 4)]))
 def test_sizes_are_powers_of_1024(number: int, unit: tuple[str, int]) -> None:
-    assert parse_size(f"{number}{unit[0]}") == number * 1024 ** unit[1]
+    assert values.parse_size(f"{number}{unit[0]}") == number * 1024 ** unit[1]
 
 
 @given(st.integers(0, 10**9 - 1))
 def test_cpus_have_three_decimals(milli: int) -> None:
-    assert parse_cpus(f"{milli // 1000}.{milli % 1000:03d}") == milli
+    assert values.parse_cpus(f"{milli // 1000}.{milli % 1000:03d}") == milli
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 63), st.integers(0, 33))
@@ -83,13 +73,13 @@ def test_an_address_with_one_changed_byte_is_refused(key: bytes, prefix: int, at
     payload = bytes([prefix]) + key
     data = payload + hashlib.blake2b(b"SS58PRE" + payload).digest()[:2]
     address = _base58(data)
-    assert check_address(address) == address
+    assert values.check_address(address) == address
     changed = bytearray(data)
     changed[at] ^= 1
     if changed[0] != data[0] and _base58(bytes(changed)) == address:
         return
     try:
-        check_address(_base58(bytes(changed)))
+        values.check_address(_base58(bytes(changed)))
     except ValueError:
         return
     payload = bytes(changed[:-2])

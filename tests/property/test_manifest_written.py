@@ -1,7 +1,5 @@
 """What is written is read; what is not known is refused by name; waiting is possible exactly without circles."""
 
-from __future__ import annotations
-
 import graphlib
 from typing import Any
 

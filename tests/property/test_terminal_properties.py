@@ -1,7 +1,5 @@
 """No text of others does anything to a terminal, whichever command and whichever way of printing shows it."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -13,12 +13,9 @@ from tests.support.examples import examples
 
 NO = Refusal(Code.GONE, "No.", "")
 frames = st.lists(
-    st.builds(
-        Frame,
-        st.sampled_from(FrameKind),
-        st.integers(0, 2**32 - 1),
-        st.binary(max_size=300),
-    ).map(lambda frame: Frame(frame.kind, frame.session, frame.payload[: LONGEST[frame.kind]])),
+    st.builds(Frame, st.sampled_from(FrameKind), st.integers(0, 2**32 - 1), st.binary(max_size=300)).map(
+        lambda frame: Frame(frame.kind, frame.session, frame.payload[: LONGEST[frame.kind]])
+    ),
     max_size=8,
 )
 

@@ -1,31 +1,40 @@
 """The chain's records with harmless defaults, and the storage of tasks in a fake chain as the pallets lay it out."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from typing import Any
+from dataclasses import MISSING, fields, replace
+from typing import Any, TypeVar
 
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
 from tests.support.fake_chain import FakeChain
 
+R = TypeVar("R")
 GTY = 10**12
 ANY_RATE = 2**128 - 1
 """The rate of a placement that any price list meets, within the limit of the task."""
 PPM = 10**6
 NO_GPU = gen.GpuRequest(0, 0, 0, ())
-DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
-SANDBOXED = replace(DOCKER, sandboxed=True)
-NOTHING = gen.Capabilities(
-    docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
-)
 INDEXED = {tag.value for tag in gen.IndexTag}
 HOLDS_SOMETHING = {"Pending", "Active", "Suspended", "Retained"}
 
 
+def zeroed(kind: type[R], /, **values: Any) -> R:
+    """A record with these values: other numbers are 0, flags false, texts, bytes and lists empty, options None."""
+    zeros = {"int": 0, "bool": False, "bytes": b"", "str": ""}
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in values and field.default is MISSING:
+            type_ = str(field.type)
+            empty = None if type_.endswith("| None") else () if type_.startswith("tuple[") else zeros[type_]
+            values[field.name] = empty
+    return kind(**values)
+
+
+NOTHING = zeroed(gen.Capabilities)
+DOCKER = replace(NOTHING, docker=True)
+SANDBOXED = replace(DOCKER, sandboxed=True)
+
+
 def ask(**changes: Any) -> gen.Ask:
-    nothing = gen.Ask((), 0, 0, 0, 0, 0, 0, PPM, PPM, PPM)
-    return replace(nothing, **changes)
+    return zeroed(gen.Ask, **{"second_ppm": PPM, "hour_ppm": PPM, "day_ppm": PPM, **changes})
 
 
 def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = False, **changes: Any) -> gen.Device:
@@ -34,52 +43,37 @@ def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = 
 
 
 def placement(**changes: Any) -> gen.Placement:
-    nothing = (), (), (), (), ()
-    anywhere = gen.Placement(*nothing, False, True, 0, 0, NOTHING, gen.Layout.ANY)  # noqa: FBT003 - as it is stored
-    return replace(anywhere, **changes)
+    anywhere = {"allow_simulated": True, "capabilities": NOTHING, "layout": gen.Layout.ANY}
+    return zeroed(gen.Placement, **{**anywhere, **changes})
 
 
 def hardware(cpu_milli: int, memory_mib: int, disk_gib: int) -> gen.HardwareSpec:
     """A machine without GPUs."""
-    return gen.HardwareSpec(
+    return zeroed(
+        gen.HardwareSpec,
         tier=gen.Tier.CONSUMER,
         capabilities=DOCKER,
-        answers_challenges=False,
         cpu_milli=cpu_milli,
         memory_mib=memory_mib,
         disk_gib=disk_gib,
         network_mbps_down=100,
         network_mbps_up=100,
-        devices=(),
     )
 
 
 def host_record(provider: str, **changes: Any) -> gen.HostRecord:
     capacity = gen.Capacity(8000, 8192, 100)
-    record = gen.HostRecord(
+    record = zeroed(
+        gen.HostRecord,
         provider=provider,
         status=gen.HostStatusOnline(),
         tier=gen.Tier.CONSUMER,
         capabilities=DOCKER,
-        network_mbps_down=0,
-        network_mbps_up=0,
-        latency_ms=0,
         total=capacity,
         free=capacity,
         devices=(device(),),
         ask=ask(gpu_per_hour=GTY),
-        endpoint=b"",
         region=b"eu",
-        bond=0,
-        bond_required=0,
-        generation=0,
-        registered_at=0,
-        last_heartbeat=0,
-        downtime_ms=0,
-        live_leases=0,
-        answers_challenges=False,
-        challenged=None,
-        offered_since=0,
     )
     return replace(record, **changes)
 
@@ -107,65 +101,18 @@ def task_spec(**changes: Any) -> gen.TaskSpec:
 
 
 def escrow(**changes: Any) -> gen.Escrow:
-    fresh = gen.Escrow(
-        deposit=GTY,
-        rate_per_hour=GTY,
-        unit=gen.BillingUnit.SECOND,
-        accrued=0,
-        since=None,
-        downtime_mark=0,
-        until=None,
-        paid=0,
-        fee=0,
-        open=True,
-        fee_ppm=20_000,
-        scheduler_ppm=0,
-        scheduler_fee=0,
-        settler_fee=0,
-        storage=None,
-    )
+    unit, fee_ppm = gen.BillingUnit.SECOND, 20_000
+    fresh = zeroed(gen.Escrow, deposit=GTY, rate_per_hour=GTY, unit=unit, open=True, fee_ppm=fee_ppm)
     return replace(fresh, **changes)
 
 
 def lease(host: str, **changes: Any) -> gen.Lease:
-    pending = gen.Lease(
-        pod=0,
-        generation=0,
-        host=host,
-        devices=b"",
-        state=gen.LeaseStatePending(),
-        created_at=0,
-        started_at=None,
-        ended_at=None,
-        escrow=escrow(),
-        resume_rate=None,
-        reclaim_at=None,
-        due_at=None,
-        result=None,
-        rated=False,
-        standby=None,
-        assigned_by=None,
-        self_assigned_ppm=None,
-    )
-    return replace(pending, **changes)
+    return replace(zeroed(gen.Lease, host=host, state=gen.LeaseStatePending(), escrow=escrow()), **changes)
 
 
 def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
-    queued = gen.TaskRecord(
-        first=0,
-        tenant=tenant,
-        state=gen.TaskStateQueued(),
-        generation=0,
-        attempts=(),
-        pods_wanted=1,
-        submitted_at=0,
-        changed_at=0,
-        preemption=None,
-        notice=gen.NoticeStateAbsent(),
-        leases=(),
-        checkpoints=(),
-    )
-    return replace(queued, **changes)
+    state, notice = gen.TaskStateQueued(), gen.NoticeStateAbsent()
+    return replace(zeroed(gen.TaskRecord, tenant=tenant, state=state, notice=notice, pods_wanted=1), **changes)
 
 
 def spec_record(tenant: str, spec: gen.TaskSpec, count: int = 1, **changes: Any) -> gen.SpecRecord:
@@ -249,16 +196,11 @@ class Tasks:
 
 
 def hosts_params(**changes: Any) -> dict[str, Any]:
-    params = gen.HostsParams(
-        bond_consumer=0,
-        bond_professional=0,
-        bond_datacenter=0,
+    params = zeroed(
+        gen.HostsParams,
         heartbeat_period_ms=60_000,
         absence_limit_ms=180_000,
-        absence_bounty=0,
-        unbonding_ms=0,
         allow_simulated=True,
-        verification_required=False,
         halt_after_ms=30_000,
         free_weight_us=5_000,
     )
@@ -267,14 +209,12 @@ def hosts_params(**changes: Any) -> dict[str, Any]:
 
 
 def tasks_params(**changes: Any) -> dict[str, Any]:
-    params = gen.TasksParams(
+    params = zeroed(
+        gen.TasksParams,
         start_timeout_ms=60_000,
         dispute_window_ms=6_000,
         max_attempts=3,
         scheduler_bond=GTY,
-        deposit_base=0,
-        deposit_per_byte=0,
-        deposit_per_task=0,
         max_duration_ms=10**9,
         archive_after_ms=600_000,
         refused_item_fine=1,
@@ -282,15 +222,12 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         poor_ppm=300_000,
         checkpoint_min_ms=1_000,
         min_charge_ms=60_000,
-        max_replicas=0,
         report_grace_ms=15_000,
         max_refusals=3,
-        refusal_fee=0,
         scheduler_unbonding_ms=30_000,
         scheduler_penalty_ppm=100_000,
         evidence_ms=30_000,
         offer_known_ms=10_000,
-        deposit_per_pod=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -1,7 +1,5 @@
 """Hypothesis strategies for the records that decisions are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,7 +32,7 @@ from offchain.core.values import (
 )
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.chain_records import DOCKER, NOTHING, SANDBOXED, escrow
+from tests.support.chain_records import DOCKER, NOTHING, SANDBOXED, ask, escrow, placement
 
 MODELS = st.sampled_from((b"A100", b"T4"))
 REGIONS = st.sampled_from((b"eu", b"us"))
@@ -188,6 +186,18 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
     )
 
 
+_PERIODS = Periods(
+    start_timeout_ms=60_000,
+    dispute_window_ms=10_000,
+    report_grace_ms=5_000,
+    absence_limit_ms=30_000,
+    archive_after_ms=100_000,
+    late_ms=20_000,
+    poor_ppm=300_000,
+    notice_ms=120_000,
+)
+
+
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
     hosts = [draw(hosts_with(name)) for name in HOST_IDS[: draw(st.integers(0, len(HOST_IDS)))]]
@@ -195,16 +205,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return Snapshot(
         number=1,
         now_ms=0,
-        periods=Periods(
-            start_timeout_ms=60_000,
-            dispute_window_ms=10_000,
-            report_grace_ms=5_000,
-            absence_limit_ms=30_000,
-            archive_after_ms=100_000,
-            late_ms=20_000,
-            poor_ppm=300_000,
-            notice_ms=120_000,
-        ),
+        periods=_PERIODS,
         agenda_at=draw(st.none() | st.integers(0, 10**6)),
         hosts={host.id: host for host in hosts},
         tasks={task.id: task for task in tasks},
@@ -235,17 +236,8 @@ def _roomy_host(draw: st.DrawFn, identity: str) -> Host:
         devices=tuple(
             _device(draw(free), spec=spec, attested=True, healthy=True) for _ in range(draw(st.integers(1, 4)))
         ),
-        ask=Ask(
-            gpu=(),
-            gpu_per_hour=draw(st.sampled_from((1, 2, 3))) * 10**11,
-            cpu_core_per_hour=10**9,
-            memory_gib_per_hour=10**9,
-            disk_gib_per_hour=0,
-            network_gib=0,
-            storage_gib_per_hour=0,
-            second_ppm=1_000_000,
-            hour_ppm=1_000_000,
-            day_ppm=1_000_000,
+        ask=ask(
+            gpu_per_hour=draw(st.sampled_from((1, 2, 3))) * 10**11, cpu_core_per_hour=10**9, memory_gib_per_hour=10**9
         ),
     )
 
@@ -260,7 +252,7 @@ def _modest_task(draw: st.DrawFn, identity: int) -> Task:
         state=TaskState.QUEUED,
         kind=TaskKind.JOB,
         resources=Resources(cpu, memory, 0, GpuRequest(count=count, milli=milli, min_vram_mib=0, models=models)),
-        placement=_ANYWHERE,
+        placement=placement(),
         pods_min=least,
         open_pods=tuple(range(pods)),
         layout=draw(st.sampled_from(Layout)) if pods > 1 else Layout.ANY,
@@ -268,21 +260,6 @@ def _modest_task(draw: st.DrawFn, identity: int) -> Task:
         leases=(),
         deadline=None,
     )
-
-
-_ANYWHERE = Placement(
-    regions=(),
-    hosts=(),
-    providers_allowed=(),
-    providers_denied=(),
-    tiers=(),
-    verified_only=False,
-    allow_simulated=True,
-    min_network_mbps=0,
-    max_latency_ms=0,
-    capabilities=NOTHING,
-    layout=Layout.ANY,
-)
 
 
 @st.composite
@@ -293,24 +270,7 @@ def crowded(draw: st.DrawFn) -> Snapshot:
     return replace(_EMPTY, hosts={host.id: host for host in hosts}, tasks={task.id: task for task in tasks})
 
 
-_EMPTY = Snapshot(
-    number=1,
-    now_ms=0,
-    periods=Periods(
-        start_timeout_ms=60_000,
-        dispute_window_ms=10_000,
-        report_grace_ms=5_000,
-        absence_limit_ms=30_000,
-        archive_after_ms=100_000,
-        late_ms=20_000,
-        poor_ppm=300_000,
-        notice_ms=120_000,
-    ),
-    agenda_at=None,
-    hosts={},
-    tasks={},
-)
-
+_EMPTY = Snapshot(number=1, now_ms=0, periods=_PERIODS, agenda_at=None, hosts={}, tasks={})
 seeds = st.binary(max_size=64)
 times = st.integers(0, 2 * 10**6)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from offchain.core import feasibility
+from offchain.core.capacity import released
 from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
@@ -86,12 +87,11 @@ class SimChain:
         return number
 
     def submit(self, task: Task) -> None:
-        """It is in the next block."""
+        """Include the task in the next block."""
         self.tasks[task.id] = task
         self._known = max(self._known, task.id + 1)
 
     def make(self, now_ms: int, submitted: frozenset[int] = frozenset()) -> SimBlock:
-        """The next block."""
         verdicts: dict[int, str | None] = {}
         tasks, hosts = set(submitted), set()
         while self._ends and self._ends[0][0] <= now_ms:
@@ -138,18 +138,7 @@ class SimChain:
         task = self.tasks.pop(number)
         self.ended.add(number)
         for lease in task.leases:
-            host, asked = self.hosts[lease.host], task.resources
-            free = replace(
-                host.free,
-                cpu_milli=host.free.cpu_milli + asked.cpu_milli,
-                memory_mib=host.free.memory_mib + asked.memory_mib,
-                disk_gib=host.free.disk_gib + asked.disk_gib,
-            )
-            devices = tuple(
-                replace(device, milli_free=device.milli_free + asked.gpus.milli) if at in lease.devices else device
-                for at, device in enumerate(host.devices)
-            )
-            self.hosts[lease.host] = replace(host, free=free, devices=devices)
+            self.hosts[lease.host] = released(self.hosts[lease.host], task.resources, lease.devices)
         return {lease.host for lease in task.leases}
 
 
@@ -224,7 +213,7 @@ class Member:
         self.start()
 
     def start(self) -> None:
-        """A fresh process: all it knows is what it reads."""
+        """Start with a new state: a scheduler knows only what it reads."""
         crowd = self._crowd
         self._verdicts.clear()
         self.view = SimView(crowd.chain, crowd.accounts)

@@ -1,7 +1,5 @@
 """A node of a new development chain for tests and benchmarks, and a genesis with further accounts."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

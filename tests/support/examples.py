@@ -1,7 +1,5 @@
 """How many examples property tests try: fewer by default, many more at the level `long` of `scripts/test`."""
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

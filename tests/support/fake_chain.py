@@ -15,16 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
-from offchain.ports import (
-    Block,
-    BlockRef,
-    Call,
-    ChainEvent,
-    DispatchFailure,
-    Inclusion,
-    SignedExtrinsic,
-    Signer,
-)
+from offchain.ports import Block, BlockRef, Call, ChainEvent, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 
 BLOCK_MS = 2000
 
@@ -100,7 +91,6 @@ class FakeChain:
         return self._best.block
 
     async def finalize(self) -> None:
-        """Make the best chain final."""
         chain: list[_Made] = []
         made: _Made | None = self._best
         while made is not None and made.block.ref.number > self._final[-1].block.ref.number:
@@ -144,11 +134,9 @@ class FakeChain:
 
     @property
     def pool(self) -> list[SignedExtrinsic]:
-        """The pending extrinsics."""
         return list(self._pool.values())
 
     def call_of(self, extrinsic: SignedExtrinsic) -> Call:
-        """The call that was signed."""
         return self._calls[extrinsic.hash]
 
     async def connect(self) -> None:
@@ -224,7 +212,6 @@ class FakeChain:
         return [(key, value) for key, value in entries if after is None or key > after][:limit]
 
     async def constant(self, pallet: str, name: str) -> Any:
-        """A constant, as the test has set it."""
         await self._reply()
         return self.constants[pallet, name]
 

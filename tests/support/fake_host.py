@@ -6,8 +6,6 @@ It registers under this provider's key and runs whatever it is given until it is
 in /ckpt/step how far it has come.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import subprocess
@@ -44,7 +42,7 @@ def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
 
 
 def counting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-    """Has come to its 73rd step, and noted it."""
+    """Return a program that has written its 73rd step."""
     return FakeProgram(runs=True, output=b"done\n", files=STEP)
 
 

@@ -4,8 +4,6 @@ Every test chain has BABE, GRANDPA and real finality. Tests of consensus and the
 slots of 2 s of the development preset instead (docs/testing.md).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks as a busy network makes them, from a seed: tasks from submission to settlement, hosts, coins, refusals."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterator
@@ -46,7 +44,7 @@ class History:
             yield self.block(events_per_block)
 
     def block(self, wanted: int = 40) -> Block:
-        """A block with about so many events."""
+        """Return a block with about this number of events."""
         number = self.number
         block_hash = GENESIS if number == 0 else hashlib.sha256(self.parent + number.to_bytes(4, "big")).digest()
         events: list[ChainEvent] = []

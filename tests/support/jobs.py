@@ -1,7 +1,5 @@
 """Jobs whose end a test decides: tests/integration/manifests/until_signal.yaml."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Final
 

@@ -16,8 +16,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 import websockets.asyncio.client
 from websockets.exceptions import WebSocketException
@@ -86,6 +87,11 @@ class Attack:
             made = self._request = time.monotonic(), canonical_json(fields)
         return made[1]
 
+    async def write(self, connection: PeerConnection, data: bytes) -> None:
+        """Write until the end of the attack. Raises TimeoutError."""
+        async with asyncio.timeout(max(0.1, self.until_s - time.monotonic())):
+            await connection.write(data)
+
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[PeerConnection]:
         """Connect from the next source address, prove a new key, and say hello."""
@@ -128,21 +134,20 @@ Frames = Callable[[Attack, int], bytes]
 """(attack, number of the first session) -> frames of TOGETHER sessions."""
 
 
-def _resets(attack: Attack, first: int) -> bytes:
-    request = attack.request()
+def _open_and_reset(request: bytes, first: int) -> bytes:
     return b"".join(
         encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
         for number in range(first, first + TOGETHER)
     )
+
+
+def _resets(attack: Attack, first: int) -> bytes:
+    return _open_and_reset(attack.request(), first)
 
 
 def _large(_attack: Attack, first: int) -> bytes:
     """Requests of the greatest length, which cannot be read to their end."""
-    request = b'{"v":2,"op":"logs","account":"' + b"x" * 16_000
-    return b"".join(
-        encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
-        for number in range(first, first + TOGETHER)
-    )
+    return _open_and_reset(b'{"v":2,"op":"logs","account":"' + b"x" * 16_000, first)
 
 
 def _data_after_reset(attack: Attack, first: int) -> bytes:
@@ -158,11 +163,7 @@ def _credit(attack: Attack, first: int) -> bytes:
 
 
 def _pings(attack: Attack, first: int) -> bytes:
-    request = attack.request(PingArgs())
-    return b"".join(
-        encode(FrameKind.OPEN, number, request) + encode(FrameKind.RESET, number, RESET)
-        for number in range(first, first + TOGETHER)
-    )
+    return _open_and_reset(attack.request(PingArgs()), first)
 
 
 WRITERS: dict[str, Frames] = {
@@ -174,22 +175,26 @@ WRITERS: dict[str, Frames] = {
 }
 
 
+@contextlib.asynccontextmanager
+async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do this work while the block lasts."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _flood(attack: Attack, frames: Frames, *, read: bool) -> None:
     """Write frames as fast as the connection takes them; read nothing where `read` is False."""
-    async with attack.connection() as connection:
-        reading = asyncio.create_task(_read_all(connection)) if read else None
-        try:
-            for batch in itertools.count():
-                if not attack.goes_on:
-                    return
-                data = frames(attack, 1 + batch * TOGETHER)
-                async with asyncio.timeout(max(0.1, attack.until_s - time.monotonic())):
-                    await connection.write(data)
-                attack.frames += TOGETHER
-        finally:
-            if reading is not None:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+    async with attack.connection() as connection, _beside(*([_read_all(connection)] if read else [])):
+        for batch in itertools.count():
+            if not attack.goes_on:
+                return
+            await attack.write(connection, frames(attack, 1 + batch * TOGETHER))
+            attack.frames += TOGETHER
 
 
 async def _read_all(connection: PeerConnection) -> None:
@@ -200,21 +205,15 @@ async def _read_all(connection: PeerConnection) -> None:
 
 async def _slow_resets(attack: Attack) -> None:
     """Open sessions, and reset each only when its work may have begun."""
-    async with attack.connection() as connection:
-        reading = asyncio.create_task(_read_all(connection))
-        try:
-            for number in itertools.count(1):
-                if not attack.goes_on:
-                    return
-                frames = encode(FrameKind.OPEN, number, attack.request())
-                if number > TOGETHER // 2:
-                    frames += encode(FrameKind.RESET, number - TOGETHER // 2, RESET)
-                async with asyncio.timeout(max(0.1, attack.until_s - time.monotonic())):
-                    await connection.write(frames)
-                attack.frames += 2
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+    async with attack.connection() as connection, _beside(_read_all(connection)):
+        for number in itertools.count(1):
+            if not attack.goes_on:
+                return
+            frames = encode(FrameKind.OPEN, number, attack.request())
+            if number > TOGETHER // 2:
+                frames += encode(FrameKind.RESET, number - TOGETHER // 2, RESET)
+            await attack.write(connection, frames)
+            attack.frames += 2
 
 
 async def _half_close(attack: Attack) -> None:
@@ -237,13 +236,8 @@ async def _many_streams(attack: Attack) -> None:
                 await stream.write_all(bytes(1 << 16))
                 attack.frames += 1
 
-        filling = [asyncio.create_task(fill(number)) for number in range(200)]
-        try:
+        async with _beside(*(fill(number) for number in range(200))):
             await asyncio.sleep(max(0.0, attack.until_s - time.monotonic()))
-        finally:
-            for task in filling:
-                task.cancel()
-            await asyncio.gather(*filling, return_exceptions=True)
 
 
 async def _single_bytes(attack: Attack) -> None:
@@ -255,23 +249,21 @@ async def _single_bytes(attack: Attack) -> None:
 
     async def echo() -> None:
         session, _ = await client.ask(ExecArgs(("cat",)), attack.lease)
-        reading = asyncio.create_task(_read_session(session))
         try:
-            while attack.goes_on:
-                room = session._peer.mux.room(session._number)
-                if not room:
-                    await asyncio.sleep(0.001)
-                    continue
-                count = min(room // 2, 4096)
-                session._peer.mux._send(encode(FrameKind.DATA, session._number, b"\0x") * count)
-                session._peer.mux._sessions[session._number].may_send -= 2 * count
-                session._peer.wake()
-                attack.frames += count
-                await session._peer.drained()
-                await asyncio.sleep(0)
+            async with _beside(_read_session(session)):
+                while attack.goes_on:
+                    room = session._peer.mux.room(session._number)
+                    if not room:
+                        await asyncio.sleep(0.001)
+                        continue
+                    count = min(room // 2, 4096)
+                    session._peer.mux._send(encode(FrameKind.DATA, session._number, b"\0x") * count)
+                    session._peer.mux._sessions[session._number].may_send -= 2 * count
+                    session._peer.wake()
+                    attack.frames += count
+                    await session._peer.drained()
+                    await asyncio.sleep(0)
         finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
             session.drop()
 
     try:

@@ -6,8 +6,6 @@ Each round is decided by its seed alone. After a round every connection is close
 server: no session, no task, no slot, no place in the queue. An honest tenant has to be answered all the time.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

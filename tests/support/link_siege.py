@@ -1,7 +1,5 @@
 """Attacks on agent and gateway of a running local network, and what the network's honest users notice meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

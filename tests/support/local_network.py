@@ -88,6 +88,12 @@ def steps_output(steps: int) -> bytes:
     return b"".join(f"step {step} of {steps}\n".encode() for step in range(1, steps + 1))
 
 
+def memory_kib(pid: int, what: str = "VmRSS") -> int:
+    """Return the resident memory of a process; with VmHWM the most that it ever had."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -103,16 +109,26 @@ class Net:
         own = {"GANTRY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
         return await run(sys.executable, "-m", "offchain.cli", *arguments, env={**own, **(env or {})})
 
+    async def check(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Done:
+        """Run a command that must succeed."""
+        done = await self.gantry(*arguments, env=env)
+        assert done.code == 0, done.said
+        return done
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of manifests that scripts/up has set for the network."""
+        lines = (self.state / "env").read_text(encoding="utf-8").splitlines()
+        return dict(line.split("=", 1) for line in lines if "=" in line)
+
     async def submit(self, steps: int, account: str = TENANT) -> int:
         """Submit steps.yaml; gives the task's number."""
-        done = await self.gantry("submit", STEPS, "--account", account, "--json", env={"STEPS": str(steps)})
-        assert done.code == 0, done.said
+        done = await self.check("submit", STEPS, "--account", account, "--json", env={"STEPS": str(steps)})
         return int(done.json["task"])
 
     async def submit_until_signal(self) -> int:
         """Submit until_signal.yaml, whose pod runs until `end_pod`; return the task's number."""
-        done = await self.gantry("submit", UNTIL_SIGNAL, "--account", TENANT, "--json")
-        assert done.code == 0, done.said
+        done = await self.check("submit", UNTIL_SIGNAL, "--account", TENANT, "--json")
         return int(done.json["task"])
 
     async def end_pod(self, task: int, pods: Pods) -> None:
@@ -126,9 +142,7 @@ class Net:
 
     def manifest(self, steps: int) -> bytes:
         """The text of steps.yaml as it goes on the chain."""
-        lines = (self.state / "env").read_text(encoding="utf-8").splitlines()
-        variables = dict(line.split("=", 1) for line in lines if "=" in line)
-        return resolve(STEPS.read_text(encoding="utf-8"), {**variables, "STEPS": str(steps)}).encode()
+        return resolve(STEPS.read_text(encoding="utf-8"), {**self.variables, "STEPS": str(steps)}).encode()
 
     def pid(self, name: str) -> int:
         """The process of the network with this name, as its supervisor has written it down."""

@@ -27,11 +27,9 @@ class MemoryNetwork:
         return transport
 
     def find(self, address: str) -> MemoryTransport | None:
-        """The endpoint that listens at the address."""
         return self._listeners.get(address)
 
     def remove(self, address: str) -> None:
-        """Remove the endpoint at the address."""
         self._listeners.pop(address, None)
 
 

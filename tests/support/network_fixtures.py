@@ -3,8 +3,6 @@
 A conftest.py imports the fixtures that its folder needs.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

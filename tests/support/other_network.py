@@ -4,8 +4,6 @@
 behind which the test connects them to the node. The namespace has to be new (`unshare --net`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import subprocess

@@ -1,7 +1,5 @@
 """Small clusters and pods for tests of placing."""
 
-from __future__ import annotations
-
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape

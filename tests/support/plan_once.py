@@ -1,7 +1,5 @@
 """A plan for one snapshot, made by a new planner, and placement in a given order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ from offchain.core.values import Layout, PodPlacement, Task, TaskState
 
 
 class InOrder:
-    """Each of these tasks, one after the other."""
+    """A queue that returns these tasks in order."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._left = iter(tasks)

@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own: on a socket in a folder of its own, run by an unprivileged user."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd
@@ -32,7 +30,7 @@ def _as_user(command: Sequence[str]) -> list[str]:
 
 
 class Server:
-    """One that runs; `address` names a fresh database of it."""
+    """A running server."""
 
     def __init__(self, folder: Path, bin_folder: Path) -> None:
         self.folder = folder
@@ -66,13 +64,13 @@ class Server:
                 raise AssertionError((self.folder / "log").read_text(encoding="utf-8", errors="replace"))
 
     def kill(self) -> None:
-        """As a power cut, but for what the kernel has taken."""
+        """End it as a power cut does, except for what the kernel has accepted."""
         assert self._process is not None
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(30)
 
     def address(self) -> str:
-        """A fresh database."""
+        """Return the address of a new database."""
         self._databases += 1
         name = f"gantry_{self._databases}"
         subprocess.run(_as_user([str(self._bin / "createdb"), f"-h{self.folder}", name]), check=True)

@@ -1,7 +1,5 @@
 """Waiting tasks for tests of queues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,7 +97,7 @@ def usage_of(task: QueuedTask) -> ResourceUsage:
 
 
 def take(queue: SampleQueue, count: int) -> list[int]:
-    """The numbers of the next tasks, each committed."""
+    """Commit the next tasks; return their numbers."""
     found: list[int] = []
     while len(found) < count and (one := queue.next()) is not None:
         queue.commit(one)

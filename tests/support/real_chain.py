@@ -1,11 +1,9 @@
 """A real chain of one node for a test of its own, and a connection to it. Works on any runtime by its own metadata."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,9 @@ from offchain.devnet import node_rpc
 from offchain.devnet.release import Binaries, binaries
 from offchain.errors import SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainEvent, SignedExtrinsic, Signer
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
 
@@ -48,11 +49,29 @@ class Chain:
         await self.link.close()
         self.link = await connect(self.url)
 
-    async def do(self, who: Signer, *calls: Call) -> tuple[ChainEvent, ...]:
+    async def do(self, who: Signer, *wanted: Call) -> tuple[ChainEvent, ...]:
         """Have calls take effect, several as one batch that is all or nothing; gives their events."""
-        call = calls[0] if len(calls) == 1 else Call("Utility", "batch_all", {"calls": [plain(one) for one in calls]})
+        batch = Call("Utility", "batch_all", {"calls": [plain(one) for one in wanted]})
+        call = wanted[0] if len(wanted) == 1 else batch
         included, block = await submit_once(self.link, who, call, PATIENCE)
         return tuple(event for event in block.events if event.extrinsic == included.index)
+
+    async def submit(self, who: Signer, manifest: bytes) -> int:
+        """Submit one task; gives its number."""
+        spec = to_task_spec(parse_manifest(manifest), manifest_digest(manifest))
+        events = await self.do(who, calls.tasks_submit(spec=spec, manifest=manifest))
+        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        return int(task)
+
+    async def until(self, look: Callable[[], Awaitable[Any]], wanted: str, more: Callable[[], str] = str) -> Any:
+        """Look at every new best block until there is something to see; `more` tells what is there instead."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                async for _ in self.link.best():
+                    seen = await look()
+                    if seen:
+                        return seen
+        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}\n{more()}")
 
     async def coins(self, at: bytes) -> dict[str, Any]:
         """Every coin of a moment: who has how many, and for which reason they are held."""

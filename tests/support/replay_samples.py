@@ -1,7 +1,5 @@
 """A trace that is small enough to be worked out by hand, for tests of replays."""
 
-from __future__ import annotations
-
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape
@@ -33,16 +31,11 @@ def arrivals(*lines: tuple[int, int, PodShape, str] | tuple[int, int, PodShape, 
 
 
 def trace(*lines: tuple[int, int, PodShape, str] | tuple[int, int, PodShape, str, int]) -> Trace:
-    """The same as a trace."""
     return Trace(arrivals(*lines), timed=True)
 
 
 BY_HAND = trace(
-    (0, 10, TWO, "alice"),
-    (1, 10, ONE, "alice"),
-    (2, 6, ONE, "alice"),
-    (3, 4, ONE, "bob"),
-    (12, 4, HALF, "bob"),
+    (0, 10, TWO, "alice"), (1, 10, ONE, "alice"), (2, 6, ONE, "alice"), (3, 4, ONE, "bob"), (12, 4, HALF, "bob")
 )
 
 NODES_CSV = "sn,cpu_milli,memory_mib,gpu,model\na,16000,65536,2,red\n"

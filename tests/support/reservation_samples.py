@@ -1,7 +1,5 @@
 """A small scheduler in virtual time, and samples for tests of reservations and preemption."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -32,7 +30,7 @@ def gpus(*counts: int, model: str = "red") -> Cluster:
 
 
 def lease(host: int, until_ms: int, shape: PodShape = GPU, devices: int = 1) -> Allocation:
-    """Of a pod that runs."""
+    """Return the allocation of a running pod."""
     return Allocation(host, shape, devices, 0, until_ms)
 
 
@@ -77,7 +75,7 @@ def most_pods(room: HostAvailability, shape: PodShape, most: int) -> int:
 
 
 def room_of(cluster: Cluster, host: int) -> HostAvailability:
-    """What is free of it now."""
+    """Return what is free on a host now."""
     free = cluster.free
     return HostAvailability(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy())
 
@@ -93,14 +91,14 @@ def fits(cluster: Cluster, shape: PodShape, pods: int) -> bool:
 
 
 class SampleBackfill(Backfill):
-    """Answers for one host, too."""
+    """Backfill that answers about single hosts."""
 
     def is_allowed(self, host: int, shape: PodShape, devices: int, ends_ms: int) -> bool:
         row = self._row.get(host)
         return row is None or self._free(row, ends_ms).fits(shape, devices)
 
     def pick_devices(self, host: int, shape: PodShape, ends_ms: int) -> int | None:
-        """None: nothing is reserved there."""
+        """Return None where nothing is reserved."""
         row = self._row.get(host)
         return None if row is None else self._free(row, ends_ms).pick_devices(shape)
 

@@ -6,8 +6,6 @@ Each suite runs in a network namespace of its own where that is possible, so tha
 different suites do not meet. The exit status is 0 if every suite passed and at least one test ran.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What the suites of `scripts/test` did: counts, failures, times of suites and of the slowest tests."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field

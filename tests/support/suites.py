@@ -4,8 +4,6 @@ A suite is one command with an exit status of its own. Suites run at the same ti
 another. Suites that need a chain, a network or a Docker engine start one themselves (conftest.py of their folder).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass

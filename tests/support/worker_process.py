@@ -1,7 +1,5 @@
 """`gantry worker ROLE` as an operator runs it, in a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from offchain.schema.protocol import operations
 from offchain.schema.protocol.frames import LONGEST, MAX_DATA, FrameKind, FrameReader, encode, encode_data
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import (
@@ -17,57 +18,36 @@ from offchain.schema.protocol.messages import (
     endpoint_text,
     parse_endpoint,
 )
-from offchain.schema.protocol.operations import (
-    AcceptArgs,
-    AttachArgs,
-    CheckpointArgs,
-    DeliverArgs,
-    DialArgs,
-    ExecArgs,
-    GetArgs,
-    ImageArgs,
-    LogsArgs,
-    Op,
-    PingArgs,
-    ProbeArgs,
-    PutArgs,
-    ReceiptArgs,
-    RegisterArgs,
-    RelayArgs,
-    ResultArgs,
-    SnapshotArgs,
-    decode_args,
-)
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 
 ALL_ARGS = [
-    PingArgs(),
-    ProbeArgs(5),
-    ResultArgs(),
-    LogsArgs(follow=True, tail=3, since_ms=9),
-    ExecArgs(("sh", "-c", "echo ü"), tty=True, service="db", rows=1, columns=1000),
-    AttachArgs("0f" * 16, 7),
-    DialArgs(80),
-    GetArgs("/data", "db", 3, "ab" * 32),
-    PutArgs("/data", "0f" * 16, 9, None, fresh=True),
-    DeliverArgs("db_password", 99),
-    ReceiptArgs(),
-    ReceiptArgs("ab" * 32, "cd" * 64),
-    LogsArgs(service="db"),
-    SnapshotArgs(SnapshotAction.TAKE, "before-1.0_x"),
-    SnapshotArgs(SnapshotAction.LIST),
-    ImageArgs("before"),
-    ImageArgs("before", 3, "ab" * 32),
-    CheckpointArgs("cd" * 32),
-    CheckpointArgs("cd" * 32, 3, "ab" * 32),
-    ProbeArgs(5, up=True),
-    RegisterArgs(),
-    AcceptArgs("0f" * 16),
-    RelayArgs("ab" * 32),
+    operations.PingArgs(),
+    operations.ProbeArgs(5),
+    operations.ResultArgs(),
+    operations.LogsArgs(follow=True, tail=3, since_ms=9),
+    operations.ExecArgs(("sh", "-c", "echo ü"), tty=True, service="db", rows=1, columns=1000),
+    operations.AttachArgs("0f" * 16, 7),
+    operations.DialArgs(80),
+    operations.GetArgs("/data", "db", 3, "ab" * 32),
+    operations.PutArgs("/data", "0f" * 16, 9, None, fresh=True),
+    operations.DeliverArgs("db_password", 99),
+    operations.ReceiptArgs(),
+    operations.ReceiptArgs("ab" * 32, "cd" * 64),
+    operations.LogsArgs(service="db"),
+    operations.SnapshotArgs(SnapshotAction.TAKE, "before-1.0_x"),
+    operations.SnapshotArgs(SnapshotAction.LIST),
+    operations.ImageArgs("before"),
+    operations.ImageArgs("before", 3, "ab" * 32),
+    operations.CheckpointArgs("cd" * 32),
+    operations.CheckpointArgs("cd" * 32, 3, "ab" * 32),
+    operations.ProbeArgs(5, up=True),
+    operations.RegisterArgs(),
+    operations.AcceptArgs("0f" * 16),
+    operations.RelayArgs("ab" * 32),
 ]
 
 
-def request(args=LogsArgs(follow=True)):  # noqa: B008  (frozen)
+def request(args=operations.LogsArgs(follow=True)):  # noqa: B008  (frozen)
     return Request(
         args=args,
         account="5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",
@@ -137,7 +117,7 @@ def test_a_bad_field_is_named(change, named):
 
 def test_a_request_that_is_too_long_is_not_sent():
     with pytest.raises(WireError, match="longer"):
-        request(ExecArgs(("ü" * 8000,))).encode()
+        request(operations.ExecArgs(("ü" * 8000,))).encode()
 
 
 @pytest.mark.parametrize("answer", [Answer(), Answer(size=5), Answer(token="t", held=3, digest=b"\2" * 32)])
@@ -262,7 +242,7 @@ def test_an_endpoint_that_is_none_is_told(bad):
 )
 def test_what_cannot_be_done_with_snapshots_is_named(args, message):
     with pytest.raises(WireError, match=message):
-        decode_args(Op.SNAPSHOT, args)
+        operations.decode_args(operations.Op.SNAPSHOT, args)
 
 
 def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():

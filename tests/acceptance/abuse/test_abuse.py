@@ -1,14 +1,12 @@
 """Wrong calls by the hundred, signed and included in blocks of a real chain: each refused by name, nothing changed."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from abuse_world import PATCH, World, build
+from abuse_network import PATCH, Network, build
 from wrong_calls import CASES, Case
 
 from offchain.ports import DispatchFailure
@@ -32,12 +30,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 async def _try_all(folder: Path) -> Outcome:
     async with chain_of(folder, PATCH) as chain:
         genesis = await chain.link.genesis_hash()
-        world = World(chain, genesis)
-        await build(world)
-        before = await world.books()
-        ended = await world.send([(case.signer, case.make(world)) for case in CASES])
+        net = Network(chain, genesis)
+        await build(net)
+        before = await net.books()
+        ended = await net.send([(case.signer, case.make(net)) for case in CASES])
         failures = {case.name: failure for case, failure in zip(CASES, ended, strict=True)}
-        return Outcome(failures, before, await world.books())
+        return Outcome(failures, before, await net.books())
 
 
 def test_there_are_hundreds_of_them_each_with_a_name_of_its_own() -> None:

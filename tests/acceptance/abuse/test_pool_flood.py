@@ -1,7 +1,5 @@
 """Fifty hosts flood the pool with free calls: calls that pay come into a block all the same, within three blocks."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import Counter
@@ -9,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from abuse_world import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
+from abuse_network import ASK, HARDWARE, JOB, MANIFEST, PEOPLE
 
 from offchain.adapters.chain import registration
 from offchain.adapters.keys.signer import from_uri
@@ -86,9 +84,7 @@ async def built(chain: Chain) -> Flood:
     return Flood(chain, leases)
 
 
-async def test_calls_that_pay_are_included_within_three_blocks_while_fifty_hosts_flood_free_ones(
-    tmp_path: Path,
-) -> None:
+async def test_paid_calls_are_included_within_three_blocks_of_a_flood_of_free_ones(tmp_path: Path) -> None:
     async with chain_of(tmp_path, PATCH) as chain:
         flood = await built(chain)
         link, payer = chain.link, PEOPLE["anyone"]

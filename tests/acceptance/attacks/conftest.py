@@ -1,7 +1,5 @@
 """The attacks share a local network. Each leaves the network as it found it: the host online, every process alive."""
 
-from __future__ import annotations
-
 from tests.support.network_fixtures import net, pods, state
 
 __all__ = ["net", "pods", "state"]

@@ -1,7 +1,5 @@
 """Jobs that attack: one container of the demonstration image, without a GPU, that runs a script."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -33,8 +31,7 @@ async def submit(
     command = json.dumps(["sh", "-c", script.replace("$", "$$")])
     file = folder / "attack.yaml"
     file.write_text(_MANIFEST.format(service=service, command=command, result=result, cpus=cpus), encoding="utf-8")
-    done = await net.gantry("submit", file, "--account", TENANT, "--json")
-    assert done.code == 0, done.said
+    done = await net.check("submit", file, "--account", TENANT, "--json")
     return int(done.json["task"])
 
 

@@ -1,7 +1,5 @@
 """Free calls of a hostile host and calls of strangers at the full rate, against a running network."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import sys

@@ -4,8 +4,6 @@ The security test of 2026-11-23 (B4) read /proc/keys of the machine in an ordina
 /dev, and /dev/null, with which the engine covers that file, was a link to it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import tarfile
@@ -28,9 +26,7 @@ CREATED: Final = frozenset({"create", "start"})
 
 def image_of(net: Net, pods: Pods, change: str, links: dict[str, str]) -> str:
     """Make an image of the demo image with this line of a Dockerfile and these links; return its name."""
-    lines = (net.state / "env").read_text(encoding="utf-8").splitlines()
-    demo = dict(line.split("=", 1) for line in lines if "=" in line)["GANTRY_DEMO_IMAGE"]
-    container = pods.client.containers.create(demo.partition("@")[2])
+    container = pods.client.containers.create(net.variables["GANTRY_DEMO_IMAGE"].partition("@")[2])
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path, target in links.items():

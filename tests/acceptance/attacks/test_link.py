@@ -4,8 +4,6 @@ The test of security (findings B1, B6) took a host off the network with two conn
 verify a signature and ask the chain, and was dropped by RESET before it counted as a session.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.link_attacker import KINDS

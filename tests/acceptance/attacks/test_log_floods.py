@@ -1,7 +1,5 @@
 """Pods that write as much as they can, and readers of their logs, on a running network."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -14,7 +12,7 @@ import jobs
 
 from node_agent.drivers.port import MAX_LOG_BYTES, MAX_LOG_LINES
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods
+from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods, memory_kib
 
 FLOODS = {
     "short lines": "exec yes",
@@ -78,12 +76,6 @@ def kept_log(net: Net, task: int) -> bytes:
     """What the agent keeps of the log of a task's only container."""
     (file,) = (net.state / "agent").rglob(f"{lease_id(task, 0, 0)}-*.log")
     return file.read_bytes()
-
-
-def memory_kib(pid: int) -> int:
-    """Resident memory of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 async def test_a_flood_of_logs_keeps_nobody_else_waiting(net: Net, pods: Pods, tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """Jobs whose result is something else than a plain file of the pod, on a running network."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 
 import jobs
 
-from tests.support.local_network import TENANT, Net, Pods, sha256
+from tests.support.local_network import TENANT, Net, Pods, memory_kib, sha256
 
 NOT_REGULAR = "is not a regular file"
 ATTACKS = {
@@ -39,7 +37,7 @@ async def test_what_is_no_plain_file_gives_an_empty_result_and_a_note(net: Net, 
 
 async def test_a_result_beyond_the_limit_is_not_read(net: Net, pods: Pods, tmp_path: Path) -> None:
     """A sparse file of a tebibyte takes no time, no memory and no disk of the agent."""
-    before = _memory_kib(net.pid("agent"))
+    before = memory_kib(net.pid("agent"))
     number = await jobs.submit(net, tmp_path, "truncate -s 1024G /r", result="/r")
     await net.until(number, {"Reported", "Settled"})
     (lease,) = await net.leases(number)
@@ -47,7 +45,7 @@ async def test_a_result_beyond_the_limit_is_not_read(net: Net, pods: Pods, tmp_p
     assert lease.result.exit_code == TOO_LARGE
     log = await jobs.told(net, "logs", str(number))
     assert f"{1 << 40} bytes" in log.out, log.said
-    assert _memory_kib(net.pid("agent")) < before + (64 << 10)
+    assert memory_kib(net.pid("agent")) < before + (64 << 10)
     await _ended(net, pods, [number])
 
 
@@ -68,14 +66,8 @@ async def test_a_copy_below_a_mount_is_refused(net: Net, pods: Pods, tmp_path: P
     await _ended(net, pods, [number])
 
 
-def _memory_kib(pid: int) -> int:
-    """Resident memory of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
 async def _ended(net: Net, pods: Pods, numbers: object) -> None:
-    """No container is left of these tasks."""
+    """Wait until no container of these tasks is left."""
     for number in numbers:  # type: ignore[attr-defined]
 
         async def gone(task: int = number) -> bool:

@@ -4,8 +4,6 @@ The security test of 2026-11-23 (B3) had hosts slashed by a secret that was neve
 accepts connections and never answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -60,17 +58,9 @@ async def slow_registry() -> AsyncIterator[tuple[str, str]]:
         {
             "schemaVersion": 2,
             "mediaType": f"{kinds}distribution.manifest.v2+json",
-            "config": {
-                "mediaType": f"{kinds}container.image.v1+json",
-                "size": len(config),
-                "digest": digest(config),
-            },
+            "config": {"mediaType": f"{kinds}container.image.v1+json", "size": len(config), "digest": digest(config)},
             "layers": [
-                {
-                    "mediaType": f"{kinds}image.rootfs.diff.tar.gzip",
-                    "size": len(layer),
-                    "digest": digest(layer),
-                }
+                {"mediaType": f"{kinds}image.rootfs.diff.tar.gzip", "size": len(layer), "digest": digest(layer)}
             ],
         }
     ).encode()

@@ -1,7 +1,5 @@
 """Escape sequences of a hostile provider and a hostile pod, in commands that show them on a terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pty

@@ -1,7 +1,5 @@
 """A second agent with a copy of a host's folder: on the same machine, and on another one that shares the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -76,7 +74,7 @@ def running_container(pods: Pods, task: int) -> str:
     return str(container.id)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 async def test_both_agents_report_the_other_and_the_second_one_stops(net: Net, pods: Pods, tmp_path: Path):
     task = await net.submit_until_signal()
     await net.until(task, {"Running"})

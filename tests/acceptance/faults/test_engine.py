@@ -1,7 +1,5 @@
 """A Docker engine that was killed while it removed a network starts again, and keeps its other networks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,7 +14,7 @@ from offchain.devnet.engine_store import half_removed
 from offchain.devnet.paths import DevnetPaths
 from offchain.supervisor import Child
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root")
 MENDED = (23, 0, 5)
 """Engines from here on forget a network in one step."""
 

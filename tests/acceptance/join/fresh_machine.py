@@ -1,7 +1,5 @@
 """A machine of its own, as far as a network goes: a namespace with one cable, a Docker engine, an empty home."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -24,8 +22,6 @@ PATIENCE_S = 240.0
 
 @dataclass
 class Said:
-    """A command that has ended."""
-
     code: int
     out: str
     err: str
@@ -57,7 +53,6 @@ class Machine:
 
     @property
     def state(self) -> Path:
-        """The agent's folder."""
         return self.folder / "home/.local/share/gantry/agent"
 
     @property
@@ -129,7 +124,6 @@ class Machine:
         raise AssertionError("\n".join([f"waited in vain for {what}: {json.dumps(found)}", self.log(), *ended]))
 
     def log(self) -> str:
-        """The agent's log."""
         return self.agent("logs", "--lines", "80").out
 
 

@@ -1,7 +1,5 @@
 """A publisher of releases, and an agent that has to tell its releases from others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """As a new provider: a fresh machine joins, works, is paid, is updated, leaves. A real chain and real containers."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -14,7 +12,6 @@ import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +30,6 @@ from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.chain_types.values import compact
-from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.variables import resolve
 from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
@@ -54,8 +49,8 @@ UNTIL_SIGNAL = ROOT / "tests/integration/manifests/until_signal.yaml"
 PATCH = {"hosts": {"params": {"unbondingMs": 1}}, "tasks": {"params": {"disputeWindowMs": 3_600_000}}}
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are made by root alone"),
-    pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip (package iproute2)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(shutil.which("ip") is None, reason="the program ip is not installed (package iproute2)"),
 ]
 
 
@@ -141,9 +136,7 @@ def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
 async def run_job(chain: Chain, host: str, image: str) -> int:
     """Submit a job that runs until `end_only_job`, place it on this host, and return its lease once it runs."""
     manifest = resolve(UNTIL_SIGNAL.read_text(), {"GANTRY_DEMO_IMAGE": image}).encode()
-    spec = to_task_spec(parse_manifest(manifest), sha256(manifest).digest())
-    events = await chain.do(TENANT, gen.calls.tasks_submit(spec=spec, manifest=manifest))
-    (first,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+    first = await chain.submit(TENANT, manifest)
     placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00", rate_per_hour=ANY_RATE)
     await chain.do(TENANT, gen.calls.tasks_assign(task=first, pods=(placement,)))
     lease = lease_id(first, 0, 0)
@@ -374,7 +367,7 @@ async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(
     chain: Chain, node: DevelopmentNode, tmp_path: Path
 ) -> None:
     if compiler() is None:
-        pytest.skip("there is no C compiler to build the stand-in for NVIDIA's library")
+        pytest.skip("a C compiler is needed to build a stand-in for NVIDIA's library: install gcc")
     provider = await provider_with(chain, "GpuOwner", 100_000 * GTY)
     (tmp_path / "lib").mkdir()
     build_stub(tmp_path / "lib")

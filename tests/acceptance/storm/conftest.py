@@ -1,6 +1,4 @@
-"""One network for all bad weather. Its folder has a short path, for sockets."""
-
-from __future__ import annotations
+"""One network for all accidents. Its folder has a short path, for sockets."""
 
 import os
 import subprocess
@@ -10,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from storm_net import HOUR_MS, Sky, StormNet, sky_of
+from storm_net import HOUR_MS, NetworkClient, StormNet, client_of
 
 from offchain.devnet.paths import DevnetPaths
 from tests.gpu_stub.build import compiler
@@ -19,11 +17,11 @@ from tests.gpu_stub.build import compiler
 @pytest.fixture(scope="module")
 def net() -> Iterator[StormNet]:
     if os.getuid() != 0:
-        pytest.skip("an engine and disks of its own need root")
+        pytest.skip("starting a Docker engine and mounting disks need root")
     if compiler() is None:
-        pytest.skip("clocks and GPUs are pretended by C libraries, and there is no C compiler: install gcc")
+        pytest.skip("a C compiler is needed to build stand-ins for clocks and GPUs: install gcc")
     if subprocess.run(["losetup", "--find"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("no disk of a file can be mounted here: there is no loop device")
+        pytest.skip("this machine has no loop device, so that no disk image can be mounted")
     with tempfile.TemporaryDirectory(prefix="gantry-s-") as folder:
         made = StormNet(DevnetPaths(Path(folder)))
         try:
@@ -40,6 +38,6 @@ def net() -> Iterator[StormNet]:
 
 
 @pytest.fixture
-async def sky(net: StormNet) -> AsyncIterator[Sky]:
-    async with sky_of(net) as made:
+async def client(net: StormNet) -> AsyncIterator[NetworkClient]:
+    async with client_of(net) as made:
         yield made

@@ -1,6 +1,4 @@
-"""A network for bad weather: node, settler, hosts and engine, each a process of its own on a disk of its own."""
-
-from __future__ import annotations
+"""A network for accidents: node, settler, hosts and engine, each a process of its own on a disk of its own."""
 
 import asyncio
 import contextlib
@@ -105,7 +103,6 @@ class StormNet:
         self.places.network_file.write_text(json.dumps(facts | {"docker_host": self.engine_url}), encoding="utf-8")
 
     def stop(self) -> None:
-        """Everything down and away."""
         if hasattr(self, "engine"):
             self.engine.close()
         for child in reversed(list(self._children.values())):
@@ -196,7 +193,7 @@ class StormNet:
 
 
 @dataclass
-class Sky:
+class NetworkClient:
     """The network as a test sees it, over a connection of the test's own."""
 
     net: StormNet
@@ -209,14 +206,7 @@ class Sky:
             await self.chain.do(TENANT, *wanted)
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
-        """Look at every new best block until there is something to see."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                async for _ in self.chain.link.best():
-                    seen = await look()
-                    if seen:
-                        return seen
-        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}\n{self.net.last_lines()}")
+        return await self.chain.until(look, wanted, self.net.last_lines)
 
     async def record(self, host: HostOfNet) -> Any:
         found = await GantryChain(self.chain.link).host(host.address)
@@ -318,9 +308,9 @@ def first_lease(task: int) -> int:
 
 
 @contextlib.asynccontextmanager
-async def sky_of(net: StormNet) -> AsyncIterator[Sky]:
+async def client_of(net: StormNet) -> AsyncIterator[NetworkClient]:
     chain = Chain(net.node.port, await connect(net.node.url))
     try:
-        yield Sky(net, chain)
+        yield NetworkClient(net, chain)
     finally:
         await chain.link.close()

@@ -1,6 +1,4 @@
-"""What makes bad weather: a clock that is wrong, a cable that can be cut, a disk that can be full."""
-
-from __future__ import annotations
+"""What accidents are made of: a clock that is wrong, a cable that can be cut, a disk that can be full."""
 
 import contextlib
 import os

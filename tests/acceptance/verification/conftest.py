@@ -1,6 +1,4 @@
-"""One chain for all stories of this folder."""
-
-from __future__ import annotations
+"""One chain for all scenarios of this folder."""
 
 import asyncio
 import sys
@@ -8,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from verification_cast import GENESIS, endowed
 from verification_client import PATIENCE, Client, NewestBlocks
-from verification_world import World, stories_of
+from verification_network import Network, scenarios_of
+from verification_roles import GENESIS, endowed
 
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import VerificationParams
@@ -19,29 +17,29 @@ from tests.support.fast_chain import fast
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """Every story that is to be tested has begun, but those that are told alone."""
-    stories = stories_of(request.session.items)
+async def net(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Network]:
+    """The chain; every selected scenario has begun, except those that run alone."""
+    scenarios = scenarios_of(request.session.items)
     found = await asyncio.to_thread(binaries)
-    coins = await asyncio.to_thread(endow, found, endowed(cast for _, cast in stories))
+    coins = await asyncio.to_thread(endow, found, endowed(roles for _, roles in scenarios))
     node = DevelopmentNode(found, tmp_path_factory.mktemp("verification"), patch=fast({**GENESIS, **coins}))
     link = NewestBlocks(node.url, timeout=PATIENCE)
     client = Client(link)
-    made: World | None = None
+    made: Network | None = None
     try:
         await asyncio.to_thread(node.start)
         await link.connect()
         params = VerificationParams.decode(await link.query("Verification", "Params"))
-        made = World(node, client, await link.genesis_hash(), params)
+        made = Network(node, client, await link.genesis_hash(), params)
         client.start()
-        await made.enter(stories)
+        await made.enter(scenarios)
         yield made
     except BaseException:
         sys.stderr.write(node.last_lines(40))
         raise
     finally:
-        for told in made.told.values() if made else ():
-            told.cancel()
+        for run in made.runs.values() if made else ():
+            run.cancel()
         await client.stop()
         await link.close()
         node.stop()

@@ -1,41 +1,18 @@
 """Hosts of different providers work out the same job; their results are bound, shown and compared."""
 
-from __future__ import annotations
-
 import asyncio
 from hashlib import sha256
 
 import pytest
-from verification_cast import ANYONE, BOND, Cast
 from verification_client import Done
 from verification_hashes import result_commitment
-from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, World, result, story
+from verification_network import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, Network, result, scenario
+from verification_roles import ANYONE, BOND, Roles
 
 from offchain.ports import Call
-from offchain.schema.chain_types._generated_chain import (
-    Fault,
-    MatterResults,
-    Misconduct,
-    PodPlacement,
-    PodResult,
-    ResultsOutcomeAgreed,
-    ResultsOutcomeNoAgreement,
-    ResultsPhase,
-    calls,
-    storage,
-)
-from offchain.schema.chain_types._generated_events import (
-    HostsSlashed,
-    TasksAssigned,
-    TasksLeaseEnded,
-    TasksNotVerified,
-    TasksSettled,
-    TasksVerified,
-    VerificationExtraPodWanted,
-    VerificationReplicaRejected,
-    VerificationResultsClosed,
-    VerificationResultsOpened,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types import _generated_events as chain_events
+from offchain.schema.chain_types._generated_chain import calls, storage
 from tests.support.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -46,178 +23,178 @@ def salt_of(host: str) -> bytes:
     return sha256(b"salt of " + host.encode()).digest()
 
 
-async def commit(world: World, cast: Cast, job: Job, place: int, what: PodResult) -> Done:
-    host = cast.hosts[place]
+async def commit(net: Network, roles: Roles, job: Job, place: int, what: gen.PodResult) -> Done:
+    host = roles.hosts[place]
     bound = result_commitment(what, salt_of(host.address), host.address)
-    done = await world.client.do(host, calls.verification_commit_result(lease=job.leases[place], commitment=bound))
+    done = await net.client.do(host, calls.verification_commit_result(lease=job.leases[place], commitment=bound))
     assert done.was_free
     return done
 
 
-def shows(cast: Cast, job: Job, place: int, what: PodResult) -> Call:
-    salt = salt_of(cast.hosts[place].address)
+def shows(roles: Roles, job: Job, place: int, what: gen.PodResult) -> Call:
+    salt = salt_of(roles.hosts[place].address)
     return calls.verification_reveal_result(lease=job.leases[place], result=what, salt=salt)
 
 
-async def reveal(world: World, cast: Cast, job: Job, place: int, what: PodResult) -> Done:
-    done = await world.client.do(cast.hosts[place], shows(cast, job, place, what))
+async def reveal(net: Network, roles: Roles, job: Job, place: int, what: gen.PodResult) -> Done:
+    done = await net.client.do(roles.hosts[place], shows(roles, job, place, what))
     assert done.was_free
     return done
 
 
-async def both_commit_and_reveal(world: World, cast: Cast, job: Job, *what: PodResult) -> None:
-    await asyncio.gather(*(commit(world, cast, job, place, one) for place, one in enumerate(what)))
-    record = await world.client.must(storage.verification_results, job.task)
-    assert (record.phase, record.wanted, len(record.replicas)) == (ResultsPhase.REVEALING, 2, 2)
-    await asyncio.gather(*(reveal(world, cast, job, place, one) for place, one in enumerate(what)))
+async def both_commit_and_reveal(net: Network, roles: Roles, job: Job, *what: gen.PodResult) -> None:
+    await asyncio.gather(*(commit(net, roles, job, place, one) for place, one in enumerate(what)))
+    record = await net.client.must(storage.verification_results, job.task)
+    assert (record.phase, record.wanted, len(record.replicas)) == (gen.ResultsPhase.REVEALING, 2, 2)
+    await asyncio.gather(*(reveal(net, roles, job, place, one) for place, one in enumerate(what)))
 
 
-async def a_third_is_asked(world: World, cast: Cast, job: Job, wanted: int) -> Job:
+async def a_third_is_asked(net: Network, roles: Roles, job: Job, wanted: int) -> Job:
     """The third host takes the pod that is wanted, and starts it."""
-    asked = await world.client.event(VerificationExtraPodWanted, task=job.task)
+    asked = await net.client.event(chain_events.VerificationExtraPodWanted, task=job.task)
     assert asked.event.wanted == wanted
-    pod = PodPlacement(2, cast.hosts[2].address, b"\0", ANY_RATE)
-    placed = await world.client.do(cast.tenant, calls.tasks_assign(task=job.task, pods=[pod]))
-    ((lease, *_),) = placed.one(TasksAssigned).leases
-    await world.started(cast, 2, lease)
+    pod = gen.PodPlacement(2, roles.hosts[2].address, b"\0", ANY_RATE)
+    placed = await net.client.do(roles.tenant, calls.tasks_assign(task=job.task, pods=[pod]))
+    ((lease, *_),) = placed.one(chain_events.TasksAssigned).leases
+    await net.started(roles, 2, lease)
     return Job(job.task, (*job.leases, lease))
 
 
-async def paid(world: World, job: Job) -> dict[int, int]:
+async def paid(net: Network, job: Job) -> dict[int, int]:
     """What each lease of the task costs its tenant, once it is settled."""
-    assert await world.state_of(job.task) == "Verified"
-    settled = (await world.settle(job.task)).one(TasksSettled)
+    assert await net.state_of(job.task) == "Verified"
+    settled = (await net.settle(job.task)).one(chain_events.TasksSettled)
     assert all(bill.fee == bill.paid // FEE for bill in settled.bills)
-    assert await world.state_of(job.task) == "Settled"
+    assert await net.state_of(job.task) == "Settled"
     return {bill.lease: bill.paid for bill in settled.bills}
 
 
-@story(hosts=2)
-async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(world: World, cast: Cast) -> None:
-    client, start = world.client, world.now
-    job = await world.running(cast, replicas=2)
-    await both_commit_and_reveal(world, cast, job, RIGHT, RIGHT)
-    closed = await client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeAgreed(RIGHT.digest, 0)
-    assert (await client.event(TasksVerified, task=job.task)).block == closed.block
+@scenario(hosts=2)
+async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(net: Network, roles: Roles) -> None:
+    client, start = net.client, net.now
+    job = await net.running(roles, replicas=2)
+    await both_commit_and_reveal(net, roles, job, RIGHT, RIGHT)
+    closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeAgreed(RIGHT.digest, 0)
+    assert (await client.event(chain_events.TasksVerified, task=job.task)).block == closed.block
     assert await client.read(storage.verification_results, job.task) is None
 
-    assert await paid(world, job) == dict.fromkeys(job.leases, PRICE)
-    assert await world.gained(cast.tenant, start, world.now) == -2 * PRICE
-    for provider, host in zip(cast.providers, cast.hosts, strict=True):
-        assert await world.gained(provider, start, world.now) == PRICE - PRICE // FEE
-        score = await world.score(host, closed.block)
+    assert await paid(net, job) == dict.fromkeys(job.leases, PRICE)
+    assert await net.gained(roles.tenant, start, net.now) == -2 * PRICE
+    for provider, host in zip(roles.providers, roles.hosts, strict=True):
+        assert await net.gained(provider, start, net.now) == PRICE - PRICE // FEE
+        score = await net.score(host, closed.block)
         assert (score.verified.positive, score.verified.negative) == (WEIGHT_OF_PRICE, 0)
-        assert (await world.score(host, world.now)).settled_leases == 1
-    assert not client.events(VerificationReplicaRejected, task=job.task)
+        assert (await net.score(host, net.now)).settled_leases == 1
+    assert not client.events(chain_events.VerificationReplicaRejected, task=job.task)
 
 
-@story(hosts=3)
-async def test_where_two_disagree_a_third_decides_and_the_liar_is_unpaid_and_slashed(world: World, cast: Cast) -> None:
-    client, start = world.client, world.now
-    job = await world.running(cast, replicas=2)
-    await both_commit_and_reveal(world, cast, job, RIGHT, WRONG)
-    job = await a_third_is_asked(world, cast, job, wanted=3)
-    await commit(world, cast, job, 2, RIGHT)
-    await reveal(world, cast, job, 2, RIGHT)
+@scenario(hosts=3)
+async def test_a_third_host_decides_and_the_wrong_host_is_unpaid_and_slashed(net: Network, roles: Roles) -> None:
+    client, start = net.client, net.now
+    job = await net.running(roles, replicas=2)
+    await both_commit_and_reveal(net, roles, job, RIGHT, WRONG)
+    job = await a_third_is_asked(net, roles, job, wanted=3)
+    await commit(net, roles, job, 2, RIGHT)
+    await reveal(net, roles, job, 2, RIGHT)
 
-    closed = await client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeAgreed(RIGHT.digest, 0)
-    liar, slashed = cast.hosts[1], BOND * 3 // 10
-    rejected = VerificationReplicaRejected(job.task, job.leases[1], liar.address, Misconduct.WRONG_RESULT)
-    assert client.events(VerificationReplicaRejected, task=job.task) == [rejected]
-    assert client.events(HostsSlashed, host=liar.address) == [HostsSlashed(liar.address, Fault.WRONG_RESULT, slashed)]
-    assert client.events(TasksLeaseEnded, lease=job.leases[1])[-1].reason.tag == "DisputeLost"
-    assert await paid(world, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
+    closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeAgreed(RIGHT.digest, 0)
+    liar, slashed = roles.hosts[1], BOND * 3 // 10
+    rejected = chain_events.VerificationReplicaRejected(
+        job.task, job.leases[1], liar.address, gen.Misconduct.WRONG_RESULT
+    )
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == [rejected]
+    assert client.events(chain_events.HostsSlashed, host=liar.address) == [
+        chain_events.HostsSlashed(liar.address, gen.Fault.WRONG_RESULT, slashed)
+    ]
+    assert client.events(chain_events.TasksLeaseEnded, lease=job.leases[1])[-1].reason.tag == "DisputeLost"
+    assert await paid(net, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
     earned = PRICE - PRICE // FEE
-    gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
+    gained = [await net.gained(who, start, net.now) for who in (roles.tenant, *roles.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
-    score = await world.score(liar, closed.block)
+    score = await net.score(liar, closed.block)
     assert (score.verified.positive, score.verified.negative) == (0, WEIGHT_OF_DEPOSIT)
-    assert await world.faults_of(cast.providers[1]) == 2_000_000
-    record = await world.host(liar)
+    assert await net.faults_of(roles.providers[1]) == 2_000_000
+    record = await net.host(liar)
     assert (record.status.tag, record.bond) == ("Online", BOND - slashed)
 
 
-@story(hosts=3, hosts_pay=True)
-async def test_who_copies_a_result_cannot_show_it_and_is_punished_and_a_third_is_asked(
-    world: World, cast: Cast
-) -> None:
-    client, start = world.client, world.now
-    job = await world.running(cast, replicas=2)
-    honest, copier = cast.hosts[:2]
+@scenario(hosts=3, hosts_pay=True)
+async def test_a_copied_result_cannot_be_revealed_and_a_third_host_is_asked(net: Network, roles: Roles) -> None:
+    client, start = net.client, net.now
+    job = await net.running(roles, replicas=2)
+    honest, copier = roles.hosts[:2]
     direct = calls.tasks_report_result(lease=job.leases[0], result=RIGHT)
     bound = result_commitment(RIGHT, salt_of(honest.address), honest.address)
     theft = calls.verification_commit_result(lease=job.leases[0], commitment=bound)
-    refused = await client.outcomes(
-        (honest, direct),
-        (honest, shows(cast, job, 0, RIGHT)),
-        (copier, theft),
-    )
+    refused = await client.outcomes((honest, direct), (honest, shows(roles, job, 0, RIGHT)), (copier, theft))
     assert refused == ["Tasks.ResultsAreCompared", "Verification.NoSuchResults", "Tasks.NotHostOfLease"]
 
-    await commit(world, cast, job, 0, RIGHT)
-    refused = await client.outcomes((honest, theft), (honest, shows(cast, job, 0, RIGHT)))
+    await commit(net, roles, job, 0, RIGHT)
+    refused = await client.outcomes((honest, theft), (honest, shows(roles, job, 0, RIGHT)))
     assert refused == ["Tasks.LeaseNotActive", "Verification.NotRevealing"], "it is bound, once"
     copied = calls.verification_commit_result(lease=job.leases[1], commitment=bound)
     opened = await client.do(copier, copied)
-    await reveal(world, cast, job, 0, RIGHT)
+    await reveal(net, roles, job, 0, RIGHT)
     # With everything that the other showed.
     stolen = calls.verification_reveal_result(lease=job.leases[1], result=RIGHT, salt=salt_of(honest.address))
-    vote = calls.verification_commit_vote(matter=MatterResults(job.task), commitment=bound)
+    vote = calls.verification_commit_vote(matter=gen.MatterResults(job.task), commitment=bound)
     refused = await client.outcomes((copier, stolen), (copier, vote))
     assert refused == ["Verification.CommitmentMismatch", "Verification.NoVoteOnResults"]
 
-    job = await a_third_is_asked(world, cast, job, wanted=2)
-    until = opened.one(VerificationResultsOpened).until
-    asked = await client.event(VerificationExtraPodWanted, task=job.task)
+    job = await a_third_is_asked(net, roles, job, wanted=2)
+    until = opened.one(chain_events.VerificationResultsOpened).until
+    asked = await client.event(chain_events.VerificationExtraPodWanted, task=job.task)
     assert client.blocks[asked.block.ref.number - 2].timestamp_ms > until, "nobody is rejected before its time"
-    await commit(world, cast, job, 2, RIGHT)
-    await reveal(world, cast, job, 2, RIGHT)
-    await client.event(VerificationResultsClosed, task=job.task)
+    await commit(net, roles, job, 2, RIGHT)
+    await reveal(net, roles, job, 2, RIGHT)
+    await client.event(chain_events.VerificationResultsClosed, task=job.task)
     slashed = BOND * 3 // 10
-    rejected = VerificationReplicaRejected(job.task, job.leases[1], copier.address, Misconduct.RESULT_NOT_REVEALED)
-    assert client.events(VerificationReplicaRejected, task=job.task) == [rejected]
-    assert await paid(world, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
+    rejected = chain_events.VerificationReplicaRejected(
+        job.task, job.leases[1], copier.address, gen.Misconduct.RESULT_NOT_REVEALED
+    )
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == [rejected]
+    assert await paid(net, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
     earned = PRICE - PRICE // FEE
-    gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
+    gained = [await net.gained(who, start, net.now) for who in (roles.tenant, *roles.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
-    advance = calls.verification_advance(matter=MatterResults(job.task))
+    advance = calls.verification_advance(matter=gen.MatterResults(job.task))
     assert await client.outcomes((ANYONE, advance)) == ["Verification.NoSuchResults"]
 
 
-@story(hosts=3)
-async def test_where_all_three_disagree_the_task_fails_and_nobody_is_paid_or_punished(world: World, cast: Cast) -> None:
-    client, start = world.client, world.now
-    job = await world.running(cast, replicas=2)
-    await both_commit_and_reveal(world, cast, job, RIGHT, WRONG)
-    job = await a_third_is_asked(world, cast, job, wanted=3)
-    await commit(world, cast, job, 2, ODD)
-    await reveal(world, cast, job, 2, ODD)
-    await assert_no_agreement(world, cast, job)
-    assert [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)] == [0] * 4
-    assert client.events(VerificationReplicaRejected, task=job.task) == []
+@scenario(hosts=3)
+async def test_a_task_with_three_different_results_fails_unpaid(net: Network, roles: Roles) -> None:
+    client, start = net.client, net.now
+    job = await net.running(roles, replicas=2)
+    await both_commit_and_reveal(net, roles, job, RIGHT, WRONG)
+    job = await a_third_is_asked(net, roles, job, wanted=3)
+    await commit(net, roles, job, 2, ODD)
+    await reveal(net, roles, job, 2, ODD)
+    await assert_no_agreement(net, roles, job)
+    assert [await net.gained(who, start, net.now) for who in (roles.tenant, *roles.providers)] == [0] * 4
+    assert client.events(chain_events.VerificationReplicaRejected, task=job.task) == []
 
 
-@story(hosts=2)
-async def test_where_no_third_host_comes_in_time_the_task_fails_and_nobody_is_paid(world: World, cast: Cast) -> None:
-    start = world.now
-    job = await world.running(cast, replicas=2)
-    await both_commit_and_reveal(world, cast, job, RIGHT, WRONG)
-    asked = await world.client.event(VerificationExtraPodWanted, task=job.task)
-    closed = await assert_no_agreement(world, cast, job)
-    assert closed - asked.block.timestamp_ms > world.params.result_commit_ms
-    assert [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)] == [0] * 3
+@scenario(hosts=2)
+async def test_a_task_without_a_third_host_in_time_fails_unpaid(net: Network, roles: Roles) -> None:
+    start = net.now
+    job = await net.running(roles, replicas=2)
+    await both_commit_and_reveal(net, roles, job, RIGHT, WRONG)
+    asked = await net.client.event(chain_events.VerificationExtraPodWanted, task=job.task)
+    closed = await assert_no_agreement(net, roles, job)
+    assert closed - asked.block.timestamp_ms > net.params.result_commit_ms
+    assert [await net.gained(who, start, net.now) for who in (roles.tenant, *roles.providers)] == [0] * 3
 
 
-async def assert_no_agreement(world: World, cast: Cast, job: Job) -> int:
+async def assert_no_agreement(net: Network, roles: Roles, job: Job) -> int:
     """Gives when that was found out."""
-    closed = await world.client.event(VerificationResultsClosed, task=job.task)
-    assert closed.event.outcome == ResultsOutcomeNoAgreement()
-    assert await world.state_of(job.task) == "Failed(NoAgreement)"
-    (ended,) = world.client.events(TasksNotVerified, task=job.task)
+    closed = await net.client.event(chain_events.VerificationResultsClosed, task=job.task)
+    assert closed.event.outcome == gen.ResultsOutcomeNoAgreement()
+    assert await net.state_of(job.task) == "Failed(NoAgreement)"
+    (ended,) = net.client.events(chain_events.TasksNotVerified, task=job.task)
     assert {bill.lease: bill.paid for bill in ended.bills} == dict.fromkeys(job.leases, 0)
-    for host in cast.hosts:
-        record = await world.host(host)
+    for host in roles.hosts:
+        record = await net.host(host)
         assert (record.status.tag, record.bond, record.live_leases) == ("Online", BOND, 0)
     return closed.block.timestamp_ms

@@ -1,10 +1,8 @@
 """A challenge, as far as its ballot, and what its committee got and lost."""
 
-from __future__ import annotations
-
-from verification_cast import Cast
+from verification_network import Network
+from verification_roles import Roles
 from verification_votes import Committee, committee
-from verification_world import World
 
 from offchain.ports import Block, Signer
 from offchain.schema.chain_types._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
@@ -20,36 +18,36 @@ PROOF = bytes([7] * 32)
 """SHA-256 of what a host shows its committee."""
 
 
-async def opened_by(world: World, opener: Signer, cast: Cast) -> MatterChallenge:
-    call = calls.verification_open_challenge(host=cast.hosts[0].address, device=0, lease=None)
-    said = (await world.client.do(opener, call)).one(VerificationChallengeOpened)
-    assert (said.host, said.device) == (cast.hosts[0].address, 0)
-    assert (said.opener, said.fee) == (opener.address, 2 * world.params.challenge_fee)
+async def opened_by(net: Network, opener: Signer, roles: Roles) -> MatterChallenge:
+    call = calls.verification_open_challenge(host=roles.hosts[0].address, device=0, lease=None)
+    said = (await net.client.do(opener, call)).one(VerificationChallengeOpened)
+    assert (said.host, said.device) == (roles.hosts[0].address, 0)
+    assert (said.opener, said.fee) == (opener.address, 2 * net.params.challenge_fee)
     return MatterChallenge(said.challenge)
 
 
-async def drawn_and_answered(world: World, opener: Signer, cast: Cast, matter: MatterChallenge) -> Committee:
+async def drawn_and_answered(net: Network, opener: Signer, roles: Roles, matter: MatterChallenge) -> Committee:
     """The committee is drawn from the seed of a later block, and the host answers, free of charge."""
-    host = cast.hosts[0]
-    parties = {host.address, cast.providers[0].address, opener.address}
-    found = await committee(world.client, matter, size=world.params.committee_size, parties=parties)
-    awaited = await world.client.event(VerificationAnswerAwaited, challenge=matter.value)
+    host = roles.hosts[0]
+    parties = {host.address, roles.providers[0].address, opener.address}
+    found = await committee(net.client, matter, size=net.params.committee_size, parties=parties)
+    awaited = await net.client.event(VerificationAnswerAwaited, challenge=matter.value)
     assert awaited.block == found.block
-    answered = await world.client.do(host, calls.verification_answer(challenge=matter.value, digest=PROOF))
+    answered = await net.client.do(host, calls.verification_answer(challenge=matter.value, digest=PROOF))
     assert answered.was_free
-    record = await world.client.must(storage.verification_challenges, matter.value, at=answered.block.ref.hash)
+    record = await net.client.must(storage.verification_challenges, matter.value, at=answered.block.ref.hash)
     assert record.phase == ChallengePhase.COMMITTING
     assert record.answer is not None
     assert record.answer.digest == PROOF
     return found
 
 
-def rewards(world: World, matter: MatterChallenge) -> dict[str, int]:
-    return {e.who: e.amount for e in world.client.events(VerificationVerifierRewarded, matter=matter)}
+def rewards(net: Network, matter: MatterChallenge) -> dict[str, int]:
+    return {e.who: e.amount for e in net.client.events(VerificationVerifierRewarded, matter=matter)}
 
 
-def penalties(world: World, matter: MatterChallenge) -> dict[str, tuple[PenaltyReason, int]]:
-    return {e.who: (e.reason, e.amount) for e in world.client.events(VerificationVerifierPenalised, matter=matter)}
+def penalties(net: Network, matter: MatterChallenge) -> dict[str, tuple[PenaltyReason, int]]:
+    return {e.who: (e.reason, e.amount) for e in net.client.events(VerificationVerifierPenalised, matter=matter)}
 
 
 def penalty_in(block: Block, who: Signer) -> int:

@@ -3,8 +3,6 @@
 It acts on the newest blocks. The chain has one validator, which never leaves a block of its own but where it is killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
@@ -135,7 +133,6 @@ class Client:
         return [e for e in typed if isinstance(e, kind) and all(getattr(e, f) == v for f, v in fields.items())]
 
     async def send(self, who: Signer, call: Call) -> SignedExtrinsic:
-        """Hand a call to the node."""
         async with self._signing[who.address]:
             nonce = self._nonces.get(who.address)
             if nonce is None:
@@ -220,7 +217,7 @@ class Client:
         return None if plain is None else item.decode(plain)
 
     async def must(self, item: StorageItem[T], *key: Any, at: bytes | None = None) -> T:
-        """A value that is there."""
+        """Return a value, which must exist."""
         value = await self.read(item, *key, at=at)
         assert value is not None, f"{item.pallet}.{item.item} has nothing under {key}"
         return value

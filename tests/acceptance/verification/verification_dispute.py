@@ -1,8 +1,6 @@
 """A dispute is opened."""
 
-from __future__ import annotations
-
-from verification_world import Job, World
+from verification_network import Job, Network
 
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import MatterDispute, calls
@@ -12,10 +10,10 @@ LOG = bytes([21] * 32)
 """SHA-256 of the first piece of evidence."""
 
 
-async def disputed(world: World, who: Signer, job: Job) -> MatterDispute:
+async def disputed(net: Network, who: Signer, job: Job) -> MatterDispute:
     call = calls.verification_open_dispute(task=job.task, accused=list(job.leases), evidence=LOG)
-    said = (await world.client.do(who, call)).one(VerificationDisputeOpened)
-    stake = world.params.dispute_stake
+    said = (await net.client.do(who, call)).one(VerificationDisputeOpened)
+    stake = net.params.dispute_stake
     assert (said.task, said.by, said.stake, said.evidence) == (job.task, who.address, stake, LOG)
-    assert await world.state_of(job.task) == "Disputed"
+    assert await net.state_of(job.task) == "Disputed"
     return MatterDispute(job.task)

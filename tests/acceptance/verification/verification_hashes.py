@@ -1,7 +1,5 @@
 """What the chain hashes to draw committees and to bind votes and results, computed again from docs/verification.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 

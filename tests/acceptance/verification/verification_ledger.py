@@ -1,36 +1,14 @@
 """What the events of our pallets say about coins, added up: each account's must be what the chain says it has."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from verification_cast import ANYONE
+from verification_roles import ANYONE
 
 from offchain.ports import Block
+from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
-from offchain.schema.chain_types._generated_events import (
-    GantryEvent,
-    HostsRegistered,
-    HostsSlashed,
-    TasksAssigned,
-    TasksCancelled,
-    TasksDisputeResolved,
-    TasksNotVerified,
-    TasksSettled,
-    TasksSubmitted,
-    VerificationAppealed,
-    VerificationBallotClosed,
-    VerificationChallengeClosed,
-    VerificationChallengeOpened,
-    VerificationDisputeOpened,
-    VerificationFeeRefunded,
-    VerificationStakeLost,
-    VerificationVerifierPenalised,
-    VerificationVerifierRewarded,
-    decode_event,
-)
 
 
 @dataclass
@@ -46,7 +24,7 @@ class Ledger:
     tenants: dict[int, str] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)
     worked_on: dict[int, list[str]] = field(default_factory=dict)
-    challenges: dict[int, VerificationChallengeOpened] = field(default_factory=dict)
+    challenges: dict[int, chain_events.VerificationChallengeOpened] = field(default_factory=dict)
     payers: dict[int, str] = field(default_factory=dict)
     """Who asked for the present jury of a dispute, by its task."""
     lost: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -59,48 +37,55 @@ class Ledger:
                 fee, tip = raw.fields["actual_fee"], raw.fields["tip"]
                 self.gained[raw.fields["who"]] -= fee
                 self.fees += fee - (fee - tip) // 5
-            elif (event := decode_event(raw.pallet, raw.name, raw.fields)) is not None:
+            elif (event := chain_events.decode_event(raw.pallet, raw.name, raw.fields)) is not None:
                 self._note(event)
                 self._move(event)
 
-    def _note(self, event: GantryEvent) -> None:
+    def _note(self, event: chain_events.GantryEvent) -> None:
         match event:
-            case HostsRegistered():
+            case chain_events.HostsRegistered():
                 self.providers[event.host] = event.provider
-            case TasksSubmitted():
+            case chain_events.TasksSubmitted():
                 self.tenants[event.first] = event.tenant
-            case TasksAssigned():
+            case chain_events.TasksAssigned():
                 self.hosts |= {lease: host for lease, host, *_ in event.leases}
                 self.worked_on.setdefault(event.task, []).extend(host for _, host, *_ in event.leases)
-            case VerificationChallengeOpened():
+            case chain_events.VerificationChallengeOpened():
                 self.challenges[event.challenge] = event
-            case VerificationDisputeOpened() | VerificationAppealed():
+            case chain_events.VerificationDisputeOpened() | chain_events.VerificationAppealed():
                 self.payers[event.task] = event.by
 
-    def _move(self, event: GantryEvent) -> None:
+    def _move(self, event: chain_events.GantryEvent) -> None:
         match event:
-            case VerificationVerifierRewarded():
+            case chain_events.VerificationVerifierRewarded():
                 self.gained[event.who] += event.amount
-            case VerificationVerifierPenalised():
+            case chain_events.VerificationVerifierPenalised():
                 self.gained[event.who] -= event.amount
-            case VerificationBallotClosed(matter=MatterDispute(value=task)) if event.verdict is not None:
+            case chain_events.VerificationBallotClosed(matter=MatterDispute(value=task)) if event.verdict is not None:
                 self.gained[self.payers[task]] -= self.jury_fee
-            case VerificationChallengeClosed():
+            case chain_events.VerificationChallengeClosed():
                 self._close(self.challenges.pop(event.challenge), event)
-            case VerificationStakeLost():
+            case chain_events.VerificationStakeLost():
                 self.gained[event.who] -= event.amount
                 self.lost[event.task] += event.amount
-            case VerificationFeeRefunded():
+            case chain_events.VerificationFeeRefunded():
                 self.gained[event.who] += event.amount
                 # What the losers' stakes do not cover comes from the bonds of the hosts.
                 from_bonds = max(0, event.amount - self.lost.pop(event.task, 0))
                 self.gained[self.providers[self.worked_on[event.task][0]]] -= from_bonds
-            case HostsSlashed():
+            case chain_events.HostsSlashed():
                 self.gained[self.providers[event.host]] -= event.amount
-            case TasksSettled() | TasksCancelled() | TasksDisputeResolved() | TasksNotVerified():
+            case (
+                chain_events.TasksSettled()
+                | chain_events.TasksCancelled()
+                | chain_events.TasksDisputeResolved()
+                | chain_events.TasksNotVerified()
+            ):
                 self._pay(self.tenants[event.task], event.bills)
 
-    def _close(self, opened: VerificationChallengeOpened, closed: VerificationChallengeClosed) -> None:
+    def _close(
+        self, opened: chain_events.VerificationChallengeOpened, closed: chain_events.VerificationChallengeClosed
+    ) -> None:
         if opened.opener is None:
             return
         spent, provider = opened.fee - closed.returned, self.providers[opened.host]

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from verification_cast import VERIFIERS
 from verification_client import Client, Done
 from verification_hashes import drawn, seed_of, vote_commitment
+from verification_roles import VERIFIERS
 
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
@@ -31,7 +31,7 @@ def salt_of(who: str) -> bytes:
 
 @dataclass(frozen=True)
 class Committee:
-    """Who sits, and the block in which they were drawn."""
+    """The members of a committee, and the block in which they were drawn."""
 
     client: Client
     matter: Contested
@@ -84,7 +84,6 @@ class Committee:
 
 
 async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:
-    """The ballot of an open matter."""
     if isinstance(matter, MatterChallenge):
         return (await client.must(storage.verification_challenges, matter.value, at=at)).ballot
     return (await client.must(storage.verification_disputes, matter.value, at=at)).ballot

@@ -1,7 +1,5 @@
 """Machines with GPUs for the tests of this folder."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from pathlib import Path

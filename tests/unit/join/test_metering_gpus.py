@@ -1,5 +1,7 @@
 """Utilisation of GPUs, by nvidia-ml-py over a stub and by the kernel's files of AMD."""
 
+import contextlib
+
 from node_agent.metering.gpus import MachineGpuSource
 from node_agent.metering.usage import GpuReading
 from tests.gpu_stub import amd
@@ -11,11 +13,8 @@ SLICES = [("MIG-aaaa", 1, 19_968, "NVIDIA A100-SXM4-40GB MIG 3g.20gb")]
 
 def test_work_and_memory_of_nvidia_gpus_and_slices(nvidia):
     nvidia([StubGpu("GPU-0", busy_percent=75, used_mib=1_000), StubGpu("GPU-1", slices=SLICES), StubGpu("GPU-2")])
-    gauges = MachineGpuSource()
-    try:
+    with contextlib.closing(MachineGpuSource()) as gauges:
         found = gauges.read(["GPU-0", "MIG-aaaa", "GPU-2"])
-    finally:
-        gauges.close()
     assert found == {
         "GPU-0": GpuReading(busy_ppm=750_000, memory_bytes=1_000 * MIB),
         "MIG-aaaa": GpuReading(busy_ppm=None, memory_bytes=0),
@@ -25,16 +24,13 @@ def test_work_and_memory_of_nvidia_gpus_and_slices(nvidia):
 
 def test_a_gpu_that_is_lost_is_left_out_and_read_again_when_it_is_back(nvidia):
     machine = nvidia([StubGpu("GPU-0"), StubGpu("GPU-1")])
-    gauges = MachineGpuSource()
-    try:
+    with contextlib.closing(MachineGpuSource()) as gauges:
         machine.gpus[1].state = "gone"
         machine.write()
         assert set(gauges.read(["GPU-0", "GPU-1"])) == {"GPU-0"}
         machine.gpus[1].state = "ok"
         machine.write()
         assert set(gauges.read(["GPU-0", "GPU-1"])) == {"GPU-0", "GPU-1"}
-    finally:
-        gauges.close()
 
 
 def test_a_machine_without_a_driver_reads_nothing(nvidia, tmp_path):

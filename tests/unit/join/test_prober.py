@@ -84,6 +84,11 @@ def prober(ways, *gateways):
     return NetworkProber(ways.open, gateways, now_ms=lambda: 5)
 
 
+def gateway_only(mbps):
+    """All peers are away."""
+    return Ways({"1": None, "2": None, "3": None, "9": mbps})
+
+
 @pytest.fixture
 def host():
     return Host()
@@ -114,7 +119,7 @@ async def test_peers_that_are_away_or_refuse_are_no_reason_to_stop(host):
 
 
 async def test_the_chain_is_told_the_classes_once_the_gateway_was_visited(host):
-    made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
+    made = prober(gateway_only(2000), GATEWAY)
     await made.round(host)
     assert host.sent == [(1000, 500, 1)]
     assert "1 gateway," in made.facts()["summary"]
@@ -124,14 +129,14 @@ async def test_the_chain_is_told_the_classes_once_the_gateway_was_visited(host):
 
 async def test_what_the_chain_has_already_is_not_said(host):
     host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=1000, network_mbps_up=500, latency_ms=3))
-    made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
+    made = prober(gateway_only(2000), GATEWAY)
     await made.round(host)
     assert host.sent == []
 
 
 async def test_a_latency_is_published_without_a_bandwidth_and_the_chains_bandwidth_stays(host):
     host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=250, network_mbps_up=100))
-    made = prober(Ways({"1": None, "2": None, "3": None, "9": 0}), GATEWAY)
+    made = prober(gateway_only(0), GATEWAY)
     await made.round(host)
     assert host.sent == [(250, 100, 1)]
     assert (made.facts()["told_latency_ms"], made.facts()["class_mbps"]) == (1, 0)
@@ -149,7 +154,7 @@ async def test_a_bandwidth_is_published_without_a_latency_and_the_chains_latency
 async def test_device_health_is_reported_when_the_call_is_free(host):
     host.port.storage["Hosts", "NetworkMeasuredAt"][(ME,)] = 1_000
     host.port.storage["Timestamp", "Now"][()] = 1_000 + PERIOD_MS - 1
-    made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
+    made = prober(gateway_only(2000), GATEWAY)
     await made.round(host)
     assert host.sent == []
     host.port.storage["Timestamp", "Now"][()] = 1_000 + PERIOD_MS
@@ -160,6 +165,6 @@ async def test_device_health_is_reported_when_the_call_is_free(host):
 @pytest.mark.parametrize("status", [gen.HostStatusRetired(), gen.HostStatusRetiring(9)])
 async def test_a_host_that_leaves_says_nothing(host, status):
     host.put(ME, host_record("5P", status=status, last_heartbeat=1))
-    made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
+    made = prober(gateway_only(2000), GATEWAY)
     await made.round(host)
     assert host.sent == []

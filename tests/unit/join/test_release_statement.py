@@ -74,13 +74,7 @@ def test_a_wrong_signature_beside_a_right_one_is_refused():
 
 
 @pytest.mark.parametrize(
-    "facts",
-    [
-        {"version": "1.2.4"},
-        {"sha256": "cd" * 32},
-        {"created": "2026-01-31T12:00:01Z"},
-        {"next_keys": [PUBLIC]},
-    ],
+    "facts", [{"version": "1.2.4"}, {"sha256": "cd" * 32}, {"created": "2026-01-31T12:00:01Z"}, {"next_keys": [PUBLIC]}]
 )
 def test_an_altered_statement_is_refused(facts):
     with pytest.raises(ReleaseRefused, match="it was altered"):

@@ -4,22 +4,18 @@ import asyncio
 import gzip
 import hashlib
 import io
-import json
-import os
 import sys
 import tarfile
-import time
 
 import aiohttp.web
 import pytest
+from fake_service import FakeService
 
 from node_agent.install import update as updating
 from node_agent.install.bundle import build, fetch, fetch_statement, sha256_of, unpack
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.status_file import NAME as BEACON
 from offchain.errors import OurError, TheirError
-from offchain.processes import start_time
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +29,10 @@ def said():
     return []
 
 
+def stage(folder, digest, path, said):
+    return asyncio.run(updating.stage(Releases(folder), digest, str(path), said.append))
+
+
 def test_the_same_sources_give_the_same_bytes(bundle, tmp_path):
     path, digest = bundle
     assert build(tmp_path / "again.tar.gz") == digest == sha256_of(path)
@@ -41,11 +41,11 @@ def test_the_same_sources_give_the_same_bytes(bundle, tmp_path):
 def test_a_release_is_staged_once_and_can_be_loaded(bundle, tmp_path, said):
     path, digest = bundle
     releases = Releases(tmp_path)
-    staged = asyncio.run(updating.stage(releases, digest, str(path), said.append))
+    staged = stage(tmp_path, digest, path, said)
     assert staged.python == sys.executable  # its lock is the one this environment was made from
     assert releases.find(digest) == staged
     assert (tmp_path / f"releases/{digest}/app/node_agent/__main__.py").is_file()
-    assert asyncio.run(updating.stage(releases, digest, "nowhere", said.append)) == staged
+    assert stage(tmp_path, digest, "nowhere", said) == staged
     assert command(tmp_path, staged)[0] == staged.python
     assert environment({}, staged)["PYTHONPATH"] == staged.path
     assert environment({}, staged)[RELEASE_VARIABLE] == digest
@@ -56,7 +56,7 @@ def test_other_bytes_are_refused_and_nothing_stays(bundle, tmp_path, said):
     path, _ = bundle
     wrong = "0" * 64
     with pytest.raises(OurError, match="Nothing was changed"):
-        asyncio.run(updating.stage(Releases(tmp_path), wrong, str(path), said.append))
+        stage(tmp_path, wrong, path, said)
     assert not (tmp_path / "releases").exists()
 
 
@@ -71,7 +71,7 @@ def test_a_release_that_cannot_be_loaded_is_not_switched_to(bundle, tmp_path, sa
                 member.size = len(data)
             new.addfile(member, io.BytesIO(data))
     with pytest.raises(OurError, match="broken on purpose"):
-        asyncio.run(updating.stage(Releases(tmp_path), sha256_of(broken), str(broken), said.append))
+        stage(tmp_path, sha256_of(broken), broken, said)
     assert not (tmp_path / "releases").exists()
 
 
@@ -82,7 +82,7 @@ def test_a_release_whose_packages_cannot_be_installed_leaves_no_environment(tmp_
     (root / "requirements.lock").write_text("an: unreadable line\n")
     digest = build(tmp_path / "agent.tar.gz", root)
     with pytest.raises(OurError, match=r"its requirements cannot be installed: (?s:.*)unreadable line"):
-        asyncio.run(updating.stage(Releases(tmp_path), digest, str(tmp_path / "agent.tar.gz"), said.append))
+        stage(tmp_path, digest, tmp_path / "agent.tar.gz", said)
     assert said[-1] == "installing its requirements"
     assert not (tmp_path / "releases").exists()
 
@@ -176,42 +176,11 @@ async def test_a_release_is_fetched_and_never_more_of_it_than_allowed(tmp_path, 
         await fetch(str(tmp_path / "missing"), tmp_path / "it")
 
 
-class StandIn:
-    """A service whose agent is this process: it says what a release would say when it is started."""
-
-    kind = "stand-in"
-
-    def __init__(self, state, broken=()):
-        self.state = state
-        self.broken = broken
-        self.started = []
-
-    def running(self):
-        return True
-
-    def restart(self):
-        releases = Releases(self.state)
-        release = releases.decide(time.time_ns() // 1_000_000).release
-        self.started.append(release)
-        if release in self.broken:
-            return
-        releases.confirm(release)
-        said = {
-            "pid": os.getpid(), "start_time": start_time(os.getpid()), "release": release, "ready": True,
-            "started_ms": 0, "said_ms": 0, "addresses": [], "pods": {}, "devices": {}, "network": {},
-        }  # fmt: skip
-        (self.state / BEACON).write_text(json.dumps(said))
-
-    def log(self, lines, *, follow):
-        del lines, follow
-        yield "the last words"
-
-
 NEW = hashlib.sha256(b"new").hexdigest()
 
 
 def test_a_release_that_becomes_ready_is_in_use(tmp_path, said):
-    releases, service = Releases(tmp_path), StandIn(tmp_path)
+    releases, service = Releases(tmp_path), FakeService(tmp_path)
     asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=30))
     assert (releases.current(), releases.trial(), service.started) == (NEW, None, [NEW])
     asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=30))
@@ -220,7 +189,7 @@ def test_a_release_that_becomes_ready_is_in_use(tmp_path, said):
 
 
 def test_a_release_that_does_not_become_ready_is_undone(tmp_path, said):
-    releases, service = Releases(tmp_path), StandIn(tmp_path, broken=(NEW,))
+    releases, service = Releases(tmp_path), FakeService(tmp_path, broken=(NEW,), hangs=True)
     with pytest.raises(OurError, match=r"(?s)the previous one runs again.*the last words"):
         asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=2))
     assert (releases.current(), releases.trial(), service.started) == (INSTALLED, None, [NEW, INSTALLED])
@@ -229,7 +198,7 @@ def test_a_release_that_does_not_become_ready_is_undone(tmp_path, said):
 def test_old_releases_are_removed_but_the_one_before(tmp_path, said):
     releases = Releases(tmp_path)
     names = [hashlib.sha256(bytes([number])).hexdigest() for number in range(3)]
-    service = StandIn(tmp_path)
+    service = FakeService(tmp_path)
     for name in names:
         (releases.folder / name / "app").mkdir(parents=True)
         releases.complete(name, sys.executable)

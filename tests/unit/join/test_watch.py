@@ -17,7 +17,7 @@ HOST = "5Host"
 
 
 class Carrier:
-    """What the agent is to the watch."""
+    """What the device monitor needs of an agent."""
 
     def __init__(self, devices):
         self.port = FakeChain()

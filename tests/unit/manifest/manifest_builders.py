@@ -1,7 +1,5 @@
 """Manifests for tests: the smallest one, and changes to it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +82,6 @@ def together(*changes: Change) -> Change:
 
 
 def helper(name: str = "db", **entries: Any) -> Change:
-    """One more service."""
     resources = {"resources": {"limits": {"cpus": "0.5", "memory": "64M"}}}
     made = {"image": f"lab/{name}@{DIGEST}", "deploy": resources} | entries
     return lambda data: data["services"].update({name: made})
@@ -94,7 +91,9 @@ def top(**entries: Any) -> Change:
     return lambda data: data.update(entries)
 
 
-def refused(change: Change) -> tuple[str, str, str]:
-    """Path, message and hint of the one problem."""
+def refused(change: Change, path: str | None = None, says: str = "") -> tuple[str, str, str]:
+    """Path, message and hint of the one problem, which is at this path and says this."""
     (found,) = problems(manifest(change))
+    assert path in (None, found[0]), found
+    assert says in found[1], found
     return found

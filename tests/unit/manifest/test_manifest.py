@@ -1,7 +1,5 @@
 """What a manifest may contain, and the error for each thing that it may not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

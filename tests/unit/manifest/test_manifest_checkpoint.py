@@ -1,7 +1,5 @@
 """Which folder of a pod is saved, and how often: what a manifest may say of it."""
 
-from __future__ import annotations
-
 import pytest
 from manifest_builders import Change, gantry, parse, refused, service, together, top
 
@@ -64,6 +62,4 @@ def test_a_folder_of_a_volume_is_saved_also_where_the_container_is_read_only() -
     ],
 )
 def test_a_wrong_checkpoint_is_refused(change: Change, path: str, message: str) -> None:
-    found_path, found_message, _ = refused(change)
-    assert found_path == f"x-gantry.{path}"
-    assert message in found_message
+    refused(change, f"x-gantry.{path}", message)

@@ -1,7 +1,5 @@
 """Every example that a user can copy is a manifest, and the reference names every key."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Shares of a GPU: whole percents of one device, for one pod."""
 
-from __future__ import annotations
-
 import pytest
 from manifest_builders import Change, devices, gantry, gpu, helper, parse, refused, together
 

@@ -1,7 +1,5 @@
 """With which secret hosts log in at a registry: what a manifest may say of it."""
 
-from __future__ import annotations
-
 import pytest
 from manifest_builders import DIGEST, Change, gantry, parse, refused, service, together, top
 
@@ -51,12 +49,7 @@ def test_the_registry_of_an_image_is_what_its_name_begins_with(name: str, regist
         ),
         (together(SECRET, gantry(registry_login={"secret": "lab"})), "", "registry is missing", "{registry: ghcr.io"),
         (together(SECRET, gantry(registry_login={"registry": REGISTRY})), "", "secret is missing", "secret: NAME}"),
-        (
-            together(SECRET, gantry(registry_login={**SAID, "password": "x"})),
-            ".password",
-            'unknown key "password"',
-            "",
-        ),
+        (together(SECRET, gantry(registry_login={**SAID, "password": "x"})), ".password", 'unknown key "password"', ""),
         (
             together(SECRET, service(secrets=["lab"]), gantry(registry_login=SAID)),
             None,

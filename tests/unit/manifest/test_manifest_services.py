@@ -1,34 +1,12 @@
 """What one service may say beyond image and command: mounts, ports, health, restarts, stopping."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from manifest_builders import (
-    Change,
-    gantry,
-    gpu,
-    helper,
-    manifest,
-    parse,
-    problems,
-    refused,
-    service,
-    together,
-    top,
-)
+from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
+from offchain.schema.manifest import types
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.types import (
-    DeliveredFile,
-    Dependency,
-    HealthCheck,
-    RestartPolicy,
-    ServiceSpec,
-    TmpfsMount,
-    VolumeMount,
-)
 
 DATA = top(volumes={"data": None, "cache": {}})
 TOKEN = top(secrets={"token": {"external": True}})
@@ -36,7 +14,7 @@ SERVICE = gantry(kind="service")
 HEX = "0123456789abcdef" * 4
 
 
-def train(*changes: Change) -> ServiceSpec:
+def train(*changes: Change) -> types.ServiceSpec:
     return parse(together(*changes)).services[0]
 
 
@@ -50,11 +28,11 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
     found = parse(together(DATA, service(volumes=mounts)))
     assert found.volumes == ("data", "cache")
     assert found.main.volumes == (
-        VolumeMount("data", "/data", read_only=False),
-        VolumeMount("cache", "/cache", read_only=True),
-        VolumeMount("data", "/again", read_only=True),
+        types.VolumeMount("data", "/data", read_only=False),
+        types.VolumeMount("cache", "/cache", read_only=True),
+        types.VolumeMount("data", "/again", read_only=True),
     )
-    assert found.main.tmpfs == (TmpfsMount("/scratch", "size=67108864,mode=1777"),)
+    assert found.main.tmpfs == (types.TmpfsMount("/scratch", "size=67108864,mode=1777"),)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +87,7 @@ def test_a_wrong_mount_is_refused(mount: Any, message: str) -> None:
     ],
 )
 def test_volumes_have_a_name_and_nothing_else(volumes: Any, path: str, message: str) -> None:
-    at, said, _ = refused(top(volumes=volumes))
-    assert at == path
-    assert message in said
+    refused(top(volumes=volumes), path, message)
 
 
 def test_mounts_do_not_overlap() -> None:
@@ -121,15 +97,15 @@ def test_mounts_do_not_overlap() -> None:
     inside = together(DATA, service(volumes=["data:/data/deep"]), gantry(inputs=inputs))
     assert "cannot both be there" in refused(inside)[1]
     within = together(DATA, service(volumes=["data:/data"]), gantry(inputs=[{**inputs[0], "path": "/data/in"}]))
-    assert train(within).files == (DeliveredFile("in", "/data/in", bytes.fromhex(HEX)),)
+    assert train(within).files == (types.DeliveredFile("in", "/data/in", bytes.fromhex(HEX)),)
 
 
 def test_secrets_are_mounted_where_compose_puts_them() -> None:
     uses = ["token", {"source": "token", "target": "other"}, {"source": "token", "target": "/etc/token"}]
     assert train(TOKEN, service(secrets=uses)).files == (
-        DeliveredFile("token", "/run/secrets/token", None),
-        DeliveredFile("token", "/run/secrets/other", None),
-        DeliveredFile("token", "/etc/token", None),
+        types.DeliveredFile("token", "/run/secrets/token", None),
+        types.DeliveredFile("token", "/run/secrets/other", None),
+        types.DeliveredFile("token", "/etc/token", None),
     )
 
 
@@ -161,9 +137,7 @@ def test_the_value_of_a_secret_is_refused(key: str) -> None:
     ],
 )
 def test_a_wrong_secret_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(change)
-    assert at == path
-    assert message in said
+    refused(change, path, message)
 
 
 def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
@@ -174,10 +148,10 @@ def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
     ]
     first, second = parse(together(helper(), gantry(inputs=inputs))).services
     digest = bytes.fromhex(HEX)
-    assert first.files == (DeliveredFile("data.tar", "/in/data.tar", digest),)
+    assert first.files == (types.DeliveredFile("data.tar", "/in/data.tar", digest),)
     assert second.files == (
-        DeliveredFile("seed.sql", "/seed.sql", digest),
-        DeliveredFile("data.tar", "/data.tar", digest),
+        types.DeliveredFile("seed.sql", "/seed.sql", digest),
+        types.DeliveredFile("data.tar", "/data.tar", digest),
     )
 
 
@@ -196,9 +170,7 @@ def test_inputs_go_to_the_service_they_name_else_to_the_first() -> None:
 )
 def test_a_wrong_input_is_refused(entries: dict[str, str], path: str, message: str) -> None:
     good = {"name": "in.bin", "path": "/in.bin", "sha256": HEX}
-    at, said, _ = refused(together(TOKEN, gantry(inputs=[good | entries])))
-    assert at == path
-    assert message in said
+    refused(together(TOKEN, gantry(inputs=[good | entries])), path, message)
 
 
 def test_inputs_are_complete_and_bounded() -> None:
@@ -251,17 +223,17 @@ def test_too_many_ports_in_all() -> None:
 
 
 def test_health_checks_have_composes_defaults() -> None:
-    def check(**entries: Any) -> HealthCheck | None:
+    def check(**entries: Any) -> types.HealthCheck | None:
         return train(SERVICE, service(healthcheck=entries)).healthcheck
 
     shell = ("/bin/sh", "-c", "test -f /ok")
-    assert check(test="test -f /ok") == HealthCheck(shell, 30_000, 30_000, 3, 0)
-    assert check(test=["CMD-SHELL", "test -f /ok"]) == HealthCheck(shell, 30_000, 30_000, 3, 0)
+    assert check(test="test -f /ok") == types.HealthCheck(shell, 30_000, 30_000, 3, 0)
+    assert check(test=["CMD-SHELL", "test -f /ok"]) == types.HealthCheck(shell, 30_000, 30_000, 3, 0)
     times = {"interval": "5s", "timeout": "500ms", "retries": 2, "start_period": "1h"}
-    assert check(test=["CMD", "check", ""], **times) == HealthCheck(("check", ""), 5_000, 500, 2, 3_600_000)
+    assert check(test=["CMD", "check", ""], **times) == types.HealthCheck(("check", ""), 5_000, 500, 2, 3_600_000)
     assert check(test=["NONE"]) is None
     assert check(disable=True) is None
-    assert check(test="true", disable=False, start_period="0s") == HealthCheck(
+    assert check(test="true", disable=False, start_period="0s") == types.HealthCheck(
         ("/bin/sh", "-c", "true"), 30_000, 30_000, 3, 0
     )
 
@@ -287,29 +259,27 @@ def test_health_checks_have_composes_defaults() -> None:
     ],
 )
 def test_a_wrong_health_check_is_refused(check: Any, path: str, message: str) -> None:
-    at, said, _ = refused(together(SERVICE, service(healthcheck=check)))
-    assert at == f"services.train.healthcheck{path}"
-    assert message in said
+    refused(together(SERVICE, service(healthcheck=check)), f"services.train.healthcheck{path}", message)
 
 
 @pytest.mark.parametrize(
     ("word", "policy"),
     [
-        ("no", RestartPolicy("no", None)),
-        ("always", RestartPolicy("always", None)),
-        ("unless-stopped", RestartPolicy("always", None)),
-        ("on-failure", RestartPolicy("on-failure", None)),
-        ("on-failure:3", RestartPolicy("on-failure", 3)),
+        ("no", types.RestartPolicy("no", None)),
+        ("always", types.RestartPolicy("always", None)),
+        ("unless-stopped", types.RestartPolicy("always", None)),
+        ("on-failure", types.RestartPolicy("on-failure", None)),
+        ("on-failure:3", types.RestartPolicy("on-failure", 3)),
     ],
 )
-def test_restart_policies(word: str, policy: RestartPolicy) -> None:
+def test_restart_policies(word: str, policy: types.RestartPolicy) -> None:
     assert train(SERVICE, service(restart=word)).restart == policy
 
 
 def test_an_unquoted_no_is_a_restart_policy() -> None:
     text = manifest(together(SERVICE, service(restart="NEVER"))).replace(b"NEVER", b"no")
     assert b"restart: no" in text
-    assert parse_manifest(text).main.restart == RestartPolicy("no", None)
+    assert parse_manifest(text).main.restart == types.RestartPolicy("no", None)
 
 
 def policy(**entries: Any) -> Change:
@@ -317,9 +287,11 @@ def policy(**entries: Any) -> Change:
 
 
 def test_the_long_form_of_a_restart_policy() -> None:
-    assert train(SERVICE, policy()).restart == RestartPolicy("always", None)
-    assert train(SERVICE, policy(condition="none", max_attempts=3)).restart == RestartPolicy("no", None)
-    assert train(SERVICE, policy(condition="on-failure", max_attempts=3)).restart == RestartPolicy("on-failure", 3)
+    assert train(SERVICE, policy()).restart == types.RestartPolicy("always", None)
+    assert train(SERVICE, policy(condition="none", max_attempts=3)).restart == types.RestartPolicy("no", None)
+    assert train(SERVICE, policy(condition="on-failure", max_attempts=3)).restart == types.RestartPolicy(
+        "on-failure", 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -341,9 +313,7 @@ def test_the_long_form_of_a_restart_policy() -> None:
     ],
 )
 def test_a_wrong_restart_or_stop_key_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(together(SERVICE, change))
-    assert at == f"services.train.{path}"
-    assert message in said
+    refused(together(SERVICE, change), f"services.train.{path}", message)
 
 
 def test_stop_signal_and_grace_period() -> None:
@@ -359,8 +329,8 @@ def test_dependencies_in_both_forms() -> None:
     init = helper("init")
     db = helper(depends_on=["init"], healthcheck={"test": "true"})
     found = parse(together(service(depends_on=healthy), db, init))
-    assert found.services[0].depends_on == (Dependency("db", "healthy"), Dependency("init", "completed"))
-    assert found.services[1].depends_on == (Dependency("init", "started"),)
+    assert found.services[0].depends_on == (types.Dependency("db", "healthy"), types.Dependency("init", "completed"))
+    assert found.services[1].depends_on == (types.Dependency("init", "started"),)
 
 
 @pytest.mark.parametrize(
@@ -389,8 +359,7 @@ def test_dependencies_in_both_forms() -> None:
         ),
         (
             together(
-                helper(restart="always"),
-                service(depends_on={"db": {"condition": "service_completed_successfully"}}),
+                helper(restart="always"), service(depends_on={"db": {"condition": "service_completed_successfully"}})
             ),
             "services.train.depends_on.db",
             "never completes",
@@ -398,9 +367,7 @@ def test_dependencies_in_both_forms() -> None:
     ],
 )
 def test_a_wrong_dependency_is_refused(change: Change, path: str, message: str) -> None:
-    at, said, _ = refused(together(helper(), change))
-    assert at == path
-    assert message in said
+    refused(together(helper(), change), path, message)
 
 
 def test_a_cycle_of_dependencies_is_named() -> None:

@@ -1,7 +1,5 @@
 """Variables in a manifest: what Compose does, and where we refuse instead."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

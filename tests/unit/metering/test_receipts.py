@@ -1,7 +1,5 @@
 """Receipts: their bytes, their bills, and receipts that a tenant refuses to sign."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

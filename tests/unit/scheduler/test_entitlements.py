@@ -1,7 +1,5 @@
 """Entitlements of queues and accounts, and whose spot tasks may be preempted for a task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
@@ -48,7 +46,6 @@ class Queues:
         return self._queue.leaf(*self._who(name))
 
     def entitlement(self, name: str) -> float:
-        """In GPUs."""
         return 10 * self.entitlements.entitlement(self.leaf(name))
 
     def policy(self, name: str, asks: float, **taken: float) -> int | None:

@@ -1,7 +1,5 @@
 """Preemption for gangs with anti-affinity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reservation windows: the file that defines them, and their effect."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

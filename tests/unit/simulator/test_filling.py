@@ -12,7 +12,7 @@ from tests.support.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE,
 
 
 class Clock:
-    """Each look at it is a second later."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self):
         self.now = 0.0

@@ -36,7 +36,7 @@ def test_images_are_made_from_the_pinned_base():
     assert compose["x-worker"]["build"]["args"]["BASE"] == "${BASE:-gantry-base:bookworm}"
 
 
-class World:
+class ScriptCopy:
     """A copy of the script beside programs that stand for debootstrap, which copies packages, and docker."""
 
     def __init__(self, folder):
@@ -79,10 +79,10 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
+def copy(tmp_path):
     if os.geteuid() != 0 or shutil.which("dpkg-deb") is None:
-        pytest.skip("only root makes a base image, where dpkg is")
-    made = World(tmp_path)
+        pytest.skip("building a base image needs root and dpkg-deb")
+    made = ScriptCopy(tmp_path)
     made.package("alpha", "1.0-1")
     made.package("beta", "1:2.0-1")
     done = made.run("--refresh")
@@ -91,34 +91,34 @@ def world(tmp_path):
     return made
 
 
-def test_packages_of_the_lock_become_an_image(world):
-    done = world.run()
+def test_packages_of_the_lock_become_an_image(copy):
+    done = copy.run()
     assert done.returncode == 0, done.stderr
-    assert world.images.startswith("import - gantry-base:bookworm")
+    assert copy.images.startswith("import - gantry-base:bookworm")
 
 
-def changed_version(world):
-    world.package("beta", "1:2.0-2")
+def changed_version(copy):
+    copy.package("beta", "1:2.0-2")
 
 
-def changed_content(world):
-    world.package("beta", "1:2.0-1", "another content under the same version")
+def changed_content(copy):
+    copy.package("beta", "1:2.0-1", "another content under the same version")
 
 
-def added(world):
-    world.package("gamma", "1")
+def added(copy):
+    copy.package("gamma", "1")
 
 
-def removed(world):
-    (world.debs / "beta.deb").unlink()
+def removed(copy):
+    (copy.debs / "beta.deb").unlink()
 
 
 @pytest.mark.parametrize("change", [changed_version, changed_content, added, removed])
-def test_other_packages_are_refused_and_no_image_is_made(world, change):
-    change(world)
-    done = world.run()
+def test_other_packages_are_refused_and_no_image_is_made(copy, change):
+    change(copy)
+    done = copy.run()
     assert done.returncode == 1
     assert "are not those of scripts/base-image.lock" in done.stderr
     assert "scripts/base-image --refresh" in done.stderr
     assert "the distribution has  " in done.stderr or "the lock names        beta 1:2.0-1" in done.stderr
-    assert world.images == ""
+    assert copy.images == ""

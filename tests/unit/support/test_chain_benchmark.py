@@ -1,7 +1,5 @@
 """The benchmark of the chain: what it derives from blocks, traces and counters."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections import Counter

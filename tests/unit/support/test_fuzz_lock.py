@@ -1,7 +1,5 @@
 """The fuzzer of the chain is locked to the crates of the released node."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Final
 

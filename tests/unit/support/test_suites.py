@@ -1,7 +1,5 @@
 """The runner of `scripts/test`: every test belongs to one suite, and results are counted and reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

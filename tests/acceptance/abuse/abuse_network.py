@@ -1,7 +1,5 @@
 """A chain with somebody in every role, and a host, a task and a lease in every state: where wrong calls are tried."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,16 +9,8 @@ from typing import Any
 from offchain.adapters.chain import registration
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Block, Call, DispatchFailure, Signer
-from offchain.schema.chain_types._generated_chain import (
-    HostFailure,
-    HostsParams,
-    PodPlacement,
-    PodResult,
-    Resources,
-    TaskKind,
-    Usage,
-    calls,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import ANY_RATE, NO_GPU, ask, hardware, task_spec
 from tests.support.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
@@ -64,22 +54,22 @@ HARDWARE = hardware(8_000, 16_384, 100)
 
 JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
-    resources=Resources(100, 64, 1, NO_GPU),
+    resources=gen.Resources(100, 64, 1, NO_GPU),
     max_rate_per_hour=2 * GTY,
     max_duration_ms=60 * MINUTE_MS,
 )
-SERVICE = replace(JOB, kind=TaskKind.SERVICE)
-RENTAL = replace(JOB, kind=TaskKind.RENTAL)
-RESULT = PodResult(bytes(32), 0, Usage(1_000, 1_000, 10))
-FAILED = HostFailure.DRIVER_ERROR
+SERVICE = replace(JOB, kind=gen.TaskKind.SERVICE)
+RENTAL = replace(JOB, kind=gen.TaskKind.RENTAL)
+RESULT = gen.PodResult(bytes(32), 0, gen.Usage(1_000, 1_000, 10))
+FAILED = gen.HostFailure.DRIVER_ERROR
 
 
-def on(host: str, pod: int = 0, devices: bytes = b"") -> PodPlacement:
-    return PodPlacement(pod, SIGNERS[host].address, devices, ANY_RATE)
+def on(host: str, pod: int = 0, devices: bytes = b"") -> gen.PodPlacement:
+    return gen.PodPlacement(pod, SIGNERS[host].address, devices, ANY_RATE)
 
 
 @dataclass
-class World:
+class Network:
     chain: Chain
     genesis: bytes
     tasks: dict[str, int] = field(default_factory=dict)
@@ -132,17 +122,17 @@ class World:
         return books
 
 
-def register(world: World, host: str) -> Call:
+def register(net: Network, host: str) -> Call:
     provider = PEOPLE["provider"].address
-    return registration.register(SIGNERS[host], world.genesis, provider, HARDWARE, b"here", b"eu", ASK)
+    return registration.register(SIGNERS[host], net.genesis, provider, HARDWARE, b"here", b"eu", ASK)
 
 
 STATES = ("Queued", "Assigned", "Running", "Reported", "Verified", "Settled", "Cancelled", "Failed", "Expired")
 """Of jobs with one pod. Beside them: a running service, a running rental, and one whose data is retained."""
 
 
-async def build(world: World) -> None:
-    """Everybody and everything in its place."""
+async def build(net: Network) -> None:
+    """Make hosts, tasks and leases in every state."""
     sudo, provider, tenant = "sudo", "provider", "tenant"
     transfers = [
         Call(
@@ -152,50 +142,48 @@ async def build(world: World) -> None:
         )
         for name, signer in {**HOSTS, "nobody": NOBODYS_HOST, "poor": PEOPLE["poor"]}.items()
     ]
-    await world.do(
+    await net.do(
         *((sudo, call) for call in transfers),
-        *((provider, register(world, host)) for host in HOSTS),
+        *((provider, register(net, host)) for host in HOSTS),
         ("scheduler", calls.tasks_bond_scheduler()),
     )
-    await world.do(*((host, calls.hosts_heartbeat()) for host in HOSTS))
-    now = int(await world.chain.link.query("Timestamp", "Now") or 0)
+    await net.do(*((host, calls.hosts_heartbeat()) for host in HOSTS))
+    now = int(await net.chain.link.query("Timestamp", "Now") or 0)
     kinds = dict.fromkeys(STATES, JOB) | {"Service": SERVICE, "Rental": RENTAL, "Retained": RENTAL}
     kinds["Expired"] = replace(JOB, deadline=now + 15_000)
-    first = int(await world.chain.link.query("Tasks", "NextTaskId") or 0)
-    world.tasks = {state: first + place for place, state in enumerate(kinds)}
-    await world.do(*((tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST)) for spec in kinds.values()))
+    first = int(await net.chain.link.query("Tasks", "NextTaskId") or 0)
+    net.tasks = {state: first + place for place, state in enumerate(kinds)}
+    await net.do(*((tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST)) for spec in kinds.values()))
     placed = [state for state in kinds if state not in ("Queued", "Expired", "Cancelled")]
-    await world.do(
-        *(("scheduler", calls.tasks_assign(task=world.tasks[state], pods=[on("online")])) for state in placed)
-    )
+    await net.do(*(("scheduler", calls.tasks_assign(task=net.tasks[state], pods=[on("online")])) for state in placed))
     begun = [state for state in placed if state not in ("Assigned", "Failed")]
-    await world.do(
-        *(("online", calls.tasks_report_started(lease=world.lease(state))) for state in begun),
-        ("online", calls.tasks_report_failed(lease=world.lease("Failed"), reason=FAILED)),
-        (tenant, calls.tasks_cancel(task=world.tasks["Cancelled"])),
+    await net.do(
+        *(("online", calls.tasks_report_started(lease=net.lease(state))) for state in begun),
+        ("online", calls.tasks_report_failed(lease=net.lease("Failed"), reason=FAILED)),
+        (tenant, calls.tasks_cancel(task=net.tasks["Cancelled"])),
         (provider, calls.hosts_drain(host=HOSTS["draining"].address)),
         (provider, calls.hosts_retire(host=HOSTS["retiring"].address)),
         (sudo, by_sudo(calls.hosts_suspend(host=HOSTS["suspended"].address))),
     )
     reported = ("Reported", "Verified", "Settled")
-    await world.do(
-        *(("online", calls.tasks_report_result(lease=world.lease(state), result=RESULT)) for state in reported),
-        (tenant, calls.tasks_end(task=world.tasks["Retained"])),
+    await net.do(
+        *(("online", calls.tasks_report_result(lease=net.lease(state), result=RESULT)) for state in reported),
+        (tenant, calls.tasks_end(task=net.tasks["Retained"])),
     )
-    await world.do(*((tenant, calls.tasks_accept_result(task=world.tasks[state])) for state in reported[1:]))
-    await world.do(("anyone", calls.tasks_settle(task=world.tasks["Settled"])))
-    await _until_absent(world, now)
-    await world.do(
+    await net.do(*((tenant, calls.tasks_accept_result(task=net.tasks[state])) for state in reported[1:]))
+    await net.do(("anyone", calls.tasks_settle(task=net.tasks["Settled"])))
+    await _until_absent(net, now)
+    await net.do(
         ("anyone", calls.hosts_report_absent(host=HOSTS["offline"].address)),
-        ("anyone", calls.tasks_expire(task=world.tasks["Expired"])),
+        ("anyone", calls.tasks_expire(task=net.tasks["Expired"])),
     )
     # From here on nobody is missed any more, however long the wrong calls take.
-    params = HostsParams.decode(await world.chain.link.query("Hosts", "Params"))
+    params = gen.HostsParams.decode(await net.chain.link.query("Hosts", "Params"))
     patient = replace(params, absence_limit_ms=60 * MINUTE_MS)
-    await world.do(("sudo", by_sudo(calls.hosts_set_params(params=patient))))
+    await net.do(("sudo", by_sudo(calls.hosts_set_params(params=patient))))
 
 
-async def _until_absent(world: World, since_ms: int) -> None:
+async def _until_absent(net: Network, since_ms: int) -> None:
     """Keep all hosts but one beating until that one is missed and the deadline has passed."""
-    while int(await world.chain.link.query("Timestamp", "Now") or 0) <= since_ms + 18_000:
-        await world.do(*((host, calls.hosts_heartbeat()) for host in HOSTS if host not in ("offline", "retiring")))
+    while int(await net.chain.link.query("Timestamp", "Now") or 0) <= since_ms + 18_000:
+        await net.do(*((host, calls.hosts_heartbeat()) for host in HOSTS if host not in ("offline", "retiring")))

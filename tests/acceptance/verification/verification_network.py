@@ -1,4 +1,4 @@
-"""The chain with everybody on it, and how a story is told on it: people, hosts, tasks, coins."""
+"""A chain for all scenarios of verification: its accounts, hosts, tasks and coins."""
 
 from __future__ import annotations
 
@@ -10,27 +10,13 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from verification_cast import ANYONE, ASK, GTY, HARDWARE, SUDO, VERIFIERS, Cast, cast_of
 from verification_client import PATIENCE, Client, Done
+from verification_roles import ANYONE, ASK, GTY, HARDWARE, SUDO, VERIFIERS, Roles, make_roles
 
 from offchain.adapters.chain.registration import sign_registration
 from offchain.ports import Block, Call, Signer
-from offchain.schema.chain_types._generated_chain import (
-    GpuRequest,
-    HostRecord,
-    HostScore,
-    PodPlacement,
-    PodResult,
-    Resources,
-    TenantScore,
-    Usage,
-    VerificationParams,
-    VerificationPolicy,
-    VerificationPolicyAcceptance,
-    VerificationPolicyRedundant,
-    calls,
-    storage,
-)
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.schema.chain_types._generated_events import TasksSubmitted
 from offchain.schema.chain_types.ids import lease_id, task_key
 from tests.support.chain_records import ANY_RATE, task_spec
@@ -40,7 +26,7 @@ from tests.support.real_chain import by_sudo, plain
 MANIFEST = b"services: {}"
 JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
-    resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
+    resources=gen.Resources(1_000, 1_024, 1, gen.GpuRequest(1, 1_000, 0, ())),
     max_rate_per_hour=3_600 * GTY,
 )
 PRICE = GTY * 15 // 100
@@ -56,52 +42,52 @@ WEIGHT_OF_PRICE = 27_000
 tenth."""
 
 
-def result(content: int) -> PodResult:
+def result(content: int) -> gen.PodResult:
     """What a pod worked out, in a second."""
-    return PodResult(bytes([content] * 32), 0, Usage(WALL_MS, WALL_MS, 10))
+    return gen.PodResult(bytes([content] * 32), 0, gen.Usage(WALL_MS, WALL_MS, 10))
 
 
 @dataclass(frozen=True)
 class Job:
-    """A task whose pods run, pod n on the story's host n."""
+    """A task whose pods run, pod n on the scenario's host n."""
 
     task: int
     leases: tuple[int, ...]
 
 
 @dataclass
-class World:
-    """`told`: the stories that are being told, by name."""
+class Network:
+    """`runs`: the scenarios that run, by name."""
 
     node: DevelopmentNode
     client: Client
     genesis: bytes
-    params: VerificationParams
-    casts: dict[str, Cast] = field(default_factory=dict)
-    told: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    params: gen.VerificationParams
+    roles_of: dict[str, Roles] = field(default_factory=dict)
+    runs: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     # --- setting the scene ----------------------------------------------------------------------------------------
 
-    async def enter(self, stories: Sequence[tuple[Story, Cast]]) -> None:
-        """The verifiers are bonded, and the stories' hosts are registered and heard of."""
+    async def enter(self, scenarios: Sequence[tuple[Scenario, Roles]]) -> None:
+        """The verifiers are bonded, and the scenarios' hosts are registered and heard of."""
         do = self.client.do
-        pairs = [pair for _, cast in stories for pair in zip(cast.providers, cast.hosts, strict=True)]
+        pairs = [pair for _, roles in scenarios for pair in zip(roles.providers, roles.hosts, strict=True)]
         await asyncio.gather(
             *(do(who, calls.verification_bond_verifier()) for who in VERIFIERS.values()),
             *(self._register(provider, host) for provider, host in pairs),
         )
-        good = [host for story, cast in stories if story.verified for host in cast.hosts]
+        good = [host for scenario, roles in scenarios if scenario.verified for host in roles.hosts]
         if good:
             await do(SUDO, by_sudo(batch(calls.hosts_verify(host=host.address) for host in good)))
         await asyncio.gather(*(do(host, calls.hosts_heartbeat()) for _, host in pairs))
-        self.casts = {story.name: cast for story, cast in stories}
-        for story, cast in stories:
-            if not story.alone:
-                self.told[story.name] = asyncio.ensure_future(story.play(self, cast))
+        self.roles_of = {scenario.name: roles for scenario, roles in scenarios}
+        for scenario, roles in scenarios:
+            if not scenario.alone:
+                self.runs[scenario.name] = asyncio.ensure_future(scenario.play(self, roles))
 
-    async def all_told(self) -> None:
-        """Every story that is not told alone is over, however it ended."""
-        await asyncio.gather(*self.told.values(), return_exceptions=True)
+    async def finish_all(self) -> None:
+        """Wait until every scenario that does not run alone has ended, however it ended."""
+        await asyncio.gather(*self.runs.values(), return_exceptions=True)
 
     async def _register(self, provider: Signer, host: Signer) -> Done:
         about = {"hardware": HARDWARE, "endpoint": b"here", "region": b"eu", "ask": ASK}
@@ -123,33 +109,33 @@ class World:
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 
-    async def running(self, cast: Cast, replicas: int = 1) -> Job:
+    async def running(self, roles: Roles, replicas: int = 1) -> Job:
         """A job of the tenant runs, one pod on each of so many hosts; results of several are compared."""
-        policy: VerificationPolicy = VerificationPolicyAcceptance()
+        policy: gen.VerificationPolicy = gen.VerificationPolicyAcceptance()
         if replicas > 1:
-            policy = VerificationPolicyRedundant(replicas=replicas)
+            policy = gen.VerificationPolicyRedundant(replicas=replicas)
         spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
-        submitted = await self.client.do(cast.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
+        submitted = await self.client.do(roles.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
         task = submitted.one(TasksSubmitted).first
-        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
-        await self.client.do(cast.tenant, calls.tasks_assign(task=task, pods=pods))
+        pods = [gen.PodPlacement(pod, roles.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
+        await self.client.do(roles.tenant, calls.tasks_assign(task=task, pods=pods))
         leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
-        await asyncio.gather(*(self.started(cast, pod, lease) for pod, lease in enumerate(leases)))
+        await asyncio.gather(*(self.started(roles, pod, lease) for pod, lease in enumerate(leases)))
         return Job(task, leases)
 
-    async def started(self, cast: Cast, host: int, lease: int) -> None:
-        await self.client.do(cast.hosts[host], calls.tasks_report_started(lease=lease))
+    async def started(self, roles: Roles, host: int, lease: int) -> None:
+        await self.client.do(roles.hosts[host], calls.tasks_report_started(lease=lease))
 
-    async def reported(self, cast: Cast) -> Job:
-        """A job of the tenant has run on the story's first host, whose result may be disputed."""
-        job = await self.running(cast)
-        await self.report(cast, job)
+    async def reported(self, roles: Roles) -> Job:
+        """A job of the tenant has run on the scenario's first host, whose result may be disputed."""
+        job = await self.running(roles)
+        await self.report(roles, job)
         return job
 
-    async def report(self, cast: Cast, job: Job) -> Block:
-        """The pod on the story's first host is through."""
+    async def report(self, roles: Roles, job: Job) -> Block:
+        """Report the result of the pod on the first host."""
         call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
-        return (await self.client.do(cast.hosts[0], call)).block
+        return (await self.client.do(roles.hosts[0], call)).block
 
     async def state_of(self, task: int) -> str:
         """`Verified`, `Failed(DisputeLost)` and so on."""
@@ -161,15 +147,15 @@ class World:
 
     # --- hosts ----------------------------------------------------------------------------------------------------
 
-    async def host(self, host: Signer, at: bytes | None = None) -> HostRecord:
+    async def host(self, host: Signer, at: bytes | None = None) -> gen.HostRecord:
         return await self.client.must(storage.hosts_hosts, host.address, at=at)
 
-    async def score(self, host: Signer, at: Block) -> HostScore:
+    async def score(self, host: Signer, at: Block) -> gen.HostScore:
         """What is known for and against a host, as last written down: what is older fades a little each time."""
         return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
 
-    async def conduct(self, tenant: Signer, at: Block) -> TenantScore:
-        """The same of a tenant."""
+    async def conduct(self, tenant: Signer, at: Block) -> gen.TenantScore:
+        """Return what is known for and against a tenant."""
         return await self.client.must(storage.reputation_tenant_scores, tenant.address, at=at.ref.hash)
 
     async def faults_of(self, provider: Signer) -> int:
@@ -203,11 +189,11 @@ class World:
         return self.client.blocks[-1]
 
 
-Play = Callable[[World, Cast], Coroutine[Any, Any, None]]
+Play = Callable[[Network, Roles], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
-class Story:
+class Scenario:
     """`play` runs at the same time as others, or `alone` after them. `verified`: its hosts are so from the start."""
 
     name: str
@@ -218,34 +204,36 @@ class Story:
     play: Play
 
 
-def story(
+def scenario(
     *, hosts: int = 1, verified: bool = True, hosts_pay: bool = False, alone: bool = False
-) -> Callable[[Play], Callable[[World], Coroutine[Any, Any, None]]]:
-    """Makes a test of a story: the test waits for its end."""
+) -> Callable[[Play], Callable[[Network], Coroutine[Any, Any, None]]]:
+    """Makes a test of a scenario: the test waits for its end."""
 
-    def of(play: Play) -> Callable[[World], Coroutine[Any, Any, None]]:
-        about = Story(play.__name__, hosts, verified, hosts_pay, alone, play)
+    def of(play: Play) -> Callable[[Network], Coroutine[Any, Any, None]]:
+        about = Scenario(play.__name__, hosts, verified, hosts_pay, alone, play)
 
-        async def test(world: World) -> None:
+        async def test(net: Network) -> None:
             if alone:
-                await world.all_told()
-                await play(world, world.casts[about.name])
+                await net.finish_all()
+                await play(net, net.roles_of[about.name])
             else:
-                await world.told[about.name]
+                await net.runs[about.name]
 
         test.__name__, test.__doc__, test.__module__ = play.__name__, play.__doc__, play.__module__
-        test.story = about  # type: ignore[attr-defined]
+        test.scenario = about  # type: ignore[attr-defined]
         return test
 
     return of
 
 
-def stories_of(tests: Iterable[Any]) -> list[tuple[Story, Cast]]:
-    """The stories among the tests that are to be run, and who plays in each."""
-    stories = [test.function.story for test in tests if hasattr(test.function, "story")]
-    return [(story, cast_of(story.name, story.hosts, hosts_pay=story.hosts_pay)) for story in stories]
+def scenarios_of(tests: Iterable[Any]) -> list[tuple[Scenario, Roles]]:
+    """The scenarios among the tests that are to be run, and who plays in each."""
+    scenarios = [test.function.scenario for test in tests if hasattr(test.function, "scenario")]
+    return [
+        (scenario, make_roles(scenario.name, scenario.hosts, hosts_pay=scenario.hosts_pay)) for scenario in scenarios
+    ]
 
 
 def batch(all_of: Iterable[Call]) -> Call:
-    """All of it or nothing."""
+    """Return the calls as one that is all or nothing."""
     return Call("Utility", "batch_all", {"calls": [plain(call) for call in all_of]})

@@ -1,6 +1,4 @@
-"""Who plays: the verifiers, and for each story people and hosts of its own, so that stories run at the same time."""
-
-from __future__ import annotations
+"""The verifiers, and for each scenario accounts and hosts of its own, so that scenarios run at the same time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,9 +39,11 @@ GENESIS = {
 
 
 @dataclass(frozen=True)
-class Cast:
-    """The people of one story. Each host has a provider of its own. `hosts_pay`: hosts have coins, which they need for
-    wrong calls alone."""
+class Roles:
+    """The accounts of one scenario.
+
+    Each host has a provider of its own. `hosts_pay`: hosts have coins, which they need for wrong calls alone.
+    """
 
     hosts_pay: bool
     tenant: Signer
@@ -51,20 +51,20 @@ class Cast:
     hosts: tuple[Signer, ...]
 
 
-def cast_of(story: str, hosts: int, *, hosts_pay: bool) -> Cast:
-    return Cast(
+def make_roles(scenario: str, hosts: int, *, hosts_pay: bool) -> Roles:
+    return Roles(
         hosts_pay,
-        from_uri(f"//{story}//tenant"),
-        tuple(from_uri(f"//{story}//provider{number}") for number in range(hosts)),
-        tuple(from_uri(f"//{story}//host{number}", "ed25519") for number in range(hosts)),
+        from_uri(f"//{scenario}//tenant"),
+        tuple(from_uri(f"//{scenario}//provider{number}") for number in range(hosts)),
+        tuple(from_uri(f"//{scenario}//host{number}", "ed25519") for number in range(hosts)),
     )
 
 
-def endowed(casts: Iterable[Cast]) -> dict[str, int]:
+def endowed(roles_of: Iterable[Roles]) -> dict[str, int]:
     """The coins that everybody has in the beginning."""
     people = list(VERIFIERS.values())
-    for cast in casts:
-        people += [cast.tenant, *cast.providers, *(cast.hosts if cast.hosts_pay else ())]
+    for roles in roles_of:
+        people += [roles.tenant, *roles.providers, *(roles.hosts if roles.hosts_pay else ())]
     return dict.fromkeys([who.address for who in people], 10_000 * GTY)
 
 

@@ -1,7 +1,5 @@
 """A chain where coins can be counted exactly, and the wallets of tenants: a plain one, a multisig, one with a proxy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
@@ -45,7 +43,7 @@ class Refused(Exception):  # noqa: N818
 
 
 class Wallet(Protocol):
-    """Who rents: the account that pays, and how it acts."""
+    """The account that pays, and how it acts."""
 
     @property
     def account(self) -> str: ...
@@ -153,7 +151,6 @@ class ByProxy:
 
 
 def together(calls: tuple[Call, ...]) -> Call:
-    """Several calls as one."""
     return calls[0] if len(calls) == 1 else Call("Utility", "batch_all", {"calls": [plain(call) for call in calls]})
 
 
@@ -234,6 +231,5 @@ def price(ms: int) -> int:
 
 
 async def register(chain: Chain, provider: Signer, host: Signer) -> Call:
-    """A host's registration by its provider."""
     genesis, asked = await chain.link.genesis_hash(), ask(cpu_core_per_hour=RATE)
     return registration.register(host, genesis, provider.address, HARDWARE, b"here", b"eu", asked)

@@ -98,7 +98,7 @@ class Site:
         self.net.chain.storage["Hosts", "Hosts"][(self.host,)] = record.encode()
 
     async def lost(self):
-        """The host is gone, and the chain knows."""
+        """Stop the host, and have the chain know."""
         await self.server.close()
         hosts = self.net.chain.storage["Hosts", "Hosts"]
         hosts[(self.host,)] = {**hosts[(self.host,)], "status": "Offline"}
@@ -159,7 +159,7 @@ def spec_of(site, number, command=case.SLEEP, image=ANY_IMAGE, **service):
 
 
 async def done(site):
-    """What it does beside is done."""
+    """Wait for the background work of a site."""
     await asyncio.gather(*site.checkpoints._background._tasks)
 
 

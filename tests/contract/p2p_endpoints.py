@@ -60,7 +60,7 @@ class RunningGateway:
 
 
 class ThroughGateway(GatewayTransport):
-    """Closes the endpoint that it goes by, too."""
+    """A transport through a gateway that closes the transport below it, too."""
 
     async def close(self):
         await super().close()

@@ -1,4 +1,4 @@
-"""Two worlds for the chain port's contract: one in memory, one with a node."""
+"""The chain port with the in-memory chain behind it and with a node: what its contract runs on."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ def remark(text):
     return Call("System", "remark_with_event", {"remark": text})
 
 
-class FakeWorld:
+class FakeNode:
     def __init__(self):
         self.chain = FakeChain()
         self.chain.unpayable = lambda _call, account: account == POOR.address
@@ -59,7 +59,7 @@ class FakeWorld:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-class NodeWorld:
+class RealNode:
     def __init__(self):
         self.chain = SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20)
 
@@ -82,8 +82,8 @@ class NodeWorld:
 
 
 @pytest.fixture(params=["fake", pytest.param("node", marks=pytest.mark.network)])
-async def world(request):
+async def node(request):
     if request.param == "node" and "GANTRY_TEST_URL" not in os.environ:
-        pytest.skip("GANTRY_TEST_URL names no node")
-    async with (FakeWorld if request.param == "fake" else NodeWorld)() as made:
+        pytest.skip("no chain node runs (GANTRY_TEST_URL is not set, and none could be started)")
+    async with (FakeNode if request.param == "fake" else RealNode)() as made:
         yield made

@@ -1,7 +1,5 @@
 """The people on a chain that starts from the previous release, and what they do there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from hashlib import blake2b, sha256

@@ -14,8 +14,8 @@ from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import Session
 from offchain.errors import TheirError
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.values import LIVE_LEASE_STATES

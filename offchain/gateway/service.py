@@ -132,7 +132,7 @@ async def _serve(gateway: GatewayServer, watch: ChainWatch, out: log.EventLog) -
     """Serve until the gateway is closed, or its node serves another chain."""
     async with asyncio.TaskGroup() as group:
         group.create_task(gateway.serve())
-        group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, remedy=error.remedy)))
+        group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, hint=error.hint)))
 
 
 class ChainWatch:

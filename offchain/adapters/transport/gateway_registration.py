@@ -20,9 +20,9 @@ from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_client import HostClient
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostUnreachable, PeerConnection, Transport
 from offchain.adapters.transport.relayed import SessionStream, answer
+from offchain.adapters.transport.session import Session
 from offchain.backoff import backoff
 from offchain.errors import GantryError
 from offchain.schema.protocol.gateway import GatewayAddress

@@ -15,7 +15,7 @@ from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.limits import Admission, ConnectionLimits, ServerLimits
-from offchain.adapters.transport.peer import BULK_WINDOW, Peer, Session
+from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import (
     HostMisbehaved,
     HostRefused,
@@ -24,6 +24,7 @@ from offchain.adapters.transport.port import (
     Transport,
     refused,
 )
+from offchain.adapters.transport.probes import ProbeHandler, answer_ping
 from offchain.adapters.transport.request_admission import (
     NonceCache,
     QueryQueue,
@@ -32,18 +33,16 @@ from offchain.adapters.transport.request_admission import (
     replayed,
     too_many_nonces,
 )
+from offchain.adapters.transport.session import Session
 from offchain.errors import BadKey, GantryError
 from offchain.schema.protocol.messages import (
     MAX_REQUEST_LIFE_MS,
-    Answer,
     Code,
-    Control,
     Op,
     Refusal,
     Request,
     WireError,
 )
-from offchain.schema.protocol.operations import PingArgs, ProbeArgs
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +56,6 @@ NETWORK_PART = 8
 MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
 """Longest time that a session outlives its right: three blocks."""
-PROBE_EVERY_S = 10.0
-PROBES_AT_ONCE = 4
-"""A small and a large probe each way; after them one in PROBE_EVERY_S."""
 FAREWELL = Refusal(
     Code.GONE,
     "The host's agent is being stopped or restarted; pods run on.",
@@ -113,7 +109,7 @@ class HostServer:
         self._transport = transport
         self._genesis_hash = genesis_hash
         self._authorise = authorise
-        self._handlers: dict[Op, Handler] = {Op.PING: _pong, Op.PROBE: self._probe, **handlers}
+        self._handlers: dict[Op, Handler] = {Op.PING: answer_ping, Op.PROBE: ProbeHandler(), **handlers}
         self._verify = verify
         self._now_ms = now_ms
         self._nonces = NonceCache()
@@ -126,7 +122,6 @@ class HostServer:
         self._queries = QueryQueue()
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
-        self._probed: dict[str, list[float]] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -335,32 +330,6 @@ class HostServer:
             )
         return request
 
-    async def _probe(self, request: Request, session: Session) -> None:
-        now_s = asyncio.get_running_loop().time()
-        since_s = now_s - PROBE_EVERY_S * PROBES_AT_ONCE
-        recent = {who: [at for at in times if at > since_s] for who, times in self._probed.items()}
-        self._probed = {who: times for who, times in recent.items() if times}
-        mine = self._probed.setdefault(request.account, [])
-        if len(mine) >= PROBES_AT_ONCE:
-            raise refused(
-                Code.BUSY,
-                f"{PROBES_AT_ONCE} probes in {PROBE_EVERY_S * PROBES_AT_ONCE:g} s are enough.",
-                "Wait a little.",
-            )
-        mine.append(now_s)
-        assert isinstance(request.args, ProbeArgs)  # noqa: S101  (decoded by its op)
-        if not request.args.up:
-            session.accept(Answer(size=request.args.size))
-            await session.write(bytes(request.args.size))
-            return
-        session.accept(window=BULK_WINDOW)
-        missing = request.args.size
-        while missing >= 0 and (piece := await session.read_main()) is not None:
-            missing -= len(piece)
-        if missing:
-            raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
-        await session.say(Control(done=True))
-
 
 _TOO_MANY_REFUSED: Final = Refusal(
     Code.BUSY, "Too many requests were refused on this connection.", "Correct them, and connect again."
@@ -376,11 +345,6 @@ def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
     # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
     session.when_over(None)
     peer.release()
-
-
-async def _pong(request: Request, session: Session) -> None:
-    assert isinstance(request.args, PingArgs)  # noqa: S101  (decoded by its op)
-    session.accept()
 
 
 def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:

@@ -155,7 +155,7 @@ async def test_the_way_in_ends_with_the_lease_and_what_was_stays_readable(world)
         with pytest.raises(HostRefused) as caught:
             await program.read()
         assert caught.value.refusal.code in (Code.LEASE_ENDED, Code.GONE)
-        assert caught.value.refusal.remedy or caught.value.refusal.message
+        assert caught.value.refusal.hint or caught.value.refusal.message
         assert await codes(world, agent, TENANT, number, INTO_POD) == [Code.LEASE_ENDED] * len(INTO_POD)
         assert await code_of(client, LogsArgs(), number) == "ok"
         await client.close()

@@ -156,7 +156,7 @@ def test_an_altered_release_is_refused(release: Path, name: str) -> None:
     (release / name).write_bytes(data)
     with pytest.raises(DevnetError, match=name) as caught:
         binaries()
-    assert "git checkout" in caught.value.remedy
+    assert "git checkout" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["gantry-node.xz", "gantry-runtime.wasm", "MANIFEST.json"])
@@ -178,7 +178,7 @@ def test_a_release_for_another_machine_says_how_to_go_on(release: Path) -> None:
     (release / "MANIFEST.json").write_text(json.dumps(manifest))
     with pytest.raises(DevnetError) as caught:
         binaries()
-    assert "--from-source" in caught.value.remedy
+    assert "--from-source" in caught.value.hint
 
 
 # --- engine, ports, image -----------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_a_stopped_engine_is_reported_with_the_command_that_starts_it(
     monkeypatch.setattr(engine.shutil, "which", lambda *_args, **_kwargs: "/usr/sbin/dockerd")
     with pytest.raises(DevnetError) as caught:
         engine.private_child(DevnetPaths(tmp_path), {})
-    assert caught.value.remedy == "Run: sudo systemctl start docker"
+    assert caught.value.hint == "Run: sudo systemctl start docker"
 
 
 def test_sockets_have_a_short_path_even_where_the_state_has_not(tmp_path: Path) -> None:

@@ -165,15 +165,8 @@ class DockerDriver:
         cgroup = int(info.get("CgroupVersion") or 1)
         isolation = features.runtime.isolation if features.runtime else Isolation.KERNEL
         self.sandboxed = features.runtime is not None and features.runtime.sandboxed
-        return Fingerprint(
-            self.name,
-            str(info.get("ServerVersion")),
-            cgroup,
-            features.cdi,
-            self._networks.network,
-            isolation.value,
-            self.sandboxed,
-        )
+        version, isolated = str(info.get("ServerVersion")), self._networks.network
+        return Fingerprint(self.name, version, cgroup, features.cdi, isolated, isolation.value, self.sandboxed)
 
     def prefetch(self, spec: PodSpec) -> None:
         images = (one.service.image for one in spec.containers)

@@ -5,10 +5,10 @@ docs/scheduling.md, "The upper bound", has the program and the reasons why no po
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import highspy
@@ -91,14 +91,15 @@ class _Bound:
         """Cores, memory and GPUs of each kind of hosts; GPUs are cut into shares by patterns."""
         lp, shared = self._lp, []
         shares = {shape: shape.gpu_milli for shape in self._shapes if 0 < shape.gpu_milli < WHOLE_GPU}
-        patterns, rounded = _patterns_of_few(set(shares.values()))
+        counts: Counter[int] = Counter()
+        for shape, milli in shares.items():
+            counts[milli] += shape.gpus * len(self._positions[shape])
+        patterns, rounded = _patterns_of_few(counts)
         sizes = {shape: rounded[milli] for shape, milli in shares.items()}
         for kind, placed in zip(self._kinds, self._placed, strict=True):
             spec = kind.spec
             lp.addConstr(_sum(lp, placed, lambda shape: shape.cpu_milli / 1000) <= kind.hosts * spec.cpu_milli / 1000)
-            lp.addConstr(
-                _sum(lp, placed, lambda shape: shape.memory_mib / 1024) <= kind.hosts * spec.memory_mib / 1024
-            )
+            lp.addConstr(_sum(lp, placed, lambda shape: shape.memory_mib / 1024) <= kind.hosts * spec.memory_mib / 1024)
             if not spec.gpus:
                 continue
             cut = lp.addVariable(lb=0)
@@ -128,9 +129,7 @@ class _Bound:
         """Give each account GPUs of its own for its shares, whatever hosts they are on."""
         lp, mine, of_size = self._lp, [], defaultdict(list)
         for counts in self._by_account.values():
-            few: Counter[int] = Counter()
-            for milli, many in counts.items():
-                few[rounded[milli]] += many
+            few = _rounded(counts, rounded)
             own, placed = lp.addVariable(lb=0), {}
             for size, many in few.items():
                 placed[size] = lp.addVariable(lb=0, ub=many)
@@ -238,19 +237,21 @@ def _asks_for_more(one: PodShape, other: PodShape) -> bool:
     )
 
 
-def _patterns_of_few(sizes: Iterable[int]) -> tuple[list[_Pattern], dict[int, int]]:
-    """Return patterns for these sizes, and the size that each was rounded to: down, so that all the more fits."""
-    sizes = list(sizes)
+def _patterns_of_few(counts: Mapping[int, int]) -> tuple[list[_Pattern], dict[int, int]]:
+    """Return patterns for so many shares of each size, and what each size was rounded to: down, so that more fit."""
     for grain in _GRAINS:
-        rounded = {size: max(grain, size // grain * grain) if size >= grain else size for size in sizes}
-        found = []
-        for pattern in _patterns(dict.fromkeys(rounded.values(), WHOLE_GPU)):
-            found.append(pattern)
-            if len(found) > _MAX_PATTERNS:
-                break
-        else:
+        rounded = {size: size // grain * grain or size for size in counts}
+        found = list(islice(_patterns(_rounded(counts, rounded)), _MAX_PATTERNS + 1))
+        if len(found) <= _MAX_PATTERNS:
             return found, rounded
-    raise RuntimeError(f"{len(sizes)} sizes of shares make too many patterns")
+    raise RuntimeError(f"{len(counts)} sizes of shares make too many patterns")
+
+
+def _rounded(counts: Mapping[int, int], rounded: Mapping[int, int]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for size, many in counts.items():
+        found[rounded[size]] += many
+    return found
 
 
 def _patterns(counts: Mapping[int, int]) -> Iterator[_Pattern]:
@@ -274,7 +275,7 @@ def _patterns(counts: Mapping[int, int]) -> Iterator[_Pattern]:
 
 
 def _hull(points: Iterable[tuple[int, float]], *, below: bool) -> list[tuple[float, float]]:
-    """Return the lines, as slopes and heights at 0, of the hull that no point is below or above. Points are in order."""
+    """Return the lines (slope, height at 0) of the hull that no point is below, or above. The points are ordered."""
     sign = 1 if below else -1
     corners: list[tuple[int, float]] = []
     for x, y in points:
@@ -288,5 +289,5 @@ def _hull(points: Iterable[tuple[int, float]], *, below: bool) -> list[tuple[flo
                 break
             corners.pop()
         corners.append((x, y))
-    slopes = [((y1 - y0) / (x1 - x0), x0, y0) for (x0, y0), (x1, y1) in zip(corners, corners[1:], strict=False)]
-    return [(slope, y0 - slope * x0) for slope, x0, y0 in slopes if math.isfinite(slope)]
+    slopes = [((y1 - y0) / (x1 - x0), x0, y0) for (x0, y0), (x1, y1) in pairwise(corners)]
+    return [(slope, y0 - slope * x0) for slope, x0, y0 in slopes]

@@ -29,7 +29,7 @@ from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.score_column import AnyFloats, Penalties, ScoreColumn
 
 MULTI_GPU_WEIGHT = 0.25
-"""The weight of a pod that needs several GPUs, relative to its probability, where no rehearsal finds a better one."""
+"""The weight of a pod that needs several GPUs, relative to its probability."""
 
 CPU_FACTOR = 1.5
 """How often cores count for pods that share a host: pods that need many are mixed with pods that need few."""
@@ -51,7 +51,6 @@ _NO_PENALTIES = Penalties(_NO_COSTS, _NO_HOSTS, _NO_COSTS, _NO_FLAGS, _NO_FLAGS)
 class FragmentationScore:
     """The loss of value in steps, and then how little is left."""
 
-    is_deterministic = True
     _memo: ScoreMemo
 
     def __init__(

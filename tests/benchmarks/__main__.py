@@ -315,7 +315,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
 def _line(figure: Figure) -> str:
     spread = f"p95 {figure.p95:g}" if len(figure.samples) > 1 else ""
     verdict = {True: f"holds: {figure.aim}", False: f"MISSED: {figure.aim}", None: ""}[figure.met]
-    return f"{figure.name:<24} {figure.value:>10.10g} {figure.unit:<8} {spread:<14} {verdict}".rstrip()
+    return f"{figure.name:<56} {figure.value:>10.10g} {figure.unit:<8} {spread:<14} {verdict}".rstrip()
 
 
 def _json(figure: Figure) -> dict[str, object]:

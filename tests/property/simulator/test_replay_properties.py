@@ -84,7 +84,7 @@ def held(runs, at_ms):
 @given(
     specs=hosts,
     lines=tasks,
-    policy=st.sampled_from(["worth", "best_fit", "random"]),
+    policy=st.sampled_from(["worth", "best_fit", "fgd"]),
     order=st.sampled_from(list(ORDERS)),
     seed=st.integers(0, 5),
     backfill=st.sampled_from([None, ReservingBackfill]),

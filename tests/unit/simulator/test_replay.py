@@ -266,12 +266,12 @@ def test_time_is_monotonic_and_ends_precede_arrivals():
 
 def test_the_score_cache_sees_released_resources():
     mine = cluster()
-    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
     places = [board.place_allowed(ONE), board.place_allowed(ONE)]
     assert board.place_allowed(ONE) is None
     assert board.place_allowed(HALF) is None
     board.release(ONE, places[0])
-    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
     for shape in (ONE, HALF):
         board.score_all(shape)
         assert (board.score_all(shape) == fresh.score_all(shape)).all()

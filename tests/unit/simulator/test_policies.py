@@ -57,14 +57,12 @@ def test_pods_without_gpus_keep_cores_for_gpus():
     assert placed("worth", PLAIN, before=[(1, PodShape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
 
 
-@pytest.mark.parametrize(
-    ("factors", "lost"), [((1.0, 1.0), True), ((1.5, 1.0), True), ((1.0, 1.5), True), ((1.5, 1.5), False)]
-)
-def test_cores_and_memory_factors_matter_for_different_pods(factors, lost):
+@pytest.mark.parametrize(("cores", "gib", "lost"), [(0, 0, False), (4, 0, False), (8, 0, True), (0, 4, True)])
+def test_cores_count_one_and_a_half_times_for_expected_pods_and_memory_once(cores, gib, lost):
     mine = cluster(HostSpec("one", 16_000, 16_384, 4, "red"))
-    policy = FragmentationScore(mine, DemandDistribution.of([PodShape(4_000, 4_096, 1, 1000)]), 1.0, *factors)
+    policy = FragmentationScore(mine, DemandDistribution.of([PodShape(4_000, 4_096, 1, 1000)]))
     scores, devices = np.zeros(1), np.zeros(1, dtype=np.int64)
-    policy.score(PodShape(4_000, 4_096), np.array([0]), scores, devices)
+    policy.score(PodShape(1000 * cores, 1024 * gib), np.array([0]), scores, devices)
     assert bool(policy.parts(scores)["worth lost"][0] > 0) is lost
 
 

@@ -31,6 +31,8 @@ from offchain.core.values import (
 _GTY = 10**12
 _PPM = 10**6
 _DISK_GIB = 2000
+_ANY_RATE = 1000 * _GTY
+"""More than any host asks for all that it has, so that no pod is refused for its price."""
 _DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
 _ANYWHERE = Placement(
     (),
@@ -61,7 +63,9 @@ class ProductionPlacer:
     def place(self, shape: PodShape) -> bool:
         """Place one pod, of the account of its shape. A pod that is feasible nowhere is withdrawn."""
         self._arrived += 1
-        self._state.put_task(task_record(self._arrived, resources_of(shape), shape.account or "account"))
+        account = shape.account or "account"
+        task = task_record(self._arrived, resources_of(shape), account, max_rate_per_hour=_ANY_RATE)
+        self._state.put_task(task)
         placed = bool(self._state.run_cycle(self._arrived).placements)
         if not placed:
             self._state.remove_task(self._arrived)
@@ -99,8 +103,8 @@ def resources_of(shape: PodShape) -> Resources:
     return Resources(shape.cpu_milli, shape.memory_mib, shape.disk_gib, gpus)
 
 
-def task_record(number: int, resources: Resources, account: str) -> Task:
-    """Return the record of a waiting job of one pod that any price suits, submitted 10 ms after the one before."""
+def task_record(number: int, resources: Resources, account: str, *, max_rate_per_hour: int = 10 * _GTY) -> Task:
+    """Return the record of a waiting job of one pod, submitted 10 ms after the one before."""
     return Task(
         id=number,
         tenant=account,
@@ -110,7 +114,7 @@ def task_record(number: int, resources: Resources, account: str) -> Task:
         placement=_ANYWHERE,
         unit=BillingUnit.SECOND,
         pods_min=1,
-        max_rate_per_hour=10 * _GTY,
+        max_rate_per_hour=max_rate_per_hour,
         max_duration_ms=3_600_000,
         deadline=None,
         priority=100,

@@ -65,6 +65,11 @@ def test_the_production_policy_fills_the_generated_trace_better_than_first_fit()
     assert reached["worth"] > reached["first_fit"]
 
 
+def test_the_production_policy_refuses_no_pod_for_its_price():
+    large = HostSpec("large", 256_000, 4_194_304, 8, "red")
+    assert run(hosts=(large,), pods=(PodShape(256_000, 4_194_304, 8, 1000),)).allocation_percent == 100.0
+
+
 @pytest.mark.parametrize("policy", ["worth", "fgd"])
 def test_accounts_do_not_share_a_gpu(policy):
     # Each of a thousand accounts asks for half a GPU: nobody's other half is of use to others.

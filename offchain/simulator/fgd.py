@@ -27,8 +27,6 @@ class FgdPolicy:
     pod is feasible.
     """
 
-    is_deterministic = True
-
     def __init__(self, cluster: Cluster, demand: DemandDistribution) -> None:
         self._cluster = cluster
         self._demand = demand
@@ -37,7 +35,7 @@ class FgdPolicy:
     def score(self, shape: PodShape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Write the published score with its sign reversed, plus the host's place in the list."""
         cluster = self._cluster
-        if len(cluster.classes) > len(self._weight):
+        if cluster.main_classes > len(self._weight):
             self._build_tables()
         request = KernelRequest.of(shape, cluster)
         _score(hosts, cluster.free, request, self._rows, self._usable, self._weight, scores, devices)

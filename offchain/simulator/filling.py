@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
-from offchain.core.scheduler.pod_request import PodShape
-from offchain.simulator.policies import PreparedPolicy
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
+from offchain.simulator.policies import make_policy
+from offchain.simulator.production import ProductionPlacer
 from offchain.simulator.sim_score_cache import SimScoreCache
 
 LOAD_MARKS = (100, 110, 120, 130)
@@ -21,6 +22,9 @@ _BLOCK = 4096
 
 @dataclass(slots=True)
 class FillResult:
+    total_milli: int
+    """Thousandths of all GPUs."""
+    allocated_milli: int = 0
     pods: int = 0
     failed: int = 0
     """Pods that were feasible nowhere when they arrived."""
@@ -28,39 +32,50 @@ class FillResult:
     at_load: dict[int, float] = field(default_factory=dict)
     """The allocation in percent when arrived pods had asked for this percentage of GPUs."""
 
+    @property
+    def allocation_percent(self) -> float:
+        return 100 * self.allocated_milli / self.total_milli
 
-def arrivals(demand: DemandDistribution, milli: float, seed: int) -> Iterator[PodShape]:
+
+def arrivals(demand: DemandDistribution, milli: float, seed: int, accounts: int = 0) -> Iterator[PodShape]:
     """Draw pods from the demand, with replacement, until they ask for `milli` thousandths of GPUs.
 
-    ValueError where no pod asks for a GPU.
+    With `accounts` above 0, shares of GPUs belong to that many accounts, drawn uniformly. ValueError where no pod asks
+    for a GPU.
     """
     shares = demand.shares()
     if not any(shape.gpus for shape in shares):
         raise ValueError("no pod asks for a GPU")
     shapes, probabilities = list(shares), list(shares.values())
-    random = np.random.default_rng([seed, 0])
+    random, account_random = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 9])
     asked = 0
     while True:
-        for index in random.choice(len(shapes), size=_BLOCK, p=probabilities).tolist():
+        chosen = random.choice(len(shapes), size=_BLOCK, p=probabilities).tolist()
+        owners = account_random.integers(0, max(1, accounts), _BLOCK).tolist()
+        for index, owner in zip(chosen, owners, strict=True):
             if asked >= milli:
                 return
-            asked += shapes[index].total_milli
-            yield shapes[index]
+            shape = shapes[index]
+            asked += shape.total_milli
+            is_share = accounts > 0 and 0 < shape.gpu_milli < WHOLE_GPU
+            yield replace(shape, account=f"account {owner}") if is_share else shape
 
 
-def fill(scores: SimScoreCache, pods: Iterable[PodShape]) -> FillResult:
-    """Place all feasible pods."""
-    cluster, found = scores.cluster, FillResult()
+def fill(place: Callable[[PodShape], bool], pods: Iterable[PodShape], total_milli: int) -> FillResult:
+    """Place all pods that `place` finds a host for, on hosts with `total_milli` thousandths of GPUs."""
+    found = FillResult(total_milli)
     marks = list(LOAD_MARKS)
     asked = 0
     for shape in pods:
         found.pods += 1
         asked += shape.total_milli
-        if scores.place(shape) is None:
+        if place(shape):
+            found.allocated_milli += shape.total_milli
+        else:
             found.failed += 1
             found.failed_with_gpus += shape.gpus > 0
-        while marks and asked * 100 >= cluster.total_milli * marks[0]:
-            found.at_load[marks.pop(0)] = cluster.allocation_percent
+        while marks and asked * 100 >= total_milli * marks[0]:
+            found.at_load[marks.pop(0)] = found.allocation_percent
     return found
 
 
@@ -69,10 +84,13 @@ class FillOutcome:
     """One run. Percentages are of all GPUs of the cluster."""
 
     seed: int
-    allocation_percent: float
     filled: FillResult
     seconds: float
     """Time of all decisions."""
+
+    @property
+    def allocation_percent(self) -> float:
+        return self.filled.allocation_percent
 
     @property
     def decisions_per_second(self) -> float:
@@ -82,23 +100,35 @@ class FillOutcome:
 def simulate_fill(
     specs: Sequence[HostSpec],
     demand: DemandDistribution,
-    policy: PreparedPolicy,
+    policy: str,
     *,
     load_percent: float,
     seed: int,
     clock_s: Callable[[], float],
+    accounts: int = 0,
 ) -> FillOutcome:
     """Fill an empty cluster until pods have asked for `load_percent` of its GPUs. Deterministic for a seed.
 
-    ValueError where there are no GPUs, or no pod asks for one.
+    `worth` is the production policy, which does not know the demand. `accounts`: as for :func:`arrivals`. ValueError
+    where there are no GPUs, or no pod asks for one.
     """
-    cluster = Cluster.of(specs)
-    if not cluster.total_milli:
+    total_milli = WHOLE_GPU * sum(spec.gpus for spec in specs)
+    if not total_milli:
         raise ValueError("no node has a GPU")
-    scores = SimScoreCache(cluster, policy.make_policy(cluster, seed), seed)
-    if demand.counts:
-        # Compile before the clock starts.
-        scores.score_all(next(iter(demand.counts)))
+    pods = list(arrivals(demand, total_milli * load_percent / 100, seed, accounts))
+    # Compile before the clock starts.
+    _placer(policy, specs, demand, seed)(pods[0])
+    place = _placer(policy, specs, demand, seed)
     began = clock_s()
-    filled = fill(scores, arrivals(demand, cluster.total_milli * load_percent / 100, seed))
-    return FillOutcome(seed, cluster.allocation_percent, filled, clock_s() - began)
+    filled = fill(place, pods, total_milli)
+    return FillOutcome(seed, filled, clock_s() - began)
+
+
+def _placer(
+    policy: str, specs: Sequence[HostSpec], demand: DemandDistribution, seed: int
+) -> Callable[[PodShape], bool]:
+    if policy == "worth":
+        return ProductionPlacer(specs, seed).place
+    cluster = Cluster.of(specs)
+    scores = SimScoreCache(cluster, make_policy(policy, cluster, demand), seed)
+    return lambda shape: scores.place(shape) is not None

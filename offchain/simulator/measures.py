@@ -13,7 +13,7 @@ from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.resources import jain_fairness
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.orders import QueueOrder, ReplayBackfill, TaskRun
-from offchain.simulator.policies import PreparedPolicy
+from offchain.simulator.policies import make_policy
 from offchain.simulator.replay import ClusterSample, ClusterState, ReplayResult, SampleSeries, replay
 from offchain.simulator.sim_score_cache import SimScoreCache
 from offchain.simulator.trace import Trace
@@ -227,7 +227,7 @@ class ReplayOutcome:
 def simulate_replay(
     specs: Sequence[HostSpec],
     trace: Trace,
-    policy: PreparedPolicy,
+    policy: str,
     order: Callable[[Cluster], QueueOrder],
     *,
     seed: int,
@@ -237,8 +237,9 @@ def simulate_replay(
 ) -> ReplayOutcome:
     """Replay a trace on an idle cluster. Deterministic for equal arguments, but for the seconds."""
     cluster = Cluster.of(specs)
-    series = SampleSeries(_state(cluster, FragmentationMeter(cluster, trace.demand())), trace.window_ms)
-    scores = SimScoreCache(cluster, policy.make_policy(cluster, seed), seed)
+    demand = trace.demand()
+    series = SampleSeries(_state(cluster, FragmentationMeter(cluster, demand)), trace.window_ms)
+    scores = SimScoreCache(cluster, make_policy(policy, cluster, demand), seed)
     waits = order(cluster)
     began_s = clock_s()
     replayed = replay(scores, trace.arrivals, waits, series, None if backfill is None else backfill(cluster))

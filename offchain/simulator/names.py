@@ -6,10 +6,7 @@ POLICIES = {
     "worth": "least loss of the value of free GPUs (Gantry's own)",
     "fgd": "least fragmentation, as published",
     "best_fit": "least left over",
-    "gpu_packing": "GPUs in use first",
-    "dot_product": "least of what the pod needs",
     "first_fit": "the first host in the list",
-    "random": "any host",
 }
 
 

@@ -164,7 +164,6 @@ class FifoOrder:
         waiting = self._waiting[key]
         waiting.remove(arrival)
         self._first = [head for head in (*self._first, *self._set_aside) if head[1] != key]
-        """A heap: the first task of each key."""
         self._set_aside.clear()
         if waiting:
             self._first.append((waiting[0].number, key))
@@ -204,7 +203,6 @@ class DrfOrder:
     def begin(self, now_ms: int, infeasible: Container[TaskKey] = ()) -> None:
         del now_ms, infeasible
         self._ready = [(self.share(account), account) for account in self._waiting]
-        """A heap of the accounts that may be next in this cycle."""
         heapq.heapify(self._ready)
 
     def next(self) -> Arrival | None:

@@ -47,7 +47,6 @@ class SimScoreCache:
     def place(self, shape: PodShape) -> int | None:
         """Place one pod. Return its host; None: it is feasible nowhere."""
         place = self.place_allowed(shape)
-        """Place one pod. Return its host; None: it is feasible nowhere."""
         return None if place is None else place.host
 
     def place_allowed(self, shape: PodShape, allowed: Callable[[Ints], Bools | None] | None = None) -> HostSlot | None:
@@ -69,7 +68,6 @@ class SimScoreCache:
                 self._infeasible_at[shape] = len(self._released)
             return None
         place = HostSlot(host, int(entry.devices[host]))
-        """Place one pod. Return its host; None: it is feasible nowhere."""
         self.take(shape, place)
         return place
 
@@ -91,7 +89,7 @@ class SimScoreCache:
     def is_infeasible(self, shape: PodShape) -> bool:
         """Whether the pod is known to be feasible nowhere: it was not, and is not on hosts freed since."""
         since = self._infeasible_at.get(shape)
-        if since is None or not self._policy.is_deterministic or len(self._released) - since > _FEW:
+        if since is None or len(self._released) - since > _FEW:
             return False
         request = self._requests.get(shape)
         if request is None:
@@ -106,7 +104,7 @@ class SimScoreCache:
         if entry is None:
             entry = self._by_shape[shape] = _ShapeScores(len(self.cluster))
         behind = len(self._changed) - entry.seen
-        if entry.seen < 0 or behind >= len(self.cluster) or not self._policy.is_deterministic:
+        if entry.seen < 0 or behind >= len(self.cluster):
             self._policy.score(shape, self._all, entry.scores, entry.devices)
         elif behind == 1:
             self._policy.score(shape, np.array(self._changed[-1:], dtype=np.int64), entry.scores, entry.devices)

@@ -69,7 +69,6 @@ class Trace:
     def demand(self) -> DemandDistribution:
         """Return the number of pods of each shape."""
         demand = DemandDistribution()
-        """Return the number of pods of each shape."""
         for arrival in self.arrivals:
             demand.counts[arrival.shape] = demand.counts.get(arrival.shape, 0.0) + arrival.pods
         return demand

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,9 @@ from offchain.devnet.node_rpc import RpcRefusedError
 from offchain.devnet.paths import DevnetError
 
 SECONDS = 60
+
+_Result = tuple[Sequence[Figure], Sequence[str], dict[str, Any]]
+"""Figures, lines for people, and the object of --json."""
 
 
 def main() -> int:
@@ -189,11 +192,12 @@ def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an opti
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
     placing = add(
         "scheduler",
-        "placement: GPUs given away by each policy, decisions a second; waits and fairness in virtual time",
-        "gantry simulate's core. place: published FGD against our own, on a cluster that fills up. replay: policies "
-        "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs no node and "
-        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. growth: the core with many hosts "
-        "and tasks, about 3 minutes. Short: --part place --seeds 1, --part growth --hosts 1000 --waiting 2000.",
+        "placement: GPUs allocated and an upper bound, decisions a second; waits and fairness in virtual time",
+        "place: the worker's scheduler and published FGD on a cluster that fills up, and a bound that no policy "
+        "exceeds, without and with 100 accounts that share no GPU. replay: policies and orders on a trace in virtual "
+        "time, three seeds at most. Without files: a made-up trace. Needs no node and no Docker. A trace takes about 6 "
+        "minutes to place and 10 minutes to replay. growth: the core with many hosts and tasks, about 3 minutes. "
+        "Short: --part place --seeds 1, --part growth --hosts 1000 --waiting 2000.",
     )
     placing.add_argument(
         "--part", action="append", choices=scheduler.PARTS, metavar="PART", help=f"of {', '.join(scheduler.PARTS)}"
@@ -231,27 +235,19 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
 
 
-def _main_job(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    return _plain(measure(options.tasks, cold=options.cold))
-
-
-def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _chain(options: argparse.Namespace) -> _Result:
     found = chain.measure(options.part or chain.PARTS, options.seconds, options.pool_type)
     figures = [figure for part in found for figure in part.figures]
     lines = [line for part in found for line in part.lines]
     return figures, lines, {key: value for part in found for key, value in part.facts.items()}
 
 
-def _fleet(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    return _plain(fleet.measure(options.hosts, options.tasks))
-
-
-def _rush(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _rush(options: argparse.Namespace) -> _Result:
     figures, facts = rush.measure(options.hosts, options.tasks)
     return figures, _said(facts), facts
 
 
-def _crowd(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _crowd(options: argparse.Namespace) -> _Result:
     figures, facts = crowd.measure(options.schedulers, options.killed, options.hosts, options.tasks)
     return figures, _said(facts), facts
 
@@ -267,27 +263,19 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    return _plain(way.measure(options.agents))
-
-
-def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    return _plain(agent.measure(options.starts, options.seconds))
-
-
-def _siege(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _siege(options: argparse.Namespace) -> _Result:
     figures, facts = siege.measure(options.seconds)
     return figures, facts["said"] or ["No heartbeat was late, the pod lived, and the tenant was answered."], facts
 
 
-def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _faults(options: argparse.Namespace) -> _Result:
     plan = Plan(options.kills, options.tasks, options.hosts, options.seed, options.slot_ms)
     found = run_faults(plan, say, options.keep_logs)
     said = [str(line) for line in found["said"]] if isinstance(found["said"], list) else []
     return [], said or ["Every task ended once and was paid once; nothing is left behind; every coin is there."], found
 
 
-def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _scheduler(options: argparse.Namespace) -> _Result:
     parts = options.part or scheduler.PARTS
     figures: list[Figure] = []
     lines: list[str] = []
@@ -305,25 +293,21 @@ def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[
     return figures, lines, _plain(figures)[2]
 
 
-def _index(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    return _plain(measure_index(options.events, options.blocks))
-
-
-def _plain(figures: Sequence[Figure]) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+def _plain(figures: Sequence[Figure]) -> _Result:
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 
-_BENCHMARKS = {
-    "main": _main_job,
-    "fleet": _fleet,
+_BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
+    "main": lambda options: _plain(measure(options.tasks, cold=options.cold)),
+    "fleet": lambda options: _plain(fleet.measure(options.hosts, options.tasks)),
     "rush": _rush,
     "crowd": _crowd,
     "chain": _chain,
-    "way": _way,
+    "way": lambda options: _plain(way.measure(options.agents)),
     "faults": _faults,
     "siege": _siege,
-    "index": _index,
-    "agent": _agent,
+    "index": lambda options: _plain(measure_index(options.events, options.blocks)),
+    "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,
 }
 
@@ -331,7 +315,7 @@ _BENCHMARKS = {
 def _line(figure: Figure) -> str:
     spread = f"p95 {figure.p95:g}" if len(figure.samples) > 1 else ""
     verdict = {True: f"holds: {figure.aim}", False: f"MISSED: {figure.aim}", None: ""}[figure.met]
-    return f"{figure.name:<24} {figure.value:>10.10g} {figure.unit:<8} {spread:<14} {verdict}".rstrip()
+    return f"{figure.name:<56} {figure.value:>10.10g} {figure.unit:<8} {spread:<14} {verdict}".rstrip()
 
 
 def _json(figure: Figure) -> dict[str, object]:

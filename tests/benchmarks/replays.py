@@ -15,13 +15,12 @@ from offchain.core.scheduler.cluster import HostSpec
 from offchain.simulator.load import draw_tasks
 from offchain.simulator.measures import ReplayOutcome, simulate_replay
 from offchain.simulator.orders import make_order
-from offchain.simulator.rehearsal import prepare_policy
 from offchain.simulator.replay_backfill import ReservingBackfill
 from offchain.simulator.trace import Trace
 
 TASKS = 5_000
 PART = 4
-"""Of the hosts, every so manieth: with fewer, fewer tasks make a load."""
+"""Every fourth host is used: on fewer hosts, fewer tasks make a load."""
 LOAD_PERCENT = 100.0
 SEEDS = 3
 _SEED = 1
@@ -50,7 +49,7 @@ _MEASURES: Mapping[str, tuple[str, Callable[[ReplayOutcome], float]]] = {
 
 
 @dataclass(frozen=True)
-class Of:
+class ReplayTrace:
     """A trace by its name, and how its tasks are made for a seed."""
 
     name: str
@@ -59,7 +58,7 @@ class Of:
 
 
 def measure(
-    traces: Sequence[Of], seeds: int, tasks: int, plot: Path | None, say: Callable[[str], None]
+    traces: Sequence[ReplayTrace], seeds: int, tasks: int, plot: Path | None, say: Callable[[str], None]
 ) -> tuple[list[Figure], list[str]]:
     """The figures of each trace, and its table. `plot`: the runs of the first trace and seed are drawn there."""
     figures: list[Figure] = []
@@ -71,13 +70,12 @@ def measure(
         for seed in range(_SEED, _SEED + seeds):
             total_milli = 1000 * sum(host.gpus for host in hosts)
             trace = draw_tasks(of.tasks(seed), tasks, LOAD_PERCENT, total_milli, seed)
-            prepared = {policy: prepare_policy(policy, hosts, trace.demand()) for policy in _POLICIES}
             for policy, order, backfill in _RUNS:
                 name = f"{policy}-{order}{'+backfill' if backfill else ''}"
                 outcome = simulate_replay(
                     hosts,
                     trace,
-                    prepared[policy],
+                    policy,
                     partial(make_order, order, skip_blocked=backfill),
                     seed=seed,
                     clock_s=time.perf_counter,

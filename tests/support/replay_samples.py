@@ -1,10 +1,7 @@
 """A trace that is small enough to be worked out by hand, for tests of replays."""
 
 from offchain.core.scheduler.cluster import Cluster, HostSpec
-from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape
-from offchain.simulator.policies import PreparedPolicy
-from offchain.simulator.rehearsal import prepare_policy
 from offchain.simulator.trace import Arrival, Trace
 
 HOST = HostSpec("a", 16_000, 65_536, 2, "red")
@@ -46,11 +43,6 @@ three,alice,4000,8192,1,1000,2000,6000
 four,bob,4000,8192,1,1000,3000,4000
 five,bob,2000,4096,1,500,12000,4000
 """
-
-
-def first_fit(*hosts: HostSpec) -> PreparedPolicy:
-    """The policy that needs no mix."""
-    return prepare_policy("first_fit", hosts, DemandDistribution())
 
 
 def cluster(*hosts: HostSpec) -> Cluster:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import simulation_inputs
-from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
+from offchain.cli.operator.simulation_inputs import require_packages
 
 if TYPE_CHECKING:
     from offchain.core.scheduler.cluster import HostSpec
     from offchain.core.scheduler.queue_definitions import QueueTree
     from offchain.simulator.measures import ReplayOutcome
-    from offchain.simulator.policies import PreparedPolicy
     from offchain.simulator.replay import ClusterSample
     from offchain.simulator.trace import Arrival, Trace
 
@@ -115,9 +114,8 @@ def run_replays(options: ReplayOptions) -> None:
     for seed in options.seeds:
         trace = first if seed == options.seeds[0] else _paced(tasks(seed), options, total_milli, seed)
         for policy in options.policies:
-            prepared, _ = prepare_policy(policy, specs, trace.demand())
             done += [
-                _replay(specs, trace, policy, prepared, _QueueOrder(order, queues, options.backfill), seed, options)
+                _replay(specs, trace, policy, _QueueOrder(order, queues, options.backfill), seed, options)
                 for order in options.orders
             ]
     load = _load(first, total_milli)
@@ -190,7 +188,6 @@ def _replay(
     specs: Sequence[HostSpec],
     trace: Trace,
     policy: str,
-    prepared: PreparedPolicy,
     queue: _QueueOrder,
     seed: int,
     options: ReplayOptions,
@@ -202,7 +199,7 @@ def _replay(
     outcome = simulate_replay(
         specs,
         trace,
-        prepared,
+        policy,
         partial(make_order, queue.order, queues=queue.queues, skip_blocked=queue.backfill),
         seed=seed,
         clock_s=time.perf_counter,

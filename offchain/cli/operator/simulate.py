@@ -15,7 +15,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import simulation_inputs
-from offchain.cli.operator.simulation_inputs import prepare_policy, require_packages
+from offchain.cli.operator.simulation_inputs import require_packages
 from offchain.simulator.names import ORDERS, POLICIES
 
 if TYPE_CHECKING:
@@ -148,13 +148,10 @@ def simulate(
 
     \b
     Policies:
-      worth        lowest loss of the value of free GPUs (Gantry's own)
-      fgd          least fragmentation, as published
-      best_fit     least left over
-      gpu_packing  GPUs in use first
-      dot_product  least of what the pod needs
-      first_fit    the first host in the list
-      random       any host
+      worth      lowest loss of the value of free GPUs (Gantry's own)
+      fgd        least fragmentation, as published
+      best_fit   least left over
+      first_fit  the first host in the list
 
     \b
     Orders:
@@ -166,7 +163,7 @@ def simulate(
     Examples:
       gantry simulate traces/may --policy worth,fgd --order fifo,queues --plot may.svg --csv tables
       gantry simulate --nodes nodes.csv --pods pods.csv
-      gantry simulate --nodes nodes.csv --pods pods.csv --policy worth,fgd,random --seeds 3
+      gantry simulate --nodes nodes.csv --pods pods.csv --policy worth,fgd,best_fit --seeds 3
       gantry simulate --seeds 1 --json
       gantry simulate --replay --order fifo,drf,queues --plot waits.svg
       gantry simulate --replay --order queues --queues queues.yaml --backfill --gangs 10
@@ -279,9 +276,8 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
 
     outcomes: list[FillOutcome] = []
     mix = DemandDistribution.of(trace.pods)
-    prepared, prepared_s = prepare_policy(name, trace.nodes, mix)
     for seed in seeds:
-        outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)
+        outcome = run(trace.nodes, mix, name, load_percent=load, seed=seed, clock_s=time.perf_counter)
         progress(
             f"{name}, seed {seed}: {outcome.allocation_percent:.2f} % allocated, {outcome.filled.failed} pods failed"
         )
@@ -299,8 +295,6 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
             sum(outcome.filled.pods for outcome in outcomes) / max(1e-9, sum(outcome.seconds for outcome in outcomes)),
             1,
         ),
-        "rehearsal": prepared.note,
-        "rehearsal_seconds": round(prepared_s, 3),
         "runs": [
             {
                 "seed": outcome.seed,

@@ -1,21 +1,14 @@
-"""Inputs of gantry simulate: files of nodes and pods, optional packages and prepared policies."""
+"""Inputs of gantry simulate: files of nodes and pods, and optional packages."""
 
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import progress
-
-if TYPE_CHECKING:
-    from offchain.core.scheduler.cluster import HostSpec
-    from offchain.core.scheduler.demand import DemandDistribution
-    from offchain.simulator.policies import PreparedPolicy
 
 _NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
 _PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
@@ -116,15 +109,3 @@ def require_packages(*packages: str, command: str) -> None:
             f"elsewhere run: python3 -m pip install {' '.join(missing)}",
             code="not_installed",
         )
-
-
-def prepare_policy(policy: str, specs: Sequence[HostSpec], mix: DemandDistribution) -> tuple[PreparedPolicy, float]:
-    """Return the named policy, prepared for the expected pods, and how many seconds that took."""
-    from offchain.simulator.rehearsal import prepare_policy  # noqa: PLC0415
-
-    began_s = time.perf_counter()
-    prepared = prepare_policy(policy, specs, mix, lambda line: progress(f"{policy}: {line}"))
-    took_s = time.perf_counter() - began_s
-    if prepared.note:
-        progress(f"{policy}: rehearsed in {took_s:.1f} s, {prepared.note}")
-    return prepared, took_s

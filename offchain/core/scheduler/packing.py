@@ -29,13 +29,10 @@ from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.score_column import AnyFloats, Penalties, ScoreColumn
 
 MULTI_GPU_WEIGHT = 0.25
-"""The weight of a pod that needs several GPUs, relative to its probability, where no rehearsal finds a better one."""
+"""The weight of a pod that needs several GPUs, relative to its probability."""
 
 CPU_FACTOR = 1.5
 """How often cores count for pods that share a host: pods that need many are mixed with pods that need few."""
-
-MEMORY_FACTOR = 1.0
-"""How often memory counts."""
 
 _SALT = 0x42B2AE3D27D4EB4F
 _SALT_RANGE = 1 << 63
@@ -51,22 +48,11 @@ _NO_PENALTIES = Penalties(_NO_COSTS, _NO_HOSTS, _NO_COSTS, _NO_FLAGS, _NO_FLAGS)
 class FragmentationScore:
     """The loss of value in steps, and then how little is left."""
 
-    is_deterministic = True
     _memo: ScoreMemo
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        demand: DemandDistribution,
-        multi_gpu_weight: float = MULTI_GPU_WEIGHT,
-        cpu_factor: float = CPU_FACTOR,
-        memory: float = MEMORY_FACTOR,
-    ) -> None:
+    def __init__(self, cluster: Cluster, demand: DemandDistribution) -> None:
         self._cluster = cluster
         self._demand = demand
-        self._multi_gpu_weight = multi_gpu_weight
-        self._cpu_factor = cpu_factor
-        self._memory = memory
         self._salt = 0
         self._build_tables()
 
@@ -126,18 +112,17 @@ class FragmentationScore:
     def _build_tables(self) -> None:
         """Compute the tables for the device classes of the cluster."""
         expected = ExpectedDemand(self._demand, self._cluster)
-        counts = _shape_weights(expected, self._multi_gpu_weight)
+        counts = _shape_weights(expected)
         weight = expected.by_class(counts * _scarcity(expected, self._cluster))
-        rows = expected.rows
-        rows = rows._replace(per_cpu=rows.per_cpu * self._cpu_factor, per_memory=rows.per_memory * self._memory)
+        rows = expected.rows._replace(per_cpu=expected.rows.per_cpu * CPU_FACTOR)
         self._tables = ScoreTables(_value_table(expected, counts), weight, *_max_use(expected), rows)
         self._memo = empty_memo(rows)
 
 
-def _shape_weights(expected: ExpectedDemand, multi_gpu_weight: float) -> Floats:
+def _shape_weights(expected: ExpectedDemand) -> Floats:
     """[shape]: its weight; all add up to 1."""
     several = np.array([shape.gpus > 1 for shape in expected.shapes], dtype=np.bool_)
-    weights: Floats = expected.share * np.where(several, multi_gpu_weight, 1.0)
+    weights: Floats = expected.share * np.where(several, MULTI_GPU_WEIGHT, 1.0)
     return weights / weights.sum() if len(weights) else weights
 
 

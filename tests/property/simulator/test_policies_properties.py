@@ -44,7 +44,7 @@ def shapes(draw):
 
 def work(specs, pods, policy, seed, check):
     cluster = Cluster.of(specs)
-    board = SimScoreCache(cluster, make_policy(policy, cluster, DemandDistribution.of(pods), seed), seed)
+    board = SimScoreCache(cluster, make_policy(policy, cluster, DemandDistribution.of(pods)), seed)
     return [check(cluster, board, pod) for pod in pods]
 
 
@@ -84,7 +84,7 @@ def test_feasible_pods_are_placed_and_nothing_is_allocated_twice(specs, pods, po
 )
 def test_cached_scores_equal_recomputed_ones(specs, pods, policy):
     def check(cluster, board, pod):
-        fresh = SimScoreCache(cluster, make_policy(policy, cluster, DemandDistribution.of(pods), 1), 1)
+        fresh = SimScoreCache(cluster, make_policy(policy, cluster, DemandDistribution.of(pods)), 1)
         board.score_all(pod)
         assert (board.score_all(pod) == fresh.score_all(pod)).all()
         return board.place(pod)

@@ -11,7 +11,6 @@ from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.simulator.measures import simulate_replay
 from offchain.simulator.names import ORDERS
 from offchain.simulator.orders import make_order
-from offchain.simulator.policies import PreparedPolicy, make_policy
 from offchain.simulator.replay_backfill import ReservingBackfill
 from offchain.simulator.trace import Arrival, Trace
 from tests.support.examples import examples
@@ -57,12 +56,10 @@ def traced(lines):
 
 
 def work(specs, trace, policy, order, seed, backfill=None):
-    mix = trace.demand()
-    prepared = PreparedPolicy(lambda cluster, seed: make_policy(policy, cluster, mix, seed), "")
     return simulate_replay(
         specs,
         trace,
-        prepared,
+        policy,
         lambda cluster: make_order(order, cluster, skip_blocked=backfill is not None),
         seed=seed,
         clock_s=lambda: 0.0,
@@ -87,7 +84,7 @@ def held(runs, at_ms):
 @given(
     specs=hosts,
     lines=tasks,
-    policy=st.sampled_from(["worth", "best_fit", "random"]),
+    policy=st.sampled_from(["worth", "best_fit", "fgd"]),
     order=st.sampled_from(list(ORDERS)),
     seed=st.integers(0, 5),
     backfill=st.sampled_from([None, ReservingBackfill]),

@@ -7,7 +7,6 @@ from offchain.core.scheduler.demand import MAX_ROWS, DemandDistribution, Expecte
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.simulator import generated
 from offchain.simulator.filling import LOAD_MARKS, arrivals, simulate_fill
-from offchain.simulator.rehearsal import prepare_policy
 from tests.support.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE, cluster
 
 
@@ -22,9 +21,9 @@ class Clock:
         return self.now
 
 
-def run(policy="worth", seed=1, load=130.0, hosts=HOSTS, pods=(WHOLE, HALF, PAIR, PLAIN)):
+def run(policy="worth", seed=1, load=130.0, hosts=HOSTS, pods=(WHOLE, HALF, PAIR, PLAIN), accounts=0):
     mix = DemandDistribution.of(pods)
-    return simulate_fill(hosts, mix, prepare_policy(policy, hosts, mix), load_percent=load, seed=seed, clock_s=Clock())
+    return simulate_fill(hosts, mix, policy, load_percent=load, seed=seed, clock_s=Clock(), accounts=accounts)
 
 
 def test_pods_arrive_until_they_have_asked_for_the_load():
@@ -60,22 +59,22 @@ def test_a_cluster_without_gpus_is_refused():
         run(hosts=HOSTS[3:])
 
 
-def test_gantrys_policy_fills_the_generated_trace_better_than_chance():
+def test_the_production_policy_fills_the_generated_trace_better_than_first_fit():
     hosts, pods = generated.hosts(1, 100), generated.pods(1, 1000)
-    reached = {name: run(name, hosts=hosts, pods=pods).allocation_percent for name in ("worth", "random")}
-    assert reached["worth"] > reached["random"]
+    reached = {name: run(name, hosts=hosts, pods=pods).allocation_percent for name in ("worth", "first_fit")}
+    assert reached["worth"] > reached["first_fit"]
 
 
-def test_the_best_rehearsal_is_used_and_each_is_reported():
-    hosts, mix, told = generated.hosts(1, 20), DemandDistribution.of(generated.pods(1, 200)), []
-    prepared = prepare_policy("worth", hosts, mix, told.append)
-    reached = {line.split("allocated, ")[1]: float(line.split(": ")[1].split(" %")[0]) for line in told}
-    assert len(reached) == len(told) > 4
-    assert reached[prepared.note] == max(reached.values())
-    assert [line.split(":")[0] for line in told] == [
-        f"rehearsal {one} of {len(told)}" for one in range(1, len(told) + 1)
-    ]
-    assert prepare_policy("fgd", hosts, mix, told.append).note == ""
+def test_the_production_policy_refuses_no_pod_for_its_price():
+    large = HostSpec("large", 256_000, 4_194_304, 8, "red")
+    assert run(hosts=(large,), pods=(PodShape(256_000, 4_194_304, 8, 1000),)).allocation_percent == 100.0
+
+
+@pytest.mark.parametrize("policy", ["worth", "fgd"])
+def test_accounts_do_not_share_a_gpu(policy):
+    # Each of a thousand accounts asks for half a GPU: nobody's other half is of use to others.
+    assert run(policy, pods=(HALF,), accounts=1).allocation_percent == 100.0
+    assert run(policy, pods=(HALF,), accounts=10**9).allocation_percent == 50.0
 
 
 def test_released_resources_are_free_again():

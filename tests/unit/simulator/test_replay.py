@@ -20,12 +20,12 @@ from offchain.simulator.replay import MAX_SAMPLES, ClusterState, EventClock, Sam
 from offchain.simulator.replay_backfill import ReservingBackfill
 from offchain.simulator.sim_score_cache import SimScoreCache
 from offchain.simulator.trace import Trace, with_gangs
-from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
+from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, trace
 
 
 def run(trace, order=lambda _: FifoOrder(), hosts=(HOST,), backfill=None, prices=None):
     return simulate_replay(
-        hosts, trace, first_fit(*hosts), order, seed=1, clock_s=lambda: 0.0, backfill=backfill, prices=prices
+        hosts, trace, "first_fit", order, seed=1, clock_s=lambda: 0.0, backfill=backfill, prices=prices
     )
 
 
@@ -266,12 +266,12 @@ def test_time_is_monotonic_and_ends_precede_arrivals():
 
 def test_the_score_cache_sees_released_resources():
     mine = cluster()
-    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
     places = [board.place_allowed(ONE), board.place_allowed(ONE)]
     assert board.place_allowed(ONE) is None
     assert board.place_allowed(HALF) is None
     board.release(ONE, places[0])
-    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF]), 1), 1)
+    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
     for shape in (ONE, HALF):
         board.score_all(shape)
         assert (board.score_all(shape) == fresh.score_all(shape)).all()
@@ -281,6 +281,6 @@ def test_the_score_cache_sees_released_resources():
 
 def test_an_empty_trace_gives_empty_results():
     mine = cluster()
-    board = SimScoreCache(mine, make_policy("first_fit", mine, DemandDistribution(), 1), 1)
+    board = SimScoreCache(mine, make_policy("first_fit", mine, DemandDistribution()), 1)
     found = replay(board, (), FifoOrder(), SampleSeries(lambda: ClusterState(0.0, 0.0, 0.0), 0))
     assert (found.runs, found.refused) == ([], [])

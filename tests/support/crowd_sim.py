@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from offchain.core import feasibility
+from offchain.core.feasibility import take
 from offchain.core.scheduler.host_observations import HostObservation
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
 from offchain.ports import Call
@@ -119,9 +120,7 @@ class SimChain:
         taken = dict(self.hosts)
         for pod in pods:
             try:
-                taken[pod.host] = feasibility.take(
-                    taken[pod.host], task.resources, pod.devices, task.placement, task.tenant
-                )
+                taken[pod.host] = take(taken[pod.host], PodRequest.of(task), pod.devices)
             except ValueError as misfit:
                 return f"Tasks.{misfit}"
         self.hosts.update(taken)

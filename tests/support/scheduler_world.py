@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from offchain.core.capacity import released
-from offchain.core.feasibility import take
+from offchain.core.feasibility import released, take
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
@@ -196,7 +196,7 @@ class World:
     def _take(self, task: Task, pod: PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""
         host = self.hosts[pod.host]
-        self.put_hosts([take(host, task.resources, pod.devices, task.placement, task.tenant)])
+        self.put_hosts([take(host, PodRequest.of(task), pod.devices)])
 
     def _give(self, task: Task, pod: PodPlacement) -> None:
         self.put_hosts([released(self.hosts[pod.host], task.resources, pod.devices)])

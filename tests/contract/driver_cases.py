@@ -14,7 +14,7 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun, ImageUnavailable
 from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 

@@ -17,11 +17,11 @@ from node_agent.install.bundle import LOCK, build
 from node_agent.install.launch import ROOT
 from node_agent.install.release_trust import NAME, ReleaseTrust
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.processes import start_time
 from node_agent.runtime.status_file import NAME as BEACON
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.cli.provider.status import ReleaseView, release_of
 from offchain.errors import OurError
+from offchain.processes import start_time
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)
 PUBLIC, OTHER_PUBLIC = KEY.public_key.hex(), OTHER.public_key.hex()

@@ -17,9 +17,9 @@ from node_agent.install import update as updating
 from node_agent.install.bundle import build, fetch, fetch_statement, sha256_of, unpack
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.processes import start_time
 from node_agent.runtime.status_file import NAME as BEACON
 from offchain.errors import OurError, TheirError
+from offchain.processes import start_time
 
 
 @pytest.fixture(scope="module")

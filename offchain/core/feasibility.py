@@ -1,28 +1,20 @@
 """Feasibility of a pod on a host: the devices and the rate, or the first rule that fails.
 
-The chain applies the same rules in `assign`; `tests/vectors/fit.json` contains the cases that both are tested with.
+This is the readable form of the rule. The chain applies it in `assign`; `tests/vectors/fit.json` contains the cases
+that both are tested with. The scheduler's forms for all hosts at once, such as
+:func:`offchain.core.scheduler.filters.first_misfits`, are tested against :func:`fit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from offchain.core.pricing import offers, rate_per_hour
-from offchain.core.values import (
-    BillingUnit,
-    Capabilities,
-    Capacity,
-    Device,
-    GpuRequest,
-    Host,
-    HostStatus,
-    Placement,
-    Resources,
-    Task,
-)
-from offchain.schema.manifest.types import WHOLE_GPU
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape, device_class_of
+from offchain.core.values import Capabilities, Capacity, Device, Host, HostStatus, Placement, Resources
 
 
 class Misfit(StrEnum):
@@ -56,6 +48,18 @@ class Misfit(StrEnum):
     PRICE = "above the price limit"
 
 
+DEVICE_RULES: Final = (
+    Misfit.SIMULATED_NOT_ALLOWED,
+    Misfit.NOT_ATTESTED,
+    Misfit.WRONG_MODEL,
+    Misfit.NOT_ENOUGH_VRAM,
+    Misfit.DEVICE_UNHEALTHY,
+    Misfit.DEVICE_BUSY,
+    Misfit.DEVICE_SHARED,
+)
+"""The rules for each device, in the chain's order. The first four are :meth:`PodShape.device_checks`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """A feasible placement: indices of the devices, and the rate in base units per hour."""
@@ -64,22 +68,26 @@ class Fit:
     rate_per_hour: int
 
 
-def fit(
-    host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, tenant: str
-) -> Fit | Misfit:
-    """Return how one pod of `tenant` fits on `host` now, or why it does not."""
-    if host.status is not HostStatus.ONLINE:
-        return Misfit.NOT_ONLINE
-    misfit = placement_misfit(host, placement) or _short(host.free, resources)
+def fit(host: Host, request: PodRequest) -> Fit | Misfit:
+    """Return how one pod fits on `host` now, or why it does not."""
+    misfit = _exclusion(host, request) or placement_misfit(host, request.placement) or _short(host.free, request.shape)
     if misfit is not None:
         return misfit
-    chosen = first_devices(host.devices, resources.gpus, placement, tenant)
+    chosen = first_devices(host.devices, request.shape)
     if isinstance(chosen, Misfit):
         return chosen
-    if not offers(host.ask, unit):
+    if not offers(host.ask, request.unit):
         return Misfit.UNIT_NOT_OFFERED
-    rate = rate_per_hour(resources, host.devices, chosen, host.ask, unit)
-    return Fit(chosen, rate) if rate <= max_rate_per_hour else Misfit.PRICE
+    rate = rate_per_hour(request.resources, host.devices, chosen, host.ask, request.unit)
+    return Fit(chosen, rate) if rate <= request.max_rate_per_hour else Misfit.PRICE
+
+
+def _exclusion(host: Host, request: PodRequest) -> Misfit | None:
+    if request.takes_over is not None and request.takes_over.host != host.id:
+        return Misfit.DATA_ELSEWHERE
+    if host.id in request.refused_by:
+        return Misfit.HOST_REFUSED
+    return None if host.status is HostStatus.ONLINE else Misfit.NOT_ONLINE
 
 
 def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
@@ -110,80 +118,90 @@ def _capability_misfit(has: Capabilities, wanted: Capabilities) -> Misfit | None
     return Misfit.NOT_SANDBOXED if wanted.sandboxed and not has.sandboxed else None
 
 
-def fits(
-    free: Capacity,
-    devices: Sequence[Device],
-    resources: Resources,
-    chosen: Sequence[int],
-    placement: Placement,
-    tenant: str,
-) -> Misfit | None:
-    """Return the first reason why a pod of `tenant` does not fit on the free resources and devices; None: it fits."""
-    short = _short(free, resources)
+def fits(free: Capacity, devices: Sequence[Device], shape: PodShape, chosen: Sequence[int]) -> Misfit | None:
+    """Return the first reason why a pod does not fit on the free resources and these devices; None: it fits."""
+    short = _short(free, shape)
     if short is not None:
         return short
-    if len(chosen) != resources.gpus.count:
+    if len(chosen) != shape.gpus:
         return Misfit.WRONG_DEVICE_COUNT
     for place, index in enumerate(chosen):
         if index >= len(devices):
             return Misfit.NO_SUCH_DEVICE
         if index in chosen[:place]:
             return Misfit.DEVICE_REPEATED
-        for misfit, allows in _rules(resources.gpus, placement, tenant):
-            if not allows(devices[index]):
-                return misfit
+        failed = _failed_rule(devices[index], shape)
+        if failed < len(DEVICE_RULES):
+            return DEVICE_RULES[failed]
     return None
 
 
-def first_devices(
-    devices: Sequence[Device], request: GpuRequest, placement: Placement, tenant: str
-) -> tuple[int, ...] | Misfit:
-    """Return the first devices, by index, that satisfy the request of `tenant`, or the rule that leaves too few."""
-    if request.count == 0:
-        return ()
-    left = tuple(range(len(devices)))
-    if len(left) < request.count:
+def first_devices(devices: Sequence[Device], shape: PodShape) -> tuple[int, ...] | Misfit:
+    """Return the first suitable devices, by index, or the rule that leaves too few."""
+    if len(devices) < shape.gpus:
         return Misfit.WRONG_DEVICE_COUNT
-    for misfit, allows in _rules(request, placement, tenant):
-        left = tuple(index for index in left if allows(devices[index]))
-        if len(left) < request.count:
+    failed = [_failed_rule(device, shape) for device in devices] if shape.gpus else []
+    for rule, misfit in enumerate(DEVICE_RULES):
+        if sum(first > rule for first in failed) < shape.gpus:
             return misfit
-    return left[: request.count]
+    return tuple(index for index, first in enumerate(failed) if first == len(DEVICE_RULES))[: shape.gpus]
 
 
-def candidate(task: Task, host: Host) -> Host | Misfit:
-    """Return the host with the disk of data that the task takes over, or why no pod of the task may run there."""
-    data = task.takes_over
-    if data is not None and data.host != host.id:
-        return Misfit.DATA_ELSEWHERE
-    if host.id in task.refused_by:
-        return Misfit.HOST_REFUSED
-    if data is None:
-        return host
-    return replace(host, free=replace(host.free, disk_gib=host.free.disk_gib + data.disk_gib))
+def _failed_rule(device: Device, shape: PodShape) -> int:
+    """Return the index in `DEVICE_RULES` of the first rule that excludes the device; their number if none does."""
+    own = WHOLE_GPU in (shape.gpu_milli, device.milli_free) or device.shared_by == shape.account
+    state = device.healthy, device.milli_free >= shape.gpu_milli, own
+    return (*shape.device_checks(device_class_of(device)), *state, False).index(False)
 
 
-def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement, tenant: str) -> Host:
-    """Return `host` with a pod of `tenant` placed on it. Raises ValueError with the misfit if it does not fit."""
-    misfit = fits(host.free, host.devices, resources, chosen, placement, tenant)
+def take(host: Host, request: PodRequest, chosen: Sequence[int]) -> Host:
+    """Return `host` with a pod placed on it. Raises ValueError with the misfit if it does not fit."""
+    shape = request.shape
+    misfit = fits(host.free, host.devices, shape, chosen)
     if misfit is not None:
         raise ValueError(misfit)
     free = Capacity(
-        host.free.cpu_milli - resources.cpu_milli,
-        host.free.memory_mib - resources.memory_mib,
-        host.free.disk_gib - resources.disk_gib,
+        host.free.cpu_milli - shape.cpu_milli,
+        host.free.memory_mib - shape.memory_mib,
+        host.free.disk_gib - shape.disk_gib,
     )
-    devices = tuple(
-        replace(
-            device,
-            milli_free=device.milli_free - resources.gpus.milli,
-            shared_by=tenant if resources.gpus.milli < WHOLE_GPU else device.shared_by,
-        )
-        if index in chosen
-        else device
-        for index, device in enumerate(host.devices)
+    devices = list(host.devices)
+    for index in chosen:
+        left = devices[index].milli_free - shape.gpu_milli
+        devices[index] = replace(devices[index], milli_free=left, shared_by=shape.account or devices[index].shared_by)
+    return replace(host, free=free, devices=tuple(devices), live_leases=host.live_leases + 1)
+
+
+def released(host: Host, resources: Resources, devices: Iterable[int]) -> Host:
+    """Return the host after the end of a lease of `resources` on `devices`."""
+    free = Capacity(
+        min(host.total.cpu_milli, host.free.cpu_milli + resources.cpu_milli),
+        min(host.total.memory_mib, host.free.memory_mib + resources.memory_mib),
+        min(host.total.disk_gib, host.free.disk_gib + resources.disk_gib),
     )
-    return replace(host, free=free, devices=devices, live_leases=host.live_leases + 1)
+    after = list(host.devices)
+    for index in devices:
+        milli = min(WHOLE_GPU, after[index].milli_free + resources.gpus.milli)
+        shared_by = None if milli == WHOLE_GPU else after[index].shared_by
+        after[index] = replace(after[index], milli_free=milli, shared_by=shared_by)
+    return replace(host, free=free, devices=tuple(after))
+
+
+def emptied(host: Host) -> Host:
+    """Return the host as if nothing were leased."""
+    devices = tuple(replace(device, milli_free=WHOLE_GPU, shared_by=None) for device in host.devices)
+    return replace(host, free=host.total, devices=devices)
+
+
+def count_pods(host: Host, request: PodRequest, most: int) -> tuple[int, Fit | Misfit]:
+    """Return how many pods fit together, up to `most`, and the first one's devices and rate, or why none fits."""
+    first = found = fit(host, request)
+    pods = 0
+    while isinstance(found, Fit) and pods < most:
+        pods += 1
+        host = take(host, request, found.devices)
+        found = fit(host, request)
+    return pods, first
 
 
 def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
@@ -198,29 +216,9 @@ def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
     )
 
 
-def _rules(
-    request: GpuRequest, placement: Placement, tenant: str
-) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
-    """Return the rules for each device, in the chain's order."""
-    return (
-        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: placement.allow_simulated or not device.spec.simulated),
-        (Misfit.NOT_ATTESTED, lambda device: device.attested or not placement.verified_only),
-        (Misfit.WRONG_MODEL, lambda device: not request.models or device.spec.model in request.models),
-        (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
-        (Misfit.DEVICE_UNHEALTHY, lambda device: device.healthy),
-        (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),
-        (
-            Misfit.DEVICE_SHARED,
-            lambda device: WHOLE_GPU in (request.milli, device.milli_free) or device.shared_by == tenant,
-        ),
-    )
-
-
-def _short(free: Capacity, resources: Resources) -> Misfit | None:
-    if free.cpu_milli < resources.cpu_milli:
+def _short(free: Capacity, shape: PodShape) -> Misfit | None:
+    if free.cpu_milli < shape.cpu_milli:
         return Misfit.NOT_ENOUGH_CPU
-    if free.memory_mib < resources.memory_mib:
+    if free.memory_mib < shape.memory_mib:
         return Misfit.NOT_ENOUGH_MEMORY
-    if free.disk_gib < resources.disk_gib:
-        return Misfit.NOT_ENOUGH_DISK
-    return None
+    return Misfit.NOT_ENOUGH_DISK if free.disk_gib < shape.disk_gib else None

@@ -1,20 +1,18 @@
-"""Forecast of a task's placement: the feasible hosts, their prices, the start, and why other hosts are excluded.
+"""Forecast of a task's placement from a snapshot: the feasible hosts, their prices, and why others are excluded.
 
-The CLI shows it before a task is submitted and while it waits. It examines every host of a snapshot by the rules that
-:mod:`offchain.core.scheduler` applies.
+:func:`forecast_placement` asks :func:`offchain.core.feasibility.fit` of every host and needs no numpy. When the task
+would start, and whom it would preempt, is the scheduler's own answer: :mod:`offchain.core.scheduler.start_forecast`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from offchain.core.capacity import GangCapacity, allowed_hosts, count_pods, emptied, max_pods_per_host
-from offchain.core.feasibility import Fit, Misfit, candidate
-from offchain.core.snapshot import Snapshot
-from offchain.core.start_estimate import StartEstimate, estimate_start
-from offchain.core.values import Task
+from offchain.core.feasibility import Fit, Misfit, count_pods, emptied
+from offchain.core.scheduler.pod_request import PodRequest
+from offchain.core.values import Host, Layout, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +27,11 @@ class HostOffer:
 
 @dataclass(frozen=True, slots=True)
 class PlacementForecast:
-    """The forecast of a task in one snapshot.
+    """The feasible hosts of a task in one snapshot.
 
     `offers`: the cheapest first. `later`: number of hosts that are feasible only without their present leases. `now`:
     number of hosts that are not feasible now, by reason. `never`: number of hosts that would not be feasible without
-    leases either, by reason. `ahead`: number of waiting tasks that have a higher priority, or the same and are older.
-    `pods_now`, `pods_ever`: how many of its pods fit now, and without any leases.
+    leases either, by reason. `pods_now`, `pods_ever`: how many of its pods fit now, and without any leases.
     """
 
     hosts: int
@@ -43,67 +40,98 @@ class PlacementForecast:
     later: int
     now: Mapping[Misfit, int]
     never: Mapping[Misfit, int]
-    pods_ever: int
-    starts: StartEstimate
-    ahead: int
     pods_now: int
-
-    @property
-    def starts_now(self) -> bool:
-        """Return whether enough pods fit now and no task is ahead."""
-        return self.pods_now >= self.pods_needed and not self.ahead
+    pods_ever: int
 
 
-def forecast_placement(snapshot: Snapshot, task: Task) -> PlacementForecast:
-    """Return the forecast of a task that waits or would wait; it need not be in the snapshot."""
-    layout = task.layout
+@dataclass(frozen=True, slots=True)
+class PreemptionForecast:
+    """The spot tasks that would be preempted, by number; if there are none, `why` is the reason.
+
+    `by_queue`: number of victims by queue, or by account for those of the default queue.
+    """
+
+    victims: tuple[int, ...] = ()
+    by_queue: Mapping[str, int] = field(default_factory=dict)
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartForecast:
+    """The earliest and the latest start of a task, in ms of chain time.
+
+    `earliest_ms`: the start if all running jobs finished now, preempted tasks ended after their grace period, and no
+    other task waited; None: it depends on leases without an end. `latest_ms`: the start if every lease had its maximum
+    duration; None: unknown. `too_many`: it is unknown because too many tasks are ahead. `ahead`: number of waiting
+    tasks that the scheduler places before it, as far as that is known; None: the scheduler was not asked. `preemption`:
+    None where the task starts now, may not preempt, or no spot tasks of lower priority hold enough.
+    """
+
+    earliest_ms: int | None
+    latest_ms: int | None
+    too_many: bool = False
+    ahead: int | None = 0
+    preemption: PreemptionForecast | None = None
+
+
+UNKNOWN_START = StartForecast(None, None, ahead=None)
+"""Where numpy and numba, which the scheduler needs, are not installed."""
+
+
+def forecast_placement(hosts: Mapping[str, Host], task: Task) -> PlacementForecast:
+    """Return the forecast of a task that waits or would wait."""
     offers: list[HostOffer] = []
     now: Counter[Misfit] = Counter()
     never: Counter[Misfit] = Counter()
     later = 0
-    current, ever = GangCapacity(layout), GangCapacity(layout)
-    most = max_pods_per_host(task)
-    for there in allowed_hosts(task, snapshot.hosts):
-        host = candidate(task, there)
-        if isinstance(host, Misfit):
-            now[host] += 1
-            never[host] += 1
-            continue
-        pods, verdict = count_pods(host, task, most)
+    ever: list[tuple[str, int]] = []
+    most, request = max_pods_per_host(task), PodRequest.of(task)
+    for host in allowed_hosts(task, hosts):
+        pods, verdict = count_pods(host, request, most)
+        pods_when_empty, reason = count_pods(emptied(host), request, most)
+        ever.append((host.provider, pods_when_empty))
         if isinstance(verdict, Fit):
             offers.append(HostOffer(host.id, host.provider, pods, verdict.rate_per_hour))
-            current.update(host.provider, 0, pods)
-            ever.update(host.provider, 0, count_pods(emptied(host), task, most)[0])
             continue
         now[verdict] += 1
-        when_empty, reason = count_pods(emptied(host), task, most)
-        ever.update(host.provider, 0, when_empty)
         if isinstance(reason, Misfit):
             never[reason] += 1
         else:
             later += 1
     offers.sort(key=lambda offer: (offer.rate_per_hour, offer.host))
-    ahead = [other for other in snapshot.tasks.values() if _is_ahead(other, task)]
     return PlacementForecast(
-        hosts=len(snapshot.hosts),
-        pods_needed=task.least,
-        offers=tuple(offers),
-        later=later,
-        now=_ordered(now),
-        never=_ordered(never),
-        pods_ever=ever.pods,
-        starts=estimate_start(snapshot, task, sorted(ahead, key=_queue_order)),
-        ahead=len(ahead),
-        pods_now=current.pods,
+        len(hosts),
+        task.least,
+        tuple(offers),
+        later,
+        _ordered(now),
+        _ordered(never),
+        pods_now=pods_together(task.layout, ((offer.provider, offer.pods) for offer in offers)),
+        pods_ever=pods_together(task.layout, ever),
     )
 
 
-def _is_ahead(other: Task, task: Task) -> bool:
-    return bool(other.open_pods) and other.id != task.id and _queue_order(other) < _queue_order(task)
+def allowed_hosts(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
+    """Return the hosts on which the task's layout allows another of its pods."""
+    taken = {lease.host for lease in task.leases}
+    if task.layout is Layout.HOSTS:
+        return [host for host in hosts.values() if host.id not in taken]
+    if task.layout is Layout.PROVIDERS:
+        providers = {hosts[name].provider for name in taken if name in hosts}
+        return [host for host in hosts.values() if host.provider not in providers]
+    return list(hosts.values())
 
 
-def _queue_order(task: Task) -> tuple[int, int, int]:
-    return -task.priority, task.submitted_at, task.id
+def max_pods_per_host(task: Task) -> int:
+    """Return how many of the task's pods its layout allows on one host."""
+    return 1 if task.layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))
+
+
+def pods_together(layout: Layout, pods_by_host: Iterable[tuple[str, int]]) -> int:
+    """Return how many pods of one task fit in all. `pods_by_host`: each host's provider, and how many fit there."""
+    if layout is Layout.PROVIDERS:
+        return len({provider for provider, pods in pods_by_host if pods})
+    return sum(min(pods, 1) if layout is Layout.HOSTS else pods for _, pods in pods_by_host)
 
 
 def _ordered(counts: Counter[Misfit]) -> Mapping[Misfit, int]:

@@ -8,26 +8,21 @@ victims and assigns the task. The reserved hosts follow from the chain's records
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from offchain.core.scheduler.assumed_pods import placement_at
-from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
+from offchain.core.scheduler.entitlements import may_preempt
 from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.preemption import (
-    GRACE_MS,
     PreemptionDecision,
-    PreemptionHistory,
     PreemptionPolicy,
     PreemptionRefused,
     QueueEntitlements,
-    ReservedHosts,
     ReservedHostsFilter,
-    ReservedHostsTracker,
-    choose_victims,
 )
-from offchain.core.scheduler.reservation_filter import max_hold_ms
+from offchain.core.scheduler.preemption_planner import PreemptionPlanner
 from offchain.core.scheduler.state import SchedulerState
-from offchain.core.values import PodPlacement, Task, TaskState
+from offchain.core.values import PodPlacement, Task
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.log import EventLog
 from offchain.services.submitter import PendingCalls, SubmitCall
@@ -58,33 +53,18 @@ class PreemptionExecutor:
         self._perform = perform
         self._running = running
         self._log = log
-        self._spot: dict[int, Task] = {}
-        """Tasks that may be preempted."""
+        self._planner = PreemptionPlanner(state)
         self._heads: dict[_QueueAccount, list[_SortKey]] | None = None
         """[queue and account]: a heap of waiting tasks by priority, then age. Tasks that no longer wait are removed
         lazily. None while there are no spot tasks."""
-        self._reserved_hosts = ReservedHostsTracker()
-        self._past = PreemptionHistory()
-        self._pending_victims: dict[int, frozenset[int]] = {}
-        """[task]: its victims, until the chain has executed or refused the call."""
         self._not_before: dict[int, int] = {}
         self._shares_not_before: dict[_QueueAccount, int] = {}
-        self._preempted: dict[int, Task] = {}
-        """Preempted tasks that still run."""
         self._why: dict[int, str] = {}
         """[task]: why it preempts no task."""
 
     def put_task(self, task: Task) -> None:
         """Update from a record of a task that is not final."""
-        self._reserved_hosts.put_task(task)
-        if is_preemptible(task):
-            self._spot[task.id] = task
-        else:
-            self._spot.pop(task.id, None)
-        if task.state is TaskState.RUNNING and task.preemption is not None:
-            self._preempted[task.id] = task
-        else:
-            self._preempted.pop(task.id, None)
+        self._planner.put_task(task)
         if not may_preempt(task):
             self._not_before.pop(task.id, None)
             self._why.pop(task.id, None)
@@ -95,10 +75,7 @@ class PreemptionExecutor:
 
     def task_gone(self, number: int) -> None:
         """Remove a task that is final."""
-        self._reserved_hosts.task_gone(number)
-        self._spot.pop(number, None)
-        self._preempted.pop(number, None)
-        self._past = self._past.ended(number)
+        self._planner.task_gone(number)
         self._not_before.pop(number, None)
         self._why.pop(number, None)
 
@@ -108,31 +85,26 @@ class PreemptionExecutor:
 
     def host_filters(self, now_ms: int) -> tuple[ReservedHostsFilter, ...]:
         """Return the filter of reserved hosts for a cycle that starts now; none if no host is reserved."""
-        kept = self._reserved_hosts.reserved(now_ms)
-        self._state.keep_rooms(kept)
-        return (ReservedHostsFilter(kept, self._state.planner.hosts.cluster),) if kept else ()
+        return self._planner.host_filters(now_ms)
 
     def preempt_for(self, made: PlanResult, now_ms: int) -> None:
         """Preempt spot tasks for the first unschedulable task for which there are victims."""
-        if not self._spot:
+        if not self._planner.spot:
             self._heads = None
-        if not self._spot or not made.unschedulable:
+        if not self._planner.spot or not made.unschedulable:
             return
         blocked = {one.request for one in made.unschedulable}
         fleet = self._state.planner.hosts
-        kept = self._reserved_hosts.reserved(now_ms)
+        kept = self._planner.reserved_hosts.reserved(now_ms)
         queues: QueueEntitlements | None = None
 
         def is_searching(task: Task) -> bool:
-            known = task.id in kept or task.id in self._pending_victims or now_ms < self._not_before.get(task.id, 0)
+            known = task.id in kept or task.id in self._planner.pending or now_ms < self._not_before.get(task.id, 0)
             return not known and self._state.request_of(task) in blocked and self._state.limit(task.id) is None
 
         for task in self._first(is_searching, now_ms):
-            pending = frozenset[int]().union(*self._pending_victims.values())
-            spot = [one for one in self._spot.values() if one.id not in pending]
-            host_filter = ReservedHostsFilter({**kept, **self._binding_reservations(task, now_ms)}, fleet.cluster)
-            queues = queues or self._queues(kept)
-            found = choose_victims(task, spot, fleet, now_ms, self._past, host_filter.excluded_for(task.id), queues)
+            queues = queues or self._planner.entitlements(now_ms)
+            found = self._planner.choose(task, now_ms, queues)
             self._not_before[task.id] = now_ms + SEARCH_AGAIN_MS
             if isinstance(found, PreemptionRefused):
                 self._why[task.id] = queues.refusal_text(task, found)
@@ -140,7 +112,7 @@ class PreemptionExecutor:
                     self._shares_not_before[_queue_account(task)] = now_ms + SHARES_AGAIN_MS
             else:
                 self._why.pop(task.id, None)
-                self._pending_victims[task.id] = frozenset(victim.task for victim in found.victims)
+                self._planner.pending[task.id] = frozenset(victim.task for victim in found.victims)
                 request = self._state.request_of(task)
                 pods = [
                     placement_at(fleet, request, pod, *place)
@@ -149,35 +121,10 @@ class PreemptionExecutor:
                 self._running.spawn(self._carry_out(task, found, pods, now_ms))
                 return
 
-    def _queues(self, kept: Iterable[int]) -> QueueEntitlements:
-        """Return the entitlements as if all announced and pending preemptions had been carried out."""
-        pending = {number for numbers in self._pending_victims.values() for number in numbers}
-        leaving = *self._preempted.values(), *(self._spot[number] for number in pending & self._spot.keys())
-        preemptors = (
-            self._state.task(number) for number in {*kept, *self._pending_victims} if number in self._state.waiting
-        )
-        found = self._state.queues()
-        found.apply_pending(leaving, (task for task in preemptors if task is not None))
-        return found
-
-    def _binding_reservations(self, task: Task, now_ms: int) -> dict[int, ReservedHosts]:
-        """Return the hosts with reservations that bind `task` and start before its end, by the reservation's task.
-
-        Preempting there would be useless, because the reservation excludes the task.
-        """
-        names = self._state.planner.hosts.cluster.names
-        over_ms = now_ms + PreemptionPolicy().notice_ms + GRACE_MS + max_hold_ms(task)
-        reserved = self._state.reservations_binding_on(task, now_ms).items()
-        return {
-            number: ReservedHosts(frozenset(names[place.host] for place in found.places), 0)
-            for number, found in reserved
-            if found.start_ms < over_ms
-        }
-
     def next_ms(self, now_ms: int) -> int | None:
         """Return when a search is due, or a reserved host is released, although no record changes."""
-        again = (*self._not_before.values(), *self._shares_not_before.values()) if self._spot else ()
-        ends = (room.until_ms + 1 for room in self._reserved_hosts.reserved(now_ms).values())
+        again = (*self._not_before.values(), *self._shares_not_before.values()) if self._planner.spot else ()
+        ends = (room.until_ms + 1 for room in self._planner.reserved_hosts.reserved(now_ms).values())
         return min((moment for moment in (*again, *ends) if moment > now_ms), default=None)
 
     def _first(self, is_searching: Callable[[Task], bool], now_ms: int) -> list[Task]:
@@ -214,14 +161,14 @@ class PreemptionExecutor:
         self, task: Task, found: PreemptionDecision, pods: Sequence[PodPlacement], now_ms: int
     ) -> None:
         numbers = [victim.task for victim in found.victims]
-        victims = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
+        victims = "+".join(f"{number}.{self._planner.spot[number].generation}" for number in numbers)
         # The same tasks may be preempted again after a preemption that was not carried out.
         name = f"preempt:{task.id}:{task.generation}.{task.asks_from}:{victims}"
         self._log.info("preempt", task=task.id, victims=victims)
         verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers, pods=pods))
-        del self._pending_victims[task.id]
+        del self._planner.pending[task.id]
         if verdict.done:
-            self._past = self._past.after(found, now_ms, PreemptionPolicy())
+            self._planner.history = self._planner.history.after(found, now_ms, PreemptionPolicy())
         self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
 
 

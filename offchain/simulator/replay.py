@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-
+from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.cluster import Cluster, HostSlot
-from offchain.core.scheduler.columns import Bools, HostColumns, Ints
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.orders import QueueOrder, ReplayBackfill, TaskRun
 from offchain.simulator.sim_score_cache import SimScoreCache
@@ -57,23 +55,7 @@ class IdleCapacity:
 
     def is_feasible(self, shape: PodShape, pods: int) -> bool:
         """Whether these pods fit there together."""
-        fitting = _pods_that_fit(self._cluster.whole, self._cluster.accepts(shape), shape, pods)
-        return bool(fitting.sum() >= pods)
-
-
-def _pods_that_fit(free: HostColumns, accepts: Bools, shape: PodShape, pods: int) -> Ints:
-    """[host]: how many pods fit; at most `pods` are counted."""
-    found = np.full(len(free.cpu), pods, dtype=np.int64)
-    wanted = ((free.cpu, shape.cpu_milli), (free.memory, shape.memory_mib), (free.disk, shape.disk_gib))
-    for column, each in wanted:
-        # Closed hosts have negative values.
-        found = np.minimum(found, column // each if each else np.where(column < 0, 0, pods))
-    if shape.gpus:
-        usable = accepts[free.device_class] & (free.device >= shape.gpu_milli)
-        shares = np.where(usable, free.device // shape.gpu_milli, 0).sum(axis=1)
-        # Each pod takes different devices; idle devices are equal.
-        found = np.minimum(found, np.where(usable.sum(axis=1) >= shape.gpus, shares // shape.gpus, 0))
-    return np.maximum(found, 0)
+        return int(pods_that_fit(self._cluster, self._cluster.whole, shape, pods).sum()) >= pods
 
 
 MAX_SAMPLES = 400

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from offchain.core.feasibility import candidate, take
+from offchain.core.feasibility import take
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,
@@ -282,7 +283,5 @@ def carried_out(snapshot: Snapshot, placements: Mapping[int, Sequence[PodPlaceme
         task = tasks[number]
         tasks[number] = replace(task, open_pods=())
         for pod in pods:
-            host = candidate(task, hosts[pod.host])
-            assert isinstance(host, Host)
-            hosts[pod.host] = take(host, task.resources, pod.devices, task.placement, task.tenant)
+            hosts[pod.host] = take(hosts[pod.host], PodRequest.of(task), pod.devices)
     return replace(snapshot, hosts=hosts, tasks=tasks)

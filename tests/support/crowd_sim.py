@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from offchain.core import feasibility
-from offchain.core.capacity import released
 from offchain.core.scheduler.host_observations import HostObservation
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.snapshot import Snapshot, Touched, union
 from offchain.core.values import Host, Lease, LeaseState, Periods, PodPlacement, Task, TaskState
 from offchain.ports import Call
@@ -119,9 +119,7 @@ class SimChain:
         taken = dict(self.hosts)
         for pod in pods:
             try:
-                taken[pod.host] = feasibility.take(
-                    taken[pod.host], task.resources, pod.devices, task.placement, task.tenant
-                )
+                taken[pod.host] = feasibility.take(taken[pod.host], PodRequest.of(task), pod.devices)
             except ValueError as misfit:
                 return f"Tasks.{misfit}"
         self.hosts.update(taken)
@@ -138,7 +136,7 @@ class SimChain:
         task = self.tasks.pop(number)
         self.ended.add(number)
         for lease in task.leases:
-            self.hosts[lease.host] = released(self.hosts[lease.host], task.resources, lease.devices)
+            self.hosts[lease.host] = feasibility.released(self.hosts[lease.host], task.resources, lease.devices)
         return {lease.host for lease in task.leases}
 
 

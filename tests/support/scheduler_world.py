@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from offchain.core import values
-from offchain.core.capacity import released
-from offchain.core.feasibility import take
+from offchain.core.feasibility import released, take
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from tests.support.chain_records import DOCKER, ask, escrow, placement, zeroed
@@ -165,7 +165,7 @@ class World:
     def _take(self, task: values.Task, pod: values.PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""
         host = self.hosts[pod.host]
-        self.put_hosts([take(host, task.resources, pod.devices, task.placement, task.tenant)])
+        self.put_hosts([take(host, PodRequest.of(task), pod.devices)])
 
     def _give(self, task: values.Task, pod: values.PodPlacement) -> None:
         self.put_hosts([released(self.hosts[pod.host], task.resources, pod.devices)])

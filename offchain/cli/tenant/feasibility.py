@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from offchain.adapters.chain.typed import GantryChain
@@ -11,22 +12,19 @@ from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
-from offchain.cli.tenant.submit_checks import layout_of
+from offchain.cli.tenant.submit_checks import task_of_spec
 from offchain.core.feasibility import Misfit
-from offchain.core.placement_forecast import PlacementForecast, forecast_placement
-from offchain.core.preemption_preview import PreemptionPreview, preview_preemption
+from offchain.core.placement_forecast import UNKNOWN_START, PlacementForecast, StartForecast, forecast_placement
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
-from offchain.core.scheduler.queue_definitions import QueueTree
-from offchain.core.start_estimate import StartEstimate
-from offchain.core.values import RetainedData, Survival, Task, TaskState
+from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.snapshot import Snapshot
+from offchain.core.values import RetainedData, Survival, Task
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
 from offchain.services.snapshot_reader import SnapshotReader
 
-_NOT_SENT = 1 << 62
-"""Greater than any task's number: every waiting task is ahead of it."""
 _NAMED = 3
 
 
@@ -34,16 +32,23 @@ _NAMED = 3
 class FeasibilityReport:
     """The feasibility of a task at a chain time.
 
-    `at_risk`: its pods on deteriorating hosts. `leaving`: the tasks that it would preempt, `notice_ms` after a notice,
-    where no host has free resources for it; None: there are none, or they were not looked for.
+    `starts`: when the scheduler would place it, and which tasks it would preempt for it, `notice_ms` after a notice.
+    `at_risk`: its pods on deteriorating hosts.
     """
 
     task: Task
     forecast: PlacementForecast
+    starts: StartForecast
     now_ms: int
+    notice_ms: int
     at_risk: tuple[PodAtRisk, ...] = ()
-    leaving: PreemptionPreview | None = None
-    notice_ms: int = 0
+
+    @property
+    def starts_now(self) -> bool:
+        """Return whether the scheduler would place the task now; if it was not asked, whether enough pods fit."""
+        if self.starts.ahead is None:
+            return self.forecast.pods_now >= self.forecast.pods_needed
+        return self.starts.latest_ms == self.now_ms
 
 
 async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: QueueTree) -> FeasibilityReport:
@@ -53,34 +58,7 @@ async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Q
     if spec.data_from is not None:
         lease = await GantryChain(chain).lease(spec.data_from)
         data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
-    task = Task(
-        id=_NOT_SENT,
-        tenant=tenant,
-        state=TaskState.QUEUED,
-        kind=spec.kind,
-        resources=spec.resources,
-        placement=spec.placement,
-        unit=spec.unit,
-        pods_min=spec.pods_min,
-        max_rate_per_hour=spec.max_rate_per_hour,
-        max_duration_ms=spec.max_duration_ms,
-        deadline=spec.deadline,
-        priority=spec.priority,
-        queue=spec.queue,
-        generation=0,
-        submitted_at=snapshot.now_ms,
-        changed_at=snapshot.now_ms,
-        open_pods=tuple(range(spec.pods_max)),
-        takes_over=data,
-        manifest=spec.manifest_digest,
-        layout=layout_of(spec),
-        spot=spec.spot,
-        survival=spec.survival,
-    )
-    found = forecast_placement(snapshot, task)
-    leaves = None if found.pods_now >= found.pods_needed else preview_preemption(snapshot, task, queues)
-    notice_ms = 0 if leaves is None else (await GantryChain(chain).params("Tasks")).preemption_notice_ms
-    return FeasibilityReport(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
+    return _report(snapshot, task_of_spec(spec, tenant, now_ms=snapshot.now_ms, takes_over=data), queues)
 
 
 async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
@@ -90,9 +68,27 @@ async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
     task = snapshot.tasks.get(number)
     if task is None:
         raise await _why_not_there(chain, number, head)
+    return _report(snapshot, task, queue_tree())
+
+
+def _report(snapshot: Snapshot, task: Task, queues: QueueTree) -> FeasibilityReport:
     return FeasibilityReport(
-        task, forecast_placement(snapshot, task), snapshot.now_ms, pods_at_risk(task, snapshot.hosts.values())
+        task,
+        forecast_placement(snapshot.hosts, task),
+        _forecast_start(snapshot, task, queues) if task.open_pods else UNKNOWN_START,
+        snapshot.now_ms,
+        snapshot.periods.notice_ms,
+        pods_at_risk(task, snapshot.hosts.values()),
     )
+
+
+def _forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree) -> StartForecast:
+    """Return the scheduler's forecast; unknown where its packages are not installed."""
+    if find_spec("numpy") is None or find_spec("numba") is None:
+        return UNKNOWN_START
+    from offchain.core.scheduler.start_forecast import forecast_start  # noqa: PLC0415  (imports numba)
+
+    return forecast_start(snapshot, task, queues)
 
 
 async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
@@ -115,7 +111,8 @@ def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None
 
     `reserved_ms`: the start that a scheduler has reserved.
     """
-    forecast, task, starts = report.forecast, report.task, start_window(report, reserved_ms)
+    forecast, task = report.forecast, report.task
+    earliest_ms, latest_ms = start_window(report, reserved_ms)
     rates = [offer.rate_per_hour for offer in forecast.offers]
     return {
         "hosts": forecast.hosts,
@@ -130,10 +127,10 @@ def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None
         "pods_needed": forecast.pods_needed,
         "pods_now": forecast.pods_now,
         "pods_ever": forecast.pods_ever,
-        "start": "now" if forecast.starts_now else "waits",
-        "starts": {"earliest": starts.earliest_ms, "latest": starts.latest_ms},
+        "start": "now" if report.starts_now else "waits",
+        "starts": {"earliest": earliest_ms, "latest": latest_ms},
         "standby": _standby(forecast) if task.survival is Survival.STANDBY else None,
-        "ahead": forecast.ahead,
+        "ahead": report.starts.ahead,
         "excluded_now": {str(reason): count for reason, count in forecast.now.items()},
         "excluded_always": {str(reason): count for reason, count in forecast.never.items()},
     }
@@ -158,12 +155,12 @@ def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None)
 
 def preemption_fields(report: FeasibilityReport) -> dict[str, Any] | None:
     """Return the preempted spot tasks, their queues and the notice for --json; or why there is no preemption."""
-    found = report.leaving
+    found = report.starts.preemption
     if found is None:
         return None
     return {
-        "tasks": sorted(found.victims),
-        "of": dict(found.parts),
+        "tasks": list(found.victims),
+        "of": dict(found.by_queue),
         "notice_ms": report.notice_ms if found.victims else None,
         "nobody_leaves": found.why,
     }
@@ -171,10 +168,10 @@ def preemption_fields(report: FeasibilityReport) -> dict[str, Any] | None:
 
 def preemption_lines(report: FeasibilityReport) -> list[tuple[str, object]]:
     """Return the lines about preemption for people."""
-    found = report.leaving
+    found = report.starts.preemption
     if found is None:
         return []
-    parts = ", ".join(f"{many} of {name}" for name, many in found.parts.items())
+    parts = ", ".join(f"{many} of {name}" for name, many in found.by_queue.items())
     victims = f"{parts}, {duration_text(report.notice_ms)} after the notice"
     return [("Preempts", victims if found.victims else None), ("No preemption", found.why)]
 
@@ -193,26 +190,30 @@ def reasons_text(counts: Mapping[Misfit, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> StartEstimate:
+def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> tuple[int | None, int | None]:
     """Return the earliest and the latest start. `reserved_ms`: the start that a scheduler has reserved."""
-    found, earliest = report.forecast.starts, report.forecast.starts.earliest_ms
-    if report.leaving is not None and report.leaving.victims:
+    earliest, latest = report.starts.earliest_ms, report.starts.latest_ms
+    if report.starts.preemption is not None and report.starts.preemption.victims:
         left_ms = report.now_ms + report.notice_ms
         earliest = left_ms if earliest is None else min(earliest, left_ms)
     if reserved_ms is None:
-        return replace(found, earliest_ms=earliest)
-    return StartEstimate(reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms)
+        return earliest, latest
+    return reserved_ms if earliest is None else min(earliest, reserved_ms), reserved_ms
 
 
 def start_text(report: FeasibilityReport, reserved_ms: int | None = None) -> str:
     """Return the expected start in words."""
-    forecast, starts = report.forecast, start_window(report, reserved_ms)
-    wait, first, last = forecast.ahead, starts.earliest_ms, starts.latest_ms
+    forecast, starts = report.forecast, report.starts
+    first, last = start_window(report, reserved_ms)
+    wait = starts.ahead or 0
     before = f"; {counted(wait, 'task')} wait{'s' if wait == 1 else ''} before it" if wait else ""
     if forecast.pods_ever < forecast.pods_needed:
         fit = f"{forecast.pods_ever} of the {forecast.pods_needed} pods that it needs"
         which_hosts = "the hosts that are online" if Misfit.NOT_ONLINE in forecast.never else "these hosts"
         return f"never with {which_hosts}: {fit} would fit if nothing else ran"
+    if first is None and starts.ahead is None:
+        fits = "enough hosts have free resources" if report.starts_now else "it waits for free resources"
+        return f"{fits}; to know when, install numpy and numba, as scripts/setup --scheduling does, or ask a scheduler"
     if first is None:
         return f"unknown: it depends on leases without an end{before}"
     earliest = f"in {_wait_text(first - report.now_ms)} at the earliest"
@@ -221,7 +222,7 @@ def start_text(report: FeasibilityReport, reserved_ms: int | None = None) -> str
     if last is None:
         why = "too many tasks are ahead" if starts.too_many else "it depends on leases that may have no end"
         return f"{earliest}; the latest start is unknown: {why}{before}"
-    if forecast.starts_now or (earliest == "now" and last <= report.now_ms):
+    if report.starts_now or (earliest == "now" and last <= report.now_ms):
         return f"now{before}"
     by = "reserved by a scheduler" if reserved_ms is not None else "when leases end"
     wait_text, at = _wait_text(last - report.now_ms), time_text(last)

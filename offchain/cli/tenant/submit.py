@@ -19,14 +19,8 @@ from offchain.cli.tenant import feasibility
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
-from offchain.cli.tenant.submit_checks import (
-    AvailabilitySummary,
-    availability,
-    check_duration,
-    check_funds,
-    check_hosts,
-    check_replicas,
-)
+from offchain.cli.tenant.submit_checks import check_duration, check_funds, check_hosts, check_replicas, task_of_spec
+from offchain.core.placement_forecast import PlacementForecast, forecast_placement
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
@@ -135,7 +129,7 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 
 async def check_task(
     chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False
-) -> AvailabilitySummary:
+) -> PlacementForecast:
     """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
@@ -164,15 +158,15 @@ async def check_task(
         if not anyway:
             raise
         progress(f"note: {error.message}")
-    return availability(spec, there, signer.address)
+    return forecast_placement({host.id: host for host in there}, task_of_spec(spec, signer.address))
 
 
-def _note_availability(spec: TaskSpec, found: AvailabilitySummary) -> None:
+def _note_availability(spec: TaskSpec, found: PlacementForecast) -> None:
     """Report why the task will wait, if too few hosts can run it now."""
-    if found.pods >= spec.pods_min or not found.hosts:
+    if found.pods_now >= spec.pods_min or not found.hosts:
         return
-    room = f"{found.pods} of the {spec.pods_min} pods fit now" if found.pods else "no host can run it now"
-    reasons = feasibility.reasons_text(found.excluded)
+    room = f"{found.pods_now} of the {spec.pods_min} pods fit now" if found.pods_now else "no host can run it now"
+    reasons = feasibility.reasons_text(found.now)
     progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why explains it.")
 
 

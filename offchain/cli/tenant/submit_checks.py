@@ -6,17 +6,18 @@ The chain decides; these checks report earlier, and with numbers, what it or the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Final
 
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
-from offchain.core.capacity import emptied
-from offchain.core.feasibility import Fit, Misfit, fit, take
+from offchain.core.feasibility import Fit, Misfit, count_pods, emptied, fit
+from offchain.core.placement_forecast import pods_together
 from offchain.core.pricing import deposit
-from offchain.core.values import Host, HostStatus, Layout
+from offchain.core.scheduler.pod_request import PodRequest
+from offchain.core.values import Host, HostStatus, Layout, RetainedData, Task, TaskState
 from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
 from offchain.schema.manifest.values import format_amount
 
@@ -29,25 +30,38 @@ _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETI
 """States from which a host may come online."""
 
 
-@dataclass(frozen=True, slots=True)
-class AvailabilitySummary:
-    """How many pods of a task have free resources now on the `hosts` registered hosts.
-
-    `excluded`: by rule, how many hosts it excludes.
-    """
-
-    hosts: int
-    pods: int
-    excluded: Mapping[Misfit, int]
+_NOT_SENT: Final = 1 << 62
+"""Greater than any task's number."""
 
 
-def availability(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> AvailabilitySummary:
-    """Return the availability for `tenant`, who may hold shares of GPUs already."""
-    found = [_pods_that_fit(spec, host, spec.pods_min, tenant) for host in hosts]
-    counts = Counter(why for _, why in found if isinstance(why, Misfit))
-    ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
-    rooms = [(host, pods) for host, (pods, _) in zip(hosts, found, strict=True)]
-    return AvailabilitySummary(len(hosts), _pods_together(layout_of(spec), rooms), ordered)
+def task_of_spec(
+    spec: TaskSpec, tenant: str, *, now_ms: int = 0, number: int = _NOT_SENT, takes_over: RetainedData | None = None
+) -> Task:
+    """Return the task as it would wait if it were submitted now."""
+    return Task(
+        id=number,
+        tenant=tenant,
+        state=TaskState.QUEUED,
+        kind=spec.kind,
+        resources=spec.resources,
+        placement=spec.placement,
+        unit=spec.unit,
+        pods_min=spec.pods_min,
+        max_rate_per_hour=spec.max_rate_per_hour,
+        max_duration_ms=spec.max_duration_ms,
+        deadline=spec.deadline,
+        priority=spec.priority,
+        queue=spec.queue,
+        generation=0,
+        submitted_at=now_ms,
+        changed_at=now_ms,
+        open_pods=tuple(range(spec.pods_max)),
+        takes_over=takes_over,
+        manifest=spec.manifest_digest,
+        layout=layout_of(spec),
+        spot=spec.spot,
+        survival=spec.survival,
+    )
 
 
 def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
@@ -59,7 +73,9 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             code="no_host",
         )
     best = [_at_its_best(host) for host in hosts]
-    found = [(_fit(spec, host, _NO_LIMIT, tenant), host) for host in best]
+    request = PodRequest.of(task_of_spec(spec, tenant))
+    unlimited = replace(request, max_rate_per_hour=_NO_LIMIT)
+    found = [(fit(host, unlimited), host) for host in best]
     rates = [(verdict.rate_per_hour, host.id) for verdict, host in found if isinstance(verdict, Fit)]
     registered = counted(len(hosts), "registered host")
     if not rates:
@@ -83,8 +99,8 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
-    pods = _pods_together(
-        layout_of(spec), [(host, _pods_that_fit(spec, host, spec.pods_min, tenant)[0]) for host in best]
+    pods = pods_together(
+        layout_of(spec), [(host.provider, count_pods(host, request, spec.pods_min)[0]) for host in best]
     )
     if pods < spec.pods_min:
         raise CliError(
@@ -151,30 +167,6 @@ def _at_its_best(host: Host) -> Host:
             latency_ms=host.latency_ms or 1,
         )
     )
-
-
-def _fit(spec: TaskSpec, host: Host, most_per_hour: int, tenant: str) -> Fit | Misfit:
-    return fit(host, spec.resources, spec.placement, spec.unit, most_per_hour, tenant)
-
-
-def _pods_that_fit(spec: TaskSpec, host: Host, most: int, tenant: str) -> tuple[int, Fit | Misfit]:
-    """Return how many pods fit on the host together, up to `most`, and the check of the first one."""
-    first = found = _fit(spec, host, spec.max_rate_per_hour, tenant)
-    pods = 0
-    while isinstance(found, Fit) and pods < most:
-        pods += 1
-        host = take(host, spec.resources, found.devices, spec.placement, tenant)
-        found = _fit(spec, host, spec.max_rate_per_hour, tenant)
-    return pods, first
-
-
-def _pods_together(layout: Layout, rooms: Iterable[tuple[Host, int]]) -> int:
-    """Return how many pods of one task fit in all, given how many fit on each host alone."""
-    if layout is Layout.HOSTS:
-        return sum(pods > 0 for _, pods in rooms)
-    if layout is Layout.PROVIDERS:
-        return len({host.provider for host, pods in rooms if pods})
-    return sum(pods for _, pods in rooms)
 
 
 def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:

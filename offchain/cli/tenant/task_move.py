@@ -10,8 +10,10 @@ import click
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
+from offchain.cli.tenant.submit_checks import task_of_spec
 from offchain.cli.tenant.task_lifecycle import action
 from offchain.core.feasibility import Fit, fit
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.values import format_amount
@@ -80,7 +82,7 @@ async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: st
     spec: TaskSpec = task.spec
     _keeps_apart(spec, view, lease, host, hosts[host].provider)
     there = host_of(host, hosts[host], None)  # its score decides nothing here
-    found = fit(there, spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour, task.record.tenant)
+    found = fit(there, PodRequest.of(task_of_spec(spec, task.record.tenant)))
     if isinstance(found, Fit):
         return found
     limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""

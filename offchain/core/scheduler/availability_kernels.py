@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import KernelRequest, copy_row
+from offchain.core.scheduler.cluster import Cluster, KernelRequest, copy_row
 from offchain.core.scheduler.columns import Bools, HostColumns, Ints
 from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.pod_request import PodShape
 
 FOREVER: Final = 1 << 62
 """An end, or a duration, without limit."""
@@ -153,9 +154,19 @@ def pods_on(cpu: int, memory: int, device: Ints, wish: KernelRequest, most: int)
     return pods
 
 
+def pods_that_fit(cluster: Cluster, free: HostColumns, shape: PodShape, most: int) -> Ints:
+    """Return how many such pods fit at once, up to `most`, [host], with so much free; disk is not looked at.
+
+    Hosts with several models count as if all devices were of the first one. On others this is
+    :func:`offchain.core.feasibility.count_pods` for all hosts, except that the devices of each pod are the best ones.
+    """
+    found: Ints = np.zeros(len(free.cpu), dtype=np.int64)
+    _count_pods(free, KernelRequest.of(shape, cluster), most, found)
+    return found
+
+
 @compiled
-def count_pods(free: HostColumns, wish: KernelRequest, most: int, found: Ints) -> None:
-    """Write to `found`, [host], how many such pods fit, up to `most`."""
+def _count_pods(free: HostColumns, wish: KernelRequest, most: int, found: Ints) -> None:
     for host in range(len(free.cpu)):
         found[host] = 0
         if wish.accepts[free.main_class[host]]:

@@ -210,7 +210,7 @@ class Cluster:
         return self._classes.accepted(shape)
 
     def fits_on(self, host: int, shape: PodShape, devices: int) -> bool:
-        """Whether such a pod is feasible on exactly these devices."""
+        """Whether such a pod is feasible on exactly these devices, as :func:`offchain.core.feasibility.fits` says."""
         return self._fits(host, shape, device_indices(devices))
 
     def take(self, host: int, shape: PodShape, devices: int) -> None:
@@ -371,7 +371,10 @@ def copy_row(of: AnyInts, into: AnyInts) -> None:
 
 @compiled
 def fullest_devices(host: int, free: HostColumns, request: KernelRequest) -> int:
-    """Return the fullest devices with enough free, as bits; -1 where the pod is not feasible on this host."""
+    """Return the fullest devices with enough free, as bits; -1 where the pod is not feasible on this host.
+
+    :func:`offchain.core.feasibility.first_devices` and the free resources on columns, with another choice of devices.
+    """
     if free.cpu[host] < request.cpu or free.memory[host] < request.memory or free.disk[host] < request.disk:
         return -1
     chosen = 0

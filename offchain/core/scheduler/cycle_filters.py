@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.feasibility import Fit, fit
+from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.columns import AnyInts, Bools, Ints
 from offchain.core.scheduler.filters import max_rates, min_rates, permitted
 from offchain.core.scheduler.host_health import FailureHistory
@@ -101,9 +102,9 @@ class AntiAffinity:
         beside[self._pod_rows(task, request)] = True
         if (beside & feasible).any():
             return beside
-        most = np.where(
-            feasible, np.minimum(pods_that_fit(self._hosts, request.shape), len(task.open_pods) - len(self._rows)), -1
-        )
+        cluster = self._hosts.cluster
+        fitting = pods_that_fit(cluster, cluster.free, request.shape, len(task.open_pods) - len(self._rows))
+        most = np.where(feasible, fitting, -1)
         best: Bools = most == most.max()
         return best
 
@@ -127,18 +128,6 @@ class AntiAffinity:
     def _start_task(self, task: Task) -> None:
         if self._task != task.id:
             self._task, self._rows = task.id, []
-
-
-def pods_that_fit(hosts: HostTable, shape: PodShape) -> Ints:
-    """[host]: how many such pods fit by what is free; too many where models differ."""
-    free = hosts.cluster.free
-    counts = [free.cpu // max(1, shape.cpu_milli), free.memory // max(1, shape.memory_mib)]
-    if shape.disk_gib:
-        counts.append(free.disk // shape.disk_gib)
-    if shape.gpus:
-        counts.append((free.device // shape.gpu_milli).sum(axis=1) // shape.gpus)
-    found: Ints = np.minimum.reduce(counts)
-    return found
 
 
 class CooldownFilter:
@@ -196,7 +185,7 @@ class OwnHostsFilter:
         most = max_rates(request, attributes.price_lists, ALL_LISTS)[attributes.price_list]
         if request not in self._cheapest:
             limit = float(most[self._own].max()) * (1 - _SAVING)
-            self._cheapest[request] = self._cheapest_of(task, request, limit)
+            self._cheapest[request] = self._cheapest_of(request, limit)
         cheapest = self._cheapest[request]
         excluded: Bools = feasible & (cheapest < most) & (cheapest <= most * (1 - _SAVING))
         return excluded if excluded.any() else None
@@ -205,7 +194,7 @@ class OwnHostsFilter:
 
     def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None: ...
 
-    def _cheapest_of(self, task: Task, request: PodRequest, limit: float) -> float:
+    def _cheapest_of(self, request: PodRequest, limit: float) -> float:
         """Return a lower bound of the rate at the cheapest host where the pod is feasible by its record.
 
         Infinite above `limit`.
@@ -219,9 +208,7 @@ class OwnHostsFilter:
             host = hosts.records.get(hosts.cluster.names[rows[place]])
             if host is None:
                 continue
-            found = fit(
-                host, request.resources, request.placement, request.unit, request.max_rate_per_hour, task.tenant
-            )
+            found = fit(host, request)
             if isinstance(found, Fit):
                 return float(least[place])
         return _NOWHERE

@@ -3,8 +3,7 @@
 A queue that uses less than its entitlement reclaims what others borrow: from those above their entitlements, and no
 more than they are above. As tasks cannot be divided, two queues may also exchange positions: after the move the
 reclaiming queue's weighted share is at most what the other's was before, and the other's at least what the first one's
-was. A queue at its entitlement preempts only its own tasks. docs/scheduling.md, "Taking back what was lent". Does not
-need numpy: commands of the CLI use it, too.
+was. A queue at its entitlement preempts only its own tasks. docs/scheduling.md, "Taking back what was lent".
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from offchain.core.scheduler.pod_request import sharing_account
-from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueTree
-from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, ResourceUsage, dominant_share
+from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, dominant_share
 from offchain.core.values import LeaseState, Task, TaskState
 
 NO_PARENT: Final = -1
@@ -235,74 +233,3 @@ def entitlement_nodes(
             left -= shares[child]
             weight_left -= weights[child]
     return list(map(EntitlementNode, parents, weights, used, shares))
-
-
-class SnapshotEntitlements:
-    """Entitlements by lists of usages and requests, without tables and numpy, for commands that look at one task."""
-
-    def __init__(
-        self,
-        tree: QueueTree,
-        totals: ResourceAmount,
-        used: Iterable[ResourceUsage],
-        waiting: Iterable[ResourceUsage],
-    ) -> None:
-        self._tree = tree
-        self._totals = totals
-        used, waiting = tuple(used), tuple(waiting)
-        # Nodes: queues, parents before children; then accounts, which are children of the default queue.
-        self._queues = {name: number for number, name in enumerate(tree.queues)}
-        leaves = [tree.leaf_of(one.queue, one.account) for one in (*used, *waiting)]
-        accounts = dict.fromkeys(leaf.account for leaf in leaves if leaf.queue == DEFAULT)
-        self._accounts = {name: len(self._queues) + number for number, name in enumerate(accounts)}
-        self._parents = [self._queues[queue.parent] if name else NO_PARENT for name, queue in tree.queues.items()]
-        self._parents += [self._queues[DEFAULT]] * len(accounts)
-        self._weights = [queue.weight for queue in tree.queues.values()] + [1.0] * len(accounts)
-        limits = [tree.limit_of(name, totals) for name in tree.queues]
-        self._limits = [UNLIMITED if one is None else one for one in limits] + [UNLIMITED] * len(accounts)
-        self._used = self._sums(used)
-        wanted = self._wanted(used, waiting)
-        nodes = entitlement_nodes(self._parents, self._weights, self._used, wanted, self._limits, totals)
-        self.entitlements = Entitlements(totals, nodes)
-
-    def leaf(self, queue: str, account: str) -> int:
-        """Return the node of a task. KeyError for an account in `default` without usage and requests."""
-        found = self._tree.leaf_of(queue, account)
-        return self._accounts[found.account] if found.queue == DEFAULT else self._queues[found.queue]
-
-    def _sums(self, amounts: Iterable[ResourceUsage]) -> list[ResourceAmount]:
-        """Return the sum of the amounts per node, with all descendants."""
-        found = [NO_RESOURCES] * len(self._parents)
-        for one in amounts:
-            node = self.leaf(one.queue, one.account)
-            while node != NO_PARENT:
-                found[node] = found[node].plus(one.amount)
-                node = self._parents[node]
-        return found
-
-    def _wanted(self, used: Iterable[ResourceUsage], waiting: Iterable[ResourceUsage]) -> list[ResourceAmount]:
-        """Return what each leaf uses and waits for, without requests that a limit keeps waiting."""
-        of_accounts: dict[tuple[str, str], ResourceAmount] = {}
-        for one in used:
-            for queue in self._path(one):
-                key = queue.name, one.account
-                of_accounts[key] = of_accounts.get(key, NO_RESOURCES).plus(one.amount)
-
-        def is_within_limits(request: ResourceUsage) -> bool:
-            for queue in self._path(request):
-                node, account_limit = self._queues[queue.name], queue.account_limit
-                own = of_accounts.get((queue.name, request.account), NO_RESOURCES)
-                if not request.amount.fits_in(self._limits[node].minus(self._used[node])):
-                    return False
-                if account_limit is not None and not request.amount.fits_in(account_limit.of(self._totals).minus(own)):
-                    return False
-            return True
-
-        waiting_sums = self._sums(filter(is_within_limits, waiting))
-        branches = {self._queues[name] for name in (DEFAULT, *self._tree.children)}
-        return [
-            NO_RESOURCES if node in branches else one.plus(self._used[node]) for node, one in enumerate(waiting_sums)
-        ]
-
-    def _path(self, one: ResourceUsage) -> tuple[QueueDefinition, ...]:
-        return self._tree.path(self._tree.leaf_of(one.queue, one.account).queue)

@@ -1,7 +1,7 @@
 """The chain's placement rules for all hosts at once: the rule of core/feasibility.py on columns, in the chain's order.
 
-`tests/property/core/test_filters_properties.py` compares the two. A filter of your own is a function like the others:
-a mask over hosts, entered in :data:`ATTRIBUTE_FILTERS` with the `Misfit` that explains the exclusion.
+`tests/property/core/test_feasibility_forms_properties.py` compares the two. A filter of your own is a function like the
+others: a mask over hosts, entered in :data:`ATTRIBUTE_FILTERS` with the `Misfit` that explains the exclusion.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.feasibility import Misfit
+from offchain.core.feasibility import DEVICE_RULES, Misfit
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.hosts import (
@@ -67,16 +67,7 @@ def _listed(request: PodRequest, price_lists: PriceLists, devices: Floats, lists
     return parts
 
 
-DEVICE_STEPS: Final = (
-    Misfit.WRONG_DEVICE_COUNT,
-    Misfit.SIMULATED_NOT_ALLOWED,
-    Misfit.NOT_ATTESTED,
-    Misfit.WRONG_MODEL,
-    Misfit.NOT_ENOUGH_VRAM,
-    Misfit.DEVICE_UNHEALTHY,
-    Misfit.DEVICE_BUSY,
-    Misfit.DEVICE_SHARED,
-)
+DEVICE_STEPS: Final = (Misfit.WRONG_DEVICE_COUNT, *DEVICE_RULES)
 """In the chain's order. A device counts for a rule if no rule up to it excludes the device."""
 
 ENOUGH: Final = len(DEVICE_STEPS)
@@ -91,12 +82,7 @@ def first_device_steps(shape: PodShape, attributes: HostAttributes, cluster: Clu
     own = np.ones(len(cluster.classes), dtype=np.bool_)
     for number, device_class in enumerate(cluster.classes):
         own[number] = not shape.account or device_class.account == shape.account
-        fine = (
-            shape.allow_simulated or not device_class.simulated,
-            device_class.attested or not shape.verified_only,
-            not shape.models or device_class.model in shape.models,
-            device_class.vram_mib >= shape.min_vram_mib,
-        )
+        fine = shape.device_checks(device_class)
         by_kind[number] = 1 + fine.index(False) if False in fine else ENOUGH
     found = np.empty(len(attributes), dtype=np.int64)
     _count_device_steps(cluster.free, attributes.healthy, by_kind, own, shape.gpus, shape.gpu_milli, found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from offchain.core.scheduler.pod_request import PodShape, shape_of, sharing_account
+from offchain.core.scheduler.pod_request import PodRequest, PodShape
 from offchain.core.snapshot import Event, Snapshot
 from offchain.core.values import Lease, Task
 from offchain.schema.chain_types import _generated_chain as chain
@@ -139,7 +139,7 @@ def pod_observation(
     task: Task, lease: Lease, kind: ObservationKind, at_ms: int, *, took_ms: int = 0
 ) -> HostObservation:
     """Return an observation of the pod of this lease."""
-    shape = shape_of(task.resources, task.placement, account=sharing_account(task))
+    shape = PodRequest.of(task).shape
     return HostObservation(lease.host, kind, at_ms, shape, task.manifest, lease.id, took_ms)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +13,8 @@ from offchain.core.scheduler.cluster import Cluster, FreeResources, HostCapacity
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, Ints, device_indices
 from offchain.core.scheduler.device_classes import UNKNOWN_ACCOUNT
 from offchain.core.scheduler.host_health import ImageLocality
-from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodRequest
-from offchain.core.values import Ask, BillingUnit, Capabilities, Device, DeviceSpec, Host, HostStatus
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, device_class_of
+from offchain.core.values import Ask, BillingUnit, Capabilities, DeviceSpec, Host, HostStatus
 
 UNITS = tuple(BillingUnit)
 """The order of the columns of :attr:`PriceLists.factor`."""
@@ -390,13 +389,3 @@ def _same_devices(one: Host, other: Host) -> bool:
 
 def _fixed_parts(host: Host) -> list[tuple[DeviceSpec, bool, bool]]:
     return [(device.spec, device.attested, device.healthy) for device in host.devices]
-
-
-@lru_cache(maxsize=4096)
-def _device_class(spec: DeviceSpec, *, attested: bool) -> DeviceClass:
-    model = spec.model.decode("utf-8", "surrogateescape")
-    return DeviceClass(model, spec.vram_mib, attested, simulated=spec.simulated)
-
-
-def device_class_of(device: Device) -> DeviceClass:
-    return _device_class(device.spec, attested=device.attested)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from offchain.core.values import BillingUnit, Layout, Placement, Resources, RetainedData, Task
+from offchain.core.values import (
+    BillingUnit,
+    Device,
+    DeviceSpec,
+    Layout,
+    Placement,
+    Resources,
+    RetainedData,
+    Task,
+)
 
 WHOLE_GPU = 1000
 """Thousandths of a GPU."""
@@ -23,6 +32,17 @@ class DeviceClass:
     attested: bool = False
     simulated: bool = False
     account: str = ""
+
+
+@lru_cache(maxsize=4096)
+def _device_class(spec: DeviceSpec, *, attested: bool) -> DeviceClass:
+    model = spec.model.decode("utf-8", "surrogateescape")
+    return DeviceClass(model, spec.vram_mib, attested, simulated=spec.simulated)
+
+
+def device_class_of(device: Device) -> DeviceClass:
+    """Return the class of a device, without the account that has shares of it."""
+    return _device_class(device.spec, attested=device.attested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +71,17 @@ class PodShape:
 
     def accepts(self, device_class: DeviceClass) -> bool:
         """Whether a device of this class is suitable."""
+        return all(self.device_checks(device_class)) and (
+            not self.account or device_class.account in ("", self.account)
+        )
+
+    def device_checks(self, device_class: DeviceClass) -> tuple[bool, bool, bool, bool]:
+        """Return whether such a device satisfies each of the first rules for devices, in the chain's order."""
         return (
-            (not self.models or device_class.model in self.models)
-            and device_class.vram_mib >= self.min_vram_mib
-            and (device_class.attested or not self.verified_only)
-            and (self.allow_simulated or not device_class.simulated)
-            and (not self.account or device_class.account in ("", self.account))
+            self.allow_simulated or not device_class.simulated,
+            device_class.attested or not self.verified_only,
+            not self.models or device_class.model in self.models,
+            device_class.vram_mib >= self.min_vram_mib,
         )
 
 
@@ -94,7 +119,7 @@ class PodRequest:
         """Return the request of each of the task's pods."""
         plain = task.takes_over is None and not task.refused_by and task.layout is Layout.ANY
         if plain and reserved_for is None:
-            return _plain_request(
+            return plain_request(
                 task.resources, task.placement, task.unit, task.max_rate_per_hour, sharing_account(task)
             )
         return cls(
@@ -112,10 +137,13 @@ class PodRequest:
 
 
 @lru_cache(maxsize=1 << 13)
-def _plain_request(
+def plain_request(
     resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, account: str
 ) -> PodRequest:
-    """Cached, because a million tasks make a few hundred different requests."""
+    """Return the request of pods without a layout, data to take over, or refusals. `account`: see `sharing_account`.
+
+    Cached, because a million tasks make a few hundred different requests.
+    """
     return PodRequest(shape_of(resources, placement, None, account), resources, placement, unit, max_rate_per_hour)
 
 

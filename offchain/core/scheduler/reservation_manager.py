@@ -21,7 +21,7 @@ from offchain.core.scheduler.cycle_filters import excluded_by_pods
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import Planner
-from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape, shape_of
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
 from offchain.core.scheduler.preemption import ReservedHosts, host_rows
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.scheduler.reservation_candidates import RETRY_MS, ReservationCandidates, is_large
@@ -366,7 +366,7 @@ class ReservationManager:
         ahead = self._planner.assumed_placement(task.id)
         if not task.leases and ahead is None:
             return
-        shape = shape_of(task.resources, task.placement, task.takes_over)
+        shape = PodRequest.of(task).shape
         for lease in task.leases:
             host = hosts.records.get(lease.host)
             # A suspended machine holds only its disk.

@@ -154,7 +154,10 @@ def _mark_fitting(
     account_ids: Ints,
     fits: Bools,
 ) -> None:
-    """Mark the requests that fit on one of these hosts. `account_ids`: [device class]."""
+    """Mark the requests that fit on one of these hosts. `account_ids`: [device class].
+
+    Wherever :func:`offchain.core.feasibility.fits` finds no misfit, the request is marked; models are not looked at.
+    """
     for row in range(len(requests)):
         cores, mib, gib, gpus, milli, account = requests[row]
         for host in hosts:

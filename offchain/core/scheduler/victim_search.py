@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from offchain.core.scheduler.availability import HostAvailability
-from offchain.core.scheduler.availability_kernels import count_pods, pods_on
+from offchain.core.scheduler.availability_kernels import pods_on, pods_that_fit
 from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
@@ -184,7 +184,7 @@ class VictimSearch:
         self._shape, self._pods, self._groups = shape, pods, groups
         self._each = pods if groups is None else 1
         self._wish = KernelRequest.of(shape, cluster)
-        free = cluster.free
+        self._cluster, free = cluster, cluster.free
         self._free = free._replace(cpu=free.cpu.copy())
         if excluded is not None:
             self._free.cpu[excluded] = _EXCLUDED
@@ -392,9 +392,7 @@ class VictimSearch:
         return int(pods_on(free.cpu_milli, free.memory_mib, free.device, self._wish, self._each))
 
     def _count(self, free: HostColumns) -> Ints:
-        found: Ints = np.zeros(len(free.cpu), dtype=np.int64)
-        count_pods(free, self._wish, self._each, found)
-        return found
+        return pods_that_fit(self._cluster, free, self._shape, self._each)
 
 
 def _move(free: HostAvailability, host: int, victim: Victim, sign: int) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from offchain.core.feasibility import Fit, fit, take
 from offchain.core.pricing import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.scheduler.pod_request import plain_request
 from offchain.core.settlement import due
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
@@ -143,9 +144,10 @@ def test_a_plan_keeps_to_layouts(snapshot: Snapshot, now: int, seed: bytes):
 
 @given(hosts_with("h0"), resources, placements, st.sampled_from(BillingUnit), PRICES)
 def test_what_fits_can_be_taken(host: Host, wanted: Resources, placement: Placement, unit: BillingUnit, limit: int):
-    found = fit(host, wanted, placement, unit, limit, "5Tenant")
+    request = plain_request(wanted, placement, unit, limit, "5Tenant")
+    found = fit(host, request)
     if isinstance(found, Fit):
-        left = take(host, wanted, found.devices, placement, "5Tenant")
+        left = take(host, request, found.devices)
         assert left.free.cpu_milli == host.free.cpu_milli - wanted.cpu_milli
         assert found.rate_per_hour <= limit
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.feasibility import Fit, Misfit, candidate, fit
+from offchain.core.feasibility import Fit, fit
 from offchain.core.pricing import rate_per_hour
 from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.pod_request import PodRequest
@@ -146,11 +146,7 @@ def test_tasks_that_wait_after_a_cycle_fit_nowhere(told: list[object], seed: byt
                     for place, device in enumerate(host.devices)
                 ),
             )
-            there = candidate(task, left)
-            if isinstance(there, Misfit):
-                continue
-            found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
-            assert not isinstance(found, Fit)
+            assert not isinstance(fit(left, PodRequest.of(task)), Fit)
 
 
 @settings(max_examples=examples(40))

@@ -3,7 +3,6 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.scheduler.entitlements import SnapshotEntitlements
 from offchain.core.scheduler.resources import NO_RESOURCES
 from tests.property.scheduler.test_fair_share_properties import ACCOUNTS, AMOUNTS, NAMES, queued_tasks, trees
 from tests.support.examples import examples
@@ -69,16 +68,3 @@ def test_reclaim_takes_only_borrowing_or_exchanges_two_positions(queues, waiting
             elif {part, asking} <= accounts:
                 assert entitlements.share(asking, asks) <= entitlements.share(part) + SAME
                 assert entitlements.share_without(part, lost) >= entitlements.share(asking) - SAME
-
-
-@settings(max_examples=examples(150))
-@given(queues=trees(), waiting=queued_tasks(), running=queued_tasks(most=12))
-def test_snapshot_entitlements_equal_those_of_the_scheduler(queues, waiting, running):
-    found = SampleQueue(queues, TOTALS, map(usage_of, running), waiting, 5000)
-    parts_of(found)
-    entitlements = found.entitlements()
-    counted = SnapshotEntitlements(queues, TOTALS, map(usage_of, running), map(usage_of, waiting))
-    for one in (*waiting, *running):
-        here, there = found.leaf(one.queue, one.account), counted.leaf(one.queue, one.account)
-        assert counted.entitlements.share(there) == entitlements.share(here)
-        assert abs(counted.entitlements.entitlement(there) - entitlements.entitlement(here)) <= SAME

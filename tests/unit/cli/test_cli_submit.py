@@ -13,7 +13,8 @@ from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, 
 from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli.tenant import feasibility, follow
-from offchain.core.preemption_preview import PreemptionPreview
+from offchain.core.placement_forecast import PreemptionForecast, StartForecast
+from offchain.core.scheduler.reservation_filter import START_MS
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
@@ -142,9 +143,19 @@ def test_a_dry_run_shows_the_earliest_and_latest_start(world: World, manifest: P
     number = tasks.submit(CHARLIE, task_spec(resources=gen.Resources(3900, 0, 0, NO_GPU), max_duration_ms=3_600_000))
     tasks.change(number, state=gen.TaskStateAssigned(), leases=(lease(HOST),))
     busy = world.json(*arguments)["starts"]
-    assert busy["latest"] - busy["earliest"] == 3_600_000
+    assert busy["latest"] - busy["earliest"] == START_MS + 3_600_000
     out = world.run(*arguments)[1]
-    assert "as soon as running jobs have ended, in 1 h 0 min at the latest" in out
+    assert "as soon as running jobs have ended, in 1 h 5 min at the latest" in out
+
+
+def test_without_numba_a_dry_run_shows_the_hosts_and_how_to_learn_the_start(
+    world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feasibility, "find_spec", lambda _: None)
+    arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
+    found = world.json(*arguments)
+    assert (found["start"], found["starts"], found["ahead"]) == ("now", {"earliest": None, "latest": None}, None)
+    assert "enough hosts have free resources; to know when, install numpy and numba" in world.run(*arguments)[1]
 
 
 def test_a_dry_run_shows_whether_a_standby_is_possible_and_its_cost(world: World, manifest: Path) -> None:
@@ -179,17 +190,18 @@ def test_a_dry_run_shows_which_spot_tasks_would_be_preempted_and_when(
     world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
     for found, told, said in (
         (
-            PreemptionPreview({7: None}, {"queue night": 1}),  # type: ignore[dict-item]  (whom, not what they are)
+            PreemptionForecast((7,), {"queue night": 1}),
             {"tasks": [7], "of": {"queue night": 1}, "notice_ms": 120_000, "nobody_leaves": None},
             "Preempts 1 of queue night, 2m after the notice",
         ),
         (
-            PreemptionPreview(why="it holds its share"),
+            PreemptionForecast(why="it holds its share"),
             {"tasks": [], "of": {}, "notice_ms": None, "nobody_leaves": "it holds its share"},
             "No preemption it holds its share",
         ),
     ):
-        monkeypatch.setattr(feasibility, "preview_preemption", lambda *_, found=found: found)
+        starts = StartForecast(None, None, preemption=found)
+        monkeypatch.setattr(feasibility, "_forecast_start", lambda *_, starts=starts: starts)
         assert world.json(*arguments)["leaving"] == told
         assert said in " ".join(world.run(*arguments)[1].split())
 

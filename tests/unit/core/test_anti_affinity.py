@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from core_builders import gpu, host, lease, pod, task, wants
 
-from offchain.core.scheduler.cycle_filters import AntiAffinity, pods_that_fit
+from offchain.core.scheduler.availability_kernels import pods_that_fit
+from offchain.core.scheduler.cycle_filters import AntiAffinity
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.pod_request import PodShape
@@ -111,7 +112,6 @@ def test_no_filter_is_used_without_layouts():
     ("shape", "pods"),
     [
         (PodShape(1000, 1024), 4),
-        (PodShape(1000, 1024, disk_gib=60), 1),
         (PodShape(1000, 1024, 1, 1000), 2),
         (PodShape(1000, 1024, 1, 400), 4),
         (PodShape(1000, 1024, 2, 500), 2),
@@ -121,4 +121,4 @@ def test_no_filter_is_used_without_layouts():
 def test_pods_that_fit_counts_pods_by_free_resources(shape: PodShape, pods: int):
     fleet = HostTable()
     fleet.put([host(devices=(gpu(), gpu(), gpu(milli_free=100)))])
-    assert pods_that_fit(fleet, shape).tolist() == [pods]
+    assert pods_that_fit(fleet.cluster, fleet.cluster.free, shape, 9).tolist() == [pods]

@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core_builders import ANYWHERE, GTY, gpu, host, pod, wants
+from core_builders import ANYWHERE, GTY, gpu, host, pod, task, wants
 
 from offchain.core import feasibility as rule
 from offchain.core.feasibility import Fit, Misfit, first_devices, take
+from offchain.core.scheduler.pod_request import PodRequest, plain_request, shape_of
 from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
 from tests.support.chain_records import NOTHING, ask, placement
 
@@ -16,7 +17,11 @@ REAL = placement(allow_simulated=False)
 
 
 def fit(host, resources, placement, limit, unit=BillingUnit.SECOND):
-    return rule.fit(host, resources, placement, unit, limit, TENANT)
+    return rule.fit(host, plain_request(resources, placement, unit, limit, TENANT))
+
+
+def devices_for(devices, gpus, placement):
+    return first_devices(devices, shape_of(pod(gpus=gpus), placement, account=TENANT))
 
 
 def test_a_pod_fits_on_a_host_with_just_enough():
@@ -91,26 +96,26 @@ def test_a_host_that_the_task_names_will_do():
     ],
 )
 def test_the_first_rule_that_leaves_too_few_devices_is_named(devices, request_, misfit):
-    assert first_devices(devices, request_, REAL, TENANT) is misfit
+    assert devices_for(devices, request_, REAL) is misfit
 
 
 def test_the_first_devices_that_match_are_chosen():
     devices = (gpu(model=b"T4"), gpu(milli_free=0), gpu(), gpu(), gpu())
-    assert first_devices(devices, wants(2, models=(b"A100",)), REAL, TENANT) == (2, 3)
+    assert devices_for(devices, wants(2, models=(b"A100",)), REAL) == (2, 3)
 
 
 def test_devices_that_are_not_attested_are_left_out_where_the_task_says_so():
     devices, attested_only = (gpu(), gpu(attested=True)), placement(verified_only=True)
-    assert first_devices(devices, wants(), attested_only, TENANT) == (1,)
-    assert first_devices(devices, wants(2), attested_only, TENANT) is Misfit.NOT_ATTESTED
+    assert devices_for(devices, wants(), attested_only) == (1,)
+    assert devices_for(devices, wants(2), attested_only) is Misfit.NOT_ATTESTED
 
 
 def test_a_pod_without_gpus_takes_none():
-    assert first_devices((gpu(),), wants(0), REAL, TENANT) == ()
+    assert devices_for((gpu(),), wants(0), REAL) == ()
 
 
 def test_taking_leaves_exactly_the_rest():
-    left = take(host(devices=(gpu(), gpu())), pod(gpus=wants(milli=400)), (1,), REAL, TENANT)
+    left = take(host(devices=(gpu(), gpu())), PodRequest.of(task(resources=pod(gpus=wants(milli=400)))), (1,))
     assert left.free == Capacity(3000, 7168, 99)
     assert [device.milli_free for device in left.devices] == [1000, 600]
     assert left.live_leases == 1
@@ -118,4 +123,4 @@ def test_taking_leaves_exactly_the_rest():
 
 def test_taking_more_than_there_is_changes_nothing():
     with pytest.raises(ValueError, match="cpu"):
-        take(host(free=Capacity(999, 8192, 100)), pod(), (), REAL, TENANT)
+        take(host(free=Capacity(999, 8192, 100)), PodRequest.of(task()), ())

@@ -14,6 +14,7 @@ from offchain.core.feasibility import Misfit, first_devices, fits, placement_mis
 from offchain.core.pricing import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.scheduler.cycle_filters import excluded_by_layout
 from offchain.core.scheduler.hosts import HostTable
+from offchain.core.scheduler.pod_request import shape_of
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -91,11 +92,9 @@ def great(text: str | None) -> int:
 def test_fit(case):
     needs, devices = resources(case["resources"]), [device(plain) for plain in case["devices"]]
     placement = replace(ANYWHERE, allow_simulated=case["allow_simulated"], verified_only=case["verified_only"])
-    assert (
-        name_of(fits(Capacity(**case["free"]), devices, needs, case["chosen"], placement, str(case["tenant"])))
-        == case["refused"]
-    )
-    first = first_devices(devices, needs.gpus, placement, str(case["tenant"]))
+    shape = shape_of(needs, placement, account=str(case["tenant"]))
+    assert name_of(fits(Capacity(**case["free"]), devices, shape, case["chosen"])) == case["refused"]
+    first = first_devices(devices, shape)
     assert (None if isinstance(first, Misfit) else list(first)) == case["first_devices"]
 
 

@@ -222,7 +222,7 @@ def test_of_several_models_the_cheapest_decide_and_the_exact_rule_checks_again()
     dear_one = pod(gpus=wants(1, models=(b"A100",)))
     changes = {"resources": dear_one, "max_rate_per_hour": GTY}
     assert permitted(Misfit.PRICE, mixed(), task_changes=changes) == "mixed"
-    assert not isinstance(fit(mixed(), dear_one, placement(), BillingUnit.SECOND, GTY, "5Tenant"), Fit)
+    assert not isinstance(fit(mixed(), PodRequest.of(task(**changes))), Fit)
 
 
 def test_a_share_of_a_gpu_costs_its_share():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.placement_forecast import forecast_placement
 from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
 from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
+from offchain.core.scheduler.start_forecast import forecast_start
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
 from tests.support.chain_records import escrow
@@ -190,8 +190,7 @@ def test_a_task_starts_no_later_than_promised_to_its_tenant():
     first = job(4, 2, minutes=5)
     made.submit(first)
     made.round(MINUTE)
-    told = forecast_placement(made.snapshot(MINUTE), first)
-    assert told.starts.latest_ms == made.state.reserved[4].start_ms
+    assert forecast_start(made.snapshot(MINUTE), first).latest_ms == made.state.reserved[4].start_ms
 
 
 def test_a_spread_gang_starts_although_small_tasks_keep_arriving():

@@ -1,0 +1,179 @@
+"""Forecast of a task's start: the scheduler state is run in virtual time until it places the task.
+
+Leases end, placed tasks run for their maximum duration, and nothing new arrives. So fair shares, priorities, filters,
+reservations and backfill are the worker's. Preemption for other tasks and migration are not simulated.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from offchain.core.feasibility import released
+from offchain.core.placement_forecast import PreemptionForecast, StartForecast
+from offchain.core.scheduler.availability_kernels import FOREVER
+from offchain.core.scheduler.entitlements import may_preempt
+from offchain.core.scheduler.preemption import PreemptionDecision, PreemptionRefused
+from offchain.core.scheduler.preemption_planner import PreemptionPlanner
+from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree, queue_tree
+from offchain.core.scheduler.reservation_filter import max_hold_ms
+from offchain.core.scheduler.reservation_manager import latest_end
+from offchain.core.scheduler.resources import queue_name
+from offchain.core.scheduler.state import SchedulerState
+from offchain.core.snapshot import Snapshot
+from offchain.core.values import Lease, LeaseState, Resources, Task, TaskKind
+
+MAX_CYCLES: Final = 100
+"""Scheduling cycles of one forecast."""
+
+PRECISION: Final = 8
+"""Ends within the eighth part of the time since the beginning are handled together."""
+
+_ASSUMED: Final = -1
+"""Instead of a lease's number: a pod that was placed in virtual time."""
+
+_EndOf = Callable[[Lease, Task], int]
+
+
+def forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree | None = None) -> StartForecast:
+    """Return the forecast for a task that waits or would wait; it need not be in the snapshot."""
+    tree = queues or queue_tree()
+
+    def last(lease: Lease, of: Task) -> int:
+        return latest_end(lease, of, snapshot.hosts[lease.host])
+
+    def soonest(lease: Lease, of: Task) -> int:
+        if of.kind is TaskKind.JOB:
+            return snapshot.now_ms
+        notice = tasks[of.id].preemption
+        return last(lease, of) if notice is None else min(last(lease, of), notice.ends_at)
+
+    tasks = {**snapshot.tasks, task.id: task}
+    behind = _VirtualNetwork(snapshot, tasks.values(), tree, last).start(task)
+    if behind.at_ms == snapshot.now_ms:
+        return StartForecast(behind.at_ms, behind.at_ms, ahead=behind.ahead)
+    # Nothing is reserved for other tasks either.
+    others = [one for one in tasks.values() if one.leases and one.id != task.id]
+    running = (replace(one, open_pods=(), preemption=None, spot=False) for one in others)
+    alone = _VirtualNetwork(snapshot, (*running, task), tree, soonest).start(task)
+    return StartForecast(alone.at_ms, behind.at_ms, behind.too_many, behind.ahead, behind.preemption)
+
+
+class _Start(NamedTuple):
+    """When the task is placed, in ms; None: never, or (`too_many`) after more cycles than are simulated.
+
+    `preemption`: of the first cycle.
+    """
+
+    at_ms: int | None
+    ahead: int
+    preemption: PreemptionForecast | None
+    too_many: bool = False
+
+
+class _VirtualNetwork:
+    """The network in virtual time. `end_of`: when a lease ends, in ms."""
+
+    def __init__(self, snapshot: Snapshot, tasks: Iterable[Task], queues: QueueTree, end_of: _EndOf) -> None:
+        self._begin_ms = snapshot.now_ms
+        self._queues = queues
+        self._state = SchedulerState(b"", queues)
+        self._preemption = PreemptionPlanner(self._state)
+        self._hosts = dict(snapshot.hosts)
+        self._leases: dict[int, tuple[Task, Lease]] = {}
+        self._ends: list[tuple[int, int, int]] = []
+        """A heap of (time, task, lease); leases without an end are not in it."""
+        tasks = tuple(tasks)
+        for task in tasks:
+            for lease in task.leases:
+                at_ms = end_of(lease, task) if lease.host in self._hosts else FOREVER
+                if at_ms < FOREVER:
+                    self._leases[lease.id] = task, lease
+                    self._ends.append((at_ms, task.id, lease.id))
+            self._preemption.put_task(task)
+        heapq.heapify(self._ends)
+        self._state.update_hosts(self._hosts.values())
+        self._state.put_tasks(tasks)
+
+    def start(self, task: Task) -> _Start:
+        """Return when the scheduler places the task."""
+        now_ms, ahead = self._begin_ms, 0
+        self._end_leases(now_ms)
+        preemption: PreemptionForecast | None = None
+        for _ in range(MAX_CYCLES):
+            placements = self._state.run_cycle(now_ms, self._preemption.host_filters(now_ms)).placements
+            for number in placements:
+                if number == task.id:
+                    return _Start(now_ms, ahead, preemption)
+                placed = self._state.task(number)
+                if placed is not None:
+                    ahead += 1
+                    heapq.heappush(self._ends, (now_ms + max_hold_ms(placed), number, _ASSUMED))
+            if now_ms == self._begin_ms:
+                preemption = self._preempt_for(task, now_ms)
+            next_ms = self._next_ms(now_ms)
+            if next_ms is None or task.id not in self._state.waiting:
+                return _Start(None, ahead, preemption)
+            now_ms = max(next_ms, now_ms + (now_ms - self._begin_ms) // PRECISION)
+            self._end_leases(now_ms)
+        return _Start(None, ahead, preemption, too_many=True)
+
+    def _next_ms(self, now_ms: int) -> int | None:
+        """Return when something ends, or a host is no longer reserved for a preemptor."""
+        rooms = self._preemption.reserved_hosts.reserved(now_ms).values()
+        moments = [room.until_ms + 1 for room in rooms] + [at_ms for at_ms, *_ in self._ends[:1]]
+        return max(min(moments), now_ms + 1) if moments else None
+
+    def _end_leases(self, until_ms: int) -> None:
+        """End what ends until then."""
+        ended: dict[int, set[int]] = {}
+        hosts: set[str] = set()
+        while self._ends and self._ends[0][0] <= until_ms:
+            _, number, lease_id = heapq.heappop(self._ends)
+            ended.setdefault(number, set()).add(lease_id)
+            if lease_id != _ASSUMED:
+                task, lease = self._leases[lease_id]
+                hosts.add(lease.host)
+                host = self._hosts[lease.host]
+                self._hosts[lease.host] = released(host, _held_resources(task.resources, lease), lease.devices)
+        self._state.update_hosts(self._hosts[name] for name in sorted(hosts))
+        gone: list[int] = []
+        for number, leases in ended.items():
+            of = self._state.task(number)
+            if of is None:
+                continue
+            left = tuple(lease for lease in of.leases if lease.id not in leases)
+            if _ASSUMED in leases or not (left or of.open_pods):
+                gone.append(number)
+                self._preemption.task_gone(number)
+            else:
+                self._state.put_task(replace(of, leases=left))
+        self._state.remove_tasks(gone)
+
+    def _preempt_for(self, task: Task, now_ms: int) -> PreemptionForecast | None:
+        """Return the tasks that the scheduler would preempt for this one now."""
+        if not may_preempt(task) or task.id not in self._state.waiting or self._state.limit(task.id) is not None:
+            return None
+        entitlements = self._preemption.entitlements(now_ms)
+        found = self._preemption.choose(task, now_ms, entitlements)
+        if isinstance(found, PreemptionDecision):
+            numbers = sorted(victim.task for victim in found.victims)
+            victims = [self._preemption.spot[number] for number in numbers]
+            return PreemptionForecast(tuple(numbers), Counter(map(self._queue_text, victims)))
+        if found is PreemptionRefused.SHARES:
+            return PreemptionForecast(why=entitlements.refusal_text(task, found))
+        return None
+
+    def _queue_text(self, task: Task) -> str:
+        part = self._queues.leaf_of(queue_name(task), task.tenant)
+        return f"account {part.account}" if part.queue == DEFAULT else f"queue {part.queue}"
+
+
+def _held_resources(resources: Resources, lease: Lease) -> Resources:
+    """Return the resources that a lease holds: a suspended one holds only disk."""
+    if lease.state is not LeaseState.SUSPENDED:
+        return resources
+    return replace(resources, cpu_milli=0, memory_mib=0, gpus=replace(resources.gpus, milli=0))

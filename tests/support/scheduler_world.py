@@ -30,6 +30,7 @@ from offchain.core.values import (
     Vendor,
 )
 from tests.support.chain_records import DOCKER, ask, escrow, placement
+from tests.support.scheduler_events import put, release, remove, run_cycle
 
 MINUTE = 60_000
 ROOMY = Capacity(16_000, 65_536, 1000)
@@ -108,19 +109,19 @@ class World:
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         for host in hosts:
             self.hosts[host.id] = host
-            self.state.update_hosts([host])
+            put(self.state, host)
 
     def submit(self, *tasks: Task) -> None:
         for task in tasks:
             self._tasks[task.id] = task
-            self.state.put_task(task)
+            put(self.state, task)
 
     def round(self, now: int) -> list[int]:
         """What ends by now has ended; gives who starts now."""
         for moment in sorted(moment for moment in self._events if moment <= now):
             for event in self._events.pop(moment):
                 event()
-        placements = self.state.run_cycle(now).placements
+        placements = run_cycle(self.state, now).placements
         for number, pods in placements.items():
             self._start(number, pods, now)
         for event in self._events.pop(now, ()):
@@ -172,13 +173,13 @@ class World:
                 for pod in pods
             )
             running = TaskState.ASSIGNED if state is LeaseState.PENDING else TaskState.RUNNING
-            self.state.put_task(replace(task, state=running, leases=leases, open_pods=()))
+            put(self.state, replace(task, state=running, leases=leases, open_pods=()))
 
         def create() -> None:
             for pod in pods:
                 self._take(task, pod)
             on_chain(LeaseState.PENDING)
-            self.state.release(number)
+            release(self.state, number)
 
         self._at(created, create)
         self._at(since, lambda: on_chain(LeaseState.ACTIVE))
@@ -191,7 +192,7 @@ class World:
         task = self._tasks.pop(number)
         for pod in self.at[number]:
             self._give(task, pod)
-        self.state.remove_task(number)
+        remove(self.state, number)
 
     def _take(self, task: Task, pod: PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""

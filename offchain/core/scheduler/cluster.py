@@ -22,7 +22,7 @@ from offchain.core.scheduler.columns import (
     zero_columns,
 )
 from offchain.core.scheduler.device_classes import NO_DEVICE, DeviceClasses, DeviceSharing
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 _FEW = 16

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from offchain.core.scheduler.columns import AnyInts, Bools, HostColumns, Ints, device_indices, resized
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 NO_DEVICE = DeviceClass("")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.scheduler.columns import Ints
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.resources import UNLIMITED
 
 Table = npt.NDArray[np.void]

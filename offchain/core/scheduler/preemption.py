@@ -105,7 +105,7 @@ class PreemptionHistory:
         )
 
     def ended(self, task: int) -> PreemptionHistory:
-        return replace(self, preemptors=self.preemptors - {task})
+        return replace(self, preemptors=self.preemptors - {task}) if task in self.preemptors else self
 
 
 class PreemptionRefused(Enum):

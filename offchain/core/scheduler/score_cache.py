@@ -16,7 +16,7 @@ from offchain.core.scheduler.columns import AnyInts, Bools, Floats, Ints, resize
 from offchain.core.scheduler.device_classes import UNUSED_ACCOUNT
 from offchain.core.scheduler.filters import affordable_lists, certainly_affordable, permitted_by_attributes
 from offchain.core.scheduler.hosts import HostTable, PriceLists
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.kernels import unscored_devices
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest, PodShape

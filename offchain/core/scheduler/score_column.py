@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.scheduler.columns import Bools, Floats, Ints, resized
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 
 BLOCK = 32
 """Hosts in one block."""

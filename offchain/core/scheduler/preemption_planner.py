@@ -1,4 +1,4 @@
-"""Execution of preemptions: chooses victims for unschedulable tasks and reserves the victims' hosts for them.
+"""Preemption for the tasks of a cycle that could not be placed, and the hosts that are reserved for preemptors.
 
 The chain checks each call again: that the victims are spot tasks, run, have a lower priority and were not preempted
 before, and that the task fits in their place. After the grace period one call, which any account may make, ends the
@@ -8,10 +8,13 @@ victims and assigns the task. The reserved hosts follow from the chain's records
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from offchain.core.scheduler.assumed_pods import placement_at
 from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
+from offchain.core.scheduler.events import PreemptTasks
+from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.preemption import (
     GRACE_MS,
@@ -26,11 +29,10 @@ from offchain.core.scheduler.preemption import (
     choose_victims,
 )
 from offchain.core.scheduler.reservation_filter import max_hold_ms
-from offchain.core.scheduler.state import SchedulerState
-from offchain.core.values import PodPlacement, Task, TaskState
-from offchain.schema.chain_types._generated_chain import calls
-from offchain.services.log import EventLog
-from offchain.services.submitter import PendingCalls, SubmitCall
+from offchain.core.scheduler.reservation_manager import ReservationManager
+from offchain.core.scheduler.resources import queue_name
+from offchain.core.scheduler.task_registry import TaskRegistry
+from offchain.core.values import Task, TaskState
 
 MAX_SEARCHES = 4
 """Maximum number of tasks, each the first of its queue and account, for which one step searches for victims."""
@@ -47,17 +49,16 @@ _QueueAccount = tuple[bytes, str]
 _SortKey = tuple[int, int, int]
 
 
-class PreemptionExecutor:
-    """Submits preemptions through `perform`; `running` holds the pending calls.
+class PreemptionPlanner:
+    """Follows the records of all tasks, and searches victims for a few unschedulable tasks at a time."""
 
-    Pass it every record of a task that the scheduler state receives.
-    """
-
-    def __init__(self, state: SchedulerState, perform: SubmitCall, running: PendingCalls, log: EventLog) -> None:
-        self._state = state
-        self._perform = perform
-        self._running = running
-        self._log = log
+    def __init__(
+        self, hosts: HostTable, registry: TaskRegistry, queue: FairShareQueue, reservations: ReservationManager
+    ) -> None:
+        self._hosts = hosts
+        self._registry = registry
+        self._queue = queue
+        self._reservations = reservations
         self._spot: dict[int, Task] = {}
         """Tasks that may be preempted."""
         self._heads: dict[_QueueAccount, list[_SortKey]] | None = None
@@ -65,8 +66,8 @@ class PreemptionExecutor:
         lazily. None while there are no spot tasks."""
         self._reserved_hosts = ReservedHostsTracker()
         self._past = PreemptionHistory()
-        self._pending_victims: dict[int, frozenset[int]] = {}
-        """[task]: its victims, until the chain has executed or refused the call."""
+        self._pending: dict[int, tuple[PreemptionDecision, int]] = {}
+        """[task]: its preemption and the time of the decision, until the chain has executed or refused the call."""
         self._not_before: dict[int, int] = {}
         self._shares_not_before: dict[_QueueAccount, int] = {}
         self._preempted: dict[int, Task] = {}
@@ -106,58 +107,72 @@ class PreemptionExecutor:
         """Return why a waiting task preempts no other; None: it does, or no victims were searched for."""
         return self._why.get(number)
 
-    def host_filters(self, now_ms: int) -> tuple[ReservedHostsFilter, ...]:
-        """Return the filter of reserved hosts for a cycle that starts now; none if no host is reserved."""
-        kept = self._reserved_hosts.reserved(now_ms)
-        self._state.keep_rooms(kept)
-        return (ReservedHostsFilter(kept, self._state.planner.hosts.cluster),) if kept else ()
+    def reserved(self, now_ms: int) -> Mapping[int, ReservedHosts]:
+        """Return the hosts that are reserved now, by preemptor."""
+        return self._reserved_hosts.reserved(now_ms)
 
-    def preempt_for(self, made: PlanResult, now_ms: int) -> None:
-        """Preempt spot tasks for the first unschedulable task for which there are victims."""
+    def plan(self, result: PlanResult, now_ms: int) -> PreemptTasks | None:
+        """Return a preemption for the first unschedulable task for which there are victims."""
         if not self._spot:
             self._heads = None
-        if not self._spot or not made.unschedulable:
-            return
-        blocked = {one.request for one in made.unschedulable}
-        fleet = self._state.planner.hosts
-        kept = self._reserved_hosts.reserved(now_ms)
+            return None
+        if not result.unschedulable:
+            return None
+        blocked = {one.request for one in result.unschedulable}
+        kept = self.reserved(now_ms)
         queues: QueueEntitlements | None = None
 
         def is_searching(task: Task) -> bool:
-            known = task.id in kept or task.id in self._pending_victims or now_ms < self._not_before.get(task.id, 0)
-            return not known and self._state.request_of(task) in blocked and self._state.limit(task.id) is None
+            known = task.id in kept or task.id in self._pending or now_ms < self._not_before.get(task.id, 0)
+            return (
+                not known
+                and self._registry.request_of(task) in blocked
+                and (task.id not in self._queue or self._queue.quota_exceeded(task.id) is None)
+            )
 
         for task in self._first(is_searching, now_ms):
-            pending = frozenset[int]().union(*self._pending_victims.values())
+            pending = self._pending_victims()
             spot = [one for one in self._spot.values() if one.id not in pending]
-            host_filter = ReservedHostsFilter({**kept, **self._binding_reservations(task, now_ms)}, fleet.cluster)
+            reserved = ReservedHostsFilter(
+                {**kept, **self._binding_reservations(task, now_ms)}, self._hosts.cluster
+            ).excluded_for(task.id)
             queues = queues or self._queues(kept)
-            found = choose_victims(task, spot, fleet, now_ms, self._past, host_filter.excluded_for(task.id), queues)
+            found = choose_victims(task, spot, self._hosts, now_ms, self._past, reserved, queues)
             self._not_before[task.id] = now_ms + SEARCH_AGAIN_MS
-            if isinstance(found, PreemptionRefused):
-                self._why[task.id] = queues.refusal_text(task, found)
-                if found is PreemptionRefused.SHARES:
-                    self._shares_not_before[_queue_account(task)] = now_ms + SHARES_AGAIN_MS
-            else:
+            if isinstance(found, PreemptionDecision):
                 self._why.pop(task.id, None)
-                self._pending_victims[task.id] = frozenset(victim.task for victim in found.victims)
-                request = self._state.request_of(task)
-                pods = [
-                    placement_at(fleet, request, pod, *place)
-                    for pod, place in zip(task.open_pods, found.places, strict=False)
-                ]
-                self._running.spawn(self._carry_out(task, found, pods, now_ms))
-                return
+                self._pending[task.id] = found, now_ms
+                return self._command(task, found)
+            self._why[task.id] = queues.refusal_text(task, found)
+            if found is PreemptionRefused.SHARES:
+                self._shares_not_before[_queue_account(task)] = now_ms + SHARES_AGAIN_MS
+        return None
+
+    def finished(self, number: int, *, accepted: bool) -> None:
+        """Note that the chain has executed or refused the preemption for this task."""
+        decision, decided_ms = self._pending.pop(number)
+        if accepted:
+            self._past = self._past.after(decision, decided_ms, PreemptionPolicy())
+
+    def _command(self, task: Task, found: PreemptionDecision) -> PreemptTasks:
+        request = self._registry.request_of(task)
+        pods = tuple(
+            placement_at(self._hosts, request, pod, *place)
+            for pod, place in zip(task.open_pods, found.places, strict=False)
+        )
+        return PreemptTasks(task, tuple(self._spot[victim.task] for victim in found.victims), pods)
+
+    def _pending_victims(self) -> set[int]:
+        return {victim.task for decision, _ in self._pending.values() for victim in decision.victims}
 
     def _queues(self, kept: Iterable[int]) -> QueueEntitlements:
         """Return the entitlements as if all announced and pending preemptions had been carried out."""
-        pending = {number for numbers in self._pending_victims.values() for number in numbers}
-        leaving = *self._preempted.values(), *(self._spot[number] for number in pending & self._spot.keys())
-        preemptors = (
-            self._state.task(number) for number in {*kept, *self._pending_victims} if number in self._state.waiting
+        leaving = *self._preempted.values(), *(self._spot[one] for one in self._pending_victims() & self._spot.keys())
+        preemptors = [number for number in {*kept, *self._pending} if number in self._queue]
+        found = QueueEntitlements(
+            self._queue.entitlements(), lambda task: self._queue.leaf(queue_name(task), task.tenant)
         )
-        found = self._state.queues()
-        found.apply_pending(leaving, (task for task in preemptors if task is not None))
+        found.apply_pending(leaving, (self._registry.tasks[number] for number in preemptors))
         return found
 
     def _binding_reservations(self, task: Task, now_ms: int) -> dict[int, ReservedHosts]:
@@ -165,9 +180,9 @@ class PreemptionExecutor:
 
         Preempting there would be useless, because the reservation excludes the task.
         """
-        names = self._state.planner.hosts.cluster.names
+        names = self._hosts.cluster.names
         over_ms = now_ms + PreemptionPolicy().notice_ms + GRACE_MS + max_hold_ms(task)
-        reserved = self._state.reservations_binding_on(task, now_ms).items()
+        reserved = self._reservations.binding_on(task, self._registry.tasks, now_ms).items()
         return {
             number: ReservedHosts(frozenset(names[place.host] for place in found.places), 0)
             for number, found in reserved
@@ -184,10 +199,10 @@ class PreemptionExecutor:
         """Return the first searching task of each queue and account, of these the ones with the highest priorities."""
         self._shares_not_before = {part: when for part, when in self._shares_not_before.items() if now_ms < when}
         heads = self._heads
-        if heads is None or sum(map(len, heads.values())) > 2 * len(self._state.waiting) + MAX_STALE:
+        if heads is None or sum(map(len, heads.values())) > 2 * len(self._queue) + MAX_STALE:
             heads = self._heads = {}
-            for task in map(self._state.task, self._state.waiting):
-                if task is not None and may_preempt(task):
+            for task in (self._registry.tasks[number] for number in self._queue):
+                if may_preempt(task):
                     heads.setdefault(_queue_account(task), []).append(_sort_key(task))
             for heap in heads.values():
                 heapq.heapify(heap)
@@ -200,7 +215,7 @@ class PreemptionExecutor:
         first: Task | None = None
         while heap and first is None and len(later) < MAX_SKIPPED:
             place = heapq.heappop(heap)
-            task = self._state.task(place[-1])
+            task = self._registry.tasks.get(place[-1])
             if task is None or not may_preempt(task):
                 continue
             later.add(place)
@@ -209,20 +224,6 @@ class PreemptionExecutor:
         for place in later:
             heapq.heappush(heap, place)
         return first
-
-    async def _carry_out(
-        self, task: Task, found: PreemptionDecision, pods: Sequence[PodPlacement], now_ms: int
-    ) -> None:
-        numbers = [victim.task for victim in found.victims]
-        victims = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
-        # The same tasks may be preempted again after a preemption that was not carried out.
-        name = f"preempt:{task.id}:{task.generation}.{task.asks_from}:{victims}"
-        self._log.info("preempt", task=task.id, victims=victims)
-        verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers, pods=pods))
-        del self._pending_victims[task.id]
-        if verdict.done:
-            self._past = self._past.after(found, now_ms, PreemptionPolicy())
-        self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
 
 
 def _queue_account(task: Task) -> _QueueAccount:

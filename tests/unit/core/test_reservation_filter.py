@@ -107,7 +107,7 @@ def test_a_preempting_task_may_use_only_the_hosts_of_its_victims():
         made = busy()
         preempted = job(9, state=TaskState.RUNNING, open_pods=(), leases=tuple(map(on_host, hosts)))
         put(made.state, replace(preempted, preemption=Preemption(3, HOUR)))
-        made.submit(job(3, minutes=300, priority=200, tenant="other"))
+        made.submit(job(3, minutes=300, priority=200, tenant="other", notice_ends_at=HOUR))
         assert made.round(2 * MINUTE) == starts
 
 

@@ -18,8 +18,8 @@ from offchain.core.scheduler.entitlements import (
     may_preempt,
     shares_reason,
 )
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, queue_name, task_amount, task_usage
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, queue_name, task_amount, task_usage
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, HostStatus, Task, TaskState
 

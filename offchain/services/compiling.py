@@ -17,10 +17,9 @@ from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.filters import count_excluded
-from offchain.core.scheduler.pod_request import PodRequest, PodShape
+from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.pods_by_host import PodsByHost
 from offchain.core.scheduler.queue_definitions import DEFAULT, queue_tree
-from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Ask,

@@ -12,6 +12,7 @@ from operator import itemgetter
 import numpy as np
 
 from offchain.core.scheduler.assumed_pods import PodBatch
+from offchain.core.scheduler.backfill import max_hold_ms
 from offchain.core.scheduler.cycle_filters import (
     AntiAffinity,
     CooldownFilter,
@@ -27,13 +28,10 @@ from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner
 from offchain.core.scheduler.partition import HostShards, WorkPartition
 from offchain.core.scheduler.placement import Planner, PlanResult, TaskBatch
-from offchain.core.scheduler.pod_request import exclusive_shape
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, exclusive_shape
 from offchain.core.scheduler.preemption import ReservedHostsFilter, host_rows
-from offchain.core.scheduler.reservation_candidates import waiting_since_ms
-from offchain.core.scheduler.reservation_filter import max_hold_ms
 from offchain.core.scheduler.reservation_manager import ReservationManager
-from offchain.core.scheduler.reservations import Reservation, ReservationRequest
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
+from offchain.core.scheduler.reservations import Reservation, ReservationRequest, waiting_since_ms
 from offchain.core.scheduler.task_registry import TaskRegistry
 from offchain.core.scheduler.unschedulable import IncrementalCycle
 from offchain.core.values import Task
@@ -90,7 +88,7 @@ class SchedulingCycle:
         self._partition.set_schedulers(accounts)
         self._shards.set_schedulers(accounts)
         if self._partition.is_alone:
-            self._planner.close(np.zeros(0, dtype=np.bool_))
+            self._planner.scores.close(np.zeros(0, dtype=np.bool_))
 
     def next_ms(self, now_ms: int) -> int | None:
         """Return when more may be placed although no record changes: after a cool-down, or in a new slot."""
@@ -125,7 +123,7 @@ class SchedulingCycle:
         self._place_due(
             self._reservations.begin(self._tasks, now_ms, self._waiting_for), excluded_classes, filters, batches
         )
-        reserved = self._reservations.backfill_filter(self._tasks, self._registry.kept_rooms)
+        reserved = self._reservations.backfill_filter(self._tasks, self._registry.reserved_hosts)
         self.decisions.filters = filters if reserved is None else (*filters, reserved)
         migration = self._migration.plan(self.decisions.filters, now_ms)
         result = self._planner.plan(self, self.decisions.filters, batches)
@@ -145,7 +143,7 @@ class SchedulingCycle:
     def _continue(self, now_ms: int) -> PlanResult:
         """Plan new tasks, and of the others only those that may fit by now."""
         self._incremental.begin_continued()
-        reserved = self._reservations.continue_filter(self._tasks, self._registry.kept_rooms, now_ms)
+        reserved = self._reservations.continue_filter(self._tasks, self._registry.reserved_hosts, now_ms)
         self.decisions.filters = () if reserved is None else (reserved,)
         batches: list[PodBatch] = []
         for number in self._incremental.retryable_reservations():
@@ -252,9 +250,9 @@ class SchedulingCycle:
         gang = any(self._partition.is_mine(class_key, now_ms) for class_key in self._classes.gang_keys())
         names = self._planner.hosts.cluster.names
         closed = self._shards.closed(now_ms, names, active, self._busy_since, has_gang=gang)
-        for room in self._registry.kept_rooms.values():
-            closed[host_rows(room.hosts, self._planner.hosts.cluster)] = False
-        self._planner.close(closed)
+        for one in self._registry.reserved_hosts.values():
+            closed[host_rows(one.hosts, self._planner.hosts.cluster)] = False
+        self._planner.scores.close(closed)
 
     def _update_history(self, now_ms: int) -> None:
         """Update failure scores, and requeue tasks whose manifest some hosts cannot run."""
@@ -267,7 +265,7 @@ class SchedulingCycle:
 
     def _filters(self, now_ms: int) -> tuple[HostFilter, ...]:
         """Return the filters of a full cycle; only without any can it be continued."""
-        hosts, kept = self._planner.hosts, self._registry.kept_rooms
+        hosts, kept = self._planner.hosts, self._registry.reserved_hosts
         filters: list[HostFilter] = []
         if kept:
             filters.append(ReservedHostsFilter(kept, hosts.cluster))

@@ -15,9 +15,15 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from offchain.core.scheduler.pod_request import sharing_account
+from offchain.core.scheduler.pod_request import (
+    NO_RESOURCES,
+    UNLIMITED,
+    ResourceAmount,
+    ResourceUsage,
+    dominant_share,
+    sharing_account,
+)
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueTree
-from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, ResourceUsage, dominant_share
 from offchain.core.values import LeaseState, Task, TaskState
 
 NO_PARENT: Final = -1

@@ -45,7 +45,7 @@ def _order_key(tables: FairShareTables, bucket: int) -> _Key:
 
 @inner
 def dominant_share_of(tables: FairShareTables, cpu: int, memory: int, gpu: int) -> float:
-    """Compiled form of :func:`offchain.core.scheduler.resources.dominant_share`."""
+    """Compiled form of :func:`offchain.core.scheduler.pod_request.dominant_share`."""
     total = tables.state[0]
     share = 0.0
     if total.cpu:

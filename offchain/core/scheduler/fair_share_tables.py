@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.jit import compiled, inner
-from offchain.core.scheduler.resources import UNLIMITED
+from offchain.core.scheduler.pod_request import UNLIMITED
 
 Table = npt.NDArray[np.void]
 """Rows with named fields."""

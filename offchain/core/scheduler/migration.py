@@ -160,7 +160,7 @@ class MigrationPlanner:
     def move_finished(self, task: int, lease: int) -> None:
         """Release the new place: the chain has executed or refused the move, and that is final."""
         del self._moving[task]
-        self._planner.release(_key(lease))
+        self._planner.release((_key(lease),))
 
     def naming_finished(self, lease: int) -> None:
         """Note that the chain has executed or refused naming this lease's standby."""

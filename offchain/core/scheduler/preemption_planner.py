@@ -11,11 +11,13 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 
 from offchain.core.scheduler.assumed_pods import placement_at
+from offchain.core.scheduler.backfill import max_hold_ms
 from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
 from offchain.core.scheduler.events import PreemptTasks
 from offchain.core.scheduler.fair_share import FairShareQueue
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.pod_request import queue_name
 from offchain.core.scheduler.preemption import (
     GRACE_MS,
     PreemptionDecision,
@@ -28,9 +30,7 @@ from offchain.core.scheduler.preemption import (
     ReservedHostsTracker,
     choose_victims,
 )
-from offchain.core.scheduler.reservation_filter import max_hold_ms
 from offchain.core.scheduler.reservation_manager import ReservationManager
-from offchain.core.scheduler.resources import queue_name
 from offchain.core.scheduler.task_registry import TaskRegistry
 from offchain.core.values import Task, TaskState
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from offchain.core.backoff import Backoff
 from offchain.core.scheduler import events as ev
+from offchain.core.scheduler.config import ReservationWindow
 from offchain.core.scheduler.cycle import SchedulingCycle
 from offchain.core.scheduler.explain import DecisionLog
 from offchain.core.scheduler.fair_share import FairShareQueue
@@ -20,14 +21,12 @@ from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObserv
 from offchain.core.scheduler.migration import MigrationPlanner, RiskMonitor
 from offchain.core.scheduler.partition import WorkPartition
 from offchain.core.scheduler.placement import Planner, UnschedulableTask
-from offchain.core.scheduler.pod_request import shape_of, sharing_account
+from offchain.core.scheduler.pod_request import NO_RESOURCES, shape_of, sharing_account
 from offchain.core.scheduler.preemption_planner import PreemptionPlanner
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.core.scheduler.queue_usage import QuotaExceeded
 from offchain.core.scheduler.reservation_manager import ReservationManager
-from offchain.core.scheduler.reservation_windows import ReservationWindow
 from offchain.core.scheduler.reservations import Reservation
-from offchain.core.scheduler.resources import NO_RESOURCES
 from offchain.core.scheduler.scores import ScoreWeights
 from offchain.core.scheduler.task_registry import TaskRegistry
 from offchain.core.values import Layout, Task
@@ -245,9 +244,9 @@ class SchedulerState:
     def _run_cycle(self, event: ev.CycleDue, now_ms: int) -> Sequence[ev.Command]:
         commands: list[ev.Command] = [*self._risks.report(now_ms)]
         kept = self._preemption.reserved(now_ms)
-        if kept or self._registry.kept_rooms:
+        if kept or self._registry.reserved_hosts:
             self._cycle.invalidate()
-            self._registry.keep_rooms(kept)
+            self._registry.set_reserved_hosts(kept)
         plan, migration = self._cycle.run(now_ms)
         commands += migration.moves
         commands += migration.standbys

@@ -201,12 +201,12 @@ def test_new_hosts_and_new_schedulers_move_few_hosts():
 def test_nothing_is_placed_on_closed_hosts_until_they_are_open_again():
     planner = Planner(b"seed")
     planner.update_hosts([host("a"), host("b")])
-    planner.close(np.array([True, False]))
+    planner.scores.close(np.array([True, False]))
     assert placed(planner, task(1), task(2)) == {"b"}
     planner.update_hosts([host("c")])
-    planner.close(np.array([True, True]))
+    planner.scores.close(np.array([True, True]))
     assert placed(planner, task(3)) == {"c"}
-    planner.close(np.zeros(0, dtype=np.bool_))
+    planner.scores.close(np.zeros(0, dtype=np.bool_))
     assert placed(planner, task(4), *map(task, range(5, 13))) == {"a", "b", "c"}
 
 

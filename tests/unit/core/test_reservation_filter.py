@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from offchain.core.scheduler.backfill import ReservationPriority, YieldingReservations
 from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
-from offchain.core.scheduler.reservation_filter import ReservationPriority, YieldingReservations
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Lease, LeaseState, Preemption, TaskState

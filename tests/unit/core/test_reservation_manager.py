@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offchain.core.placement_forecast import forecast_placement
-from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
-from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
+from offchain.core.scheduler.backfill import ASSIGN_MS, START_MS
+from offchain.core.scheduler.reservations import PATIENCE_MS
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
 from tests.support.chain_records import escrow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offchain.core.feasibility import Misfit
-from offchain.core.scheduler import device_classes
+from offchain.core.scheduler import columns
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.cluster import Cluster, HostCapacity
 from offchain.core.scheduler.entitlements import may_preempt
@@ -147,7 +147,7 @@ def test_who_wants_a_share_makes_nobody_leave() -> None:
 
 
 def test_more_accounts_than_can_be_told_apart_share_with_nobody(monkeypatch) -> None:
-    monkeypatch.setattr(device_classes, "MAX_CLASSES", 3 + device_classes.RESERVED_CLASSES)
+    monkeypatch.setattr(columns, "MAX_CLASSES", 3 + columns.RESERVED_CLASSES)
     cluster = Cluster()
     kind = DeviceClass("A100")
     host = cluster.put("h", HostCapacity(9000, 9000, 9, ((kind, 1000), (kind, 1000))))

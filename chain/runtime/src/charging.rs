@@ -146,7 +146,7 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
         let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
         let free = Hosts::free_call(who, info.total_weight().ref_time(), fee).ok_or(InvalidTransaction::Payment)?;
         validity.priority = match free {
-            FreeCall::Allowance => FREE_PRIORITY,
+            FreeCall::Allowance(_) => FREE_PRIORITY,
             // As any other transaction without a tip.
             FreeCall::Bond(fee) => Charge::get_priority(info, len, 0, fee),
         };
@@ -164,7 +164,7 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     ) -> Result<Self::Pre, TransactionValidityError> {
         let used = match free {
             None => self.0.weight(call),
-            Some(FreeCall::Allowance) => HostsWeight::use_allowance(),
+            Some(FreeCall::Allowance(_)) => HostsWeight::use_allowance(),
             Some(FreeCall::Bond(_)) => HostsWeight::pay_by_bond(),
         };
         let unused = self.weight(call).saturating_sub(used);
@@ -173,7 +173,7 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
             Hosts::use_free_call(who, free, info.total_weight().ref_time(), free_share())
                 .map_err(|_| InvalidTransaction::ExhaustsResources)?;
         }
-        let within_allowance = matches!(free, Some(FreeCall::Allowance));
+        let within_allowance = matches!(free, Some(FreeCall::Allowance(_)));
         let host = origin.as_system_origin_signer().filter(|_| within_allowance).cloned();
         Ok(Prepared { inner: self.0.prepare(val, origin, call, info, len)?, unused, host })
     }

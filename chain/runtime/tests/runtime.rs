@@ -172,7 +172,7 @@ fn free_calls_have_a_part_of_a_block_and_the_others_wait() {
     with_allowance(1_000_000).execute_with(|| {
         let (pair, host) = registered_host();
         let share = FREE_SHARE * <Runtime as frame_system::Config>::BlockWeights::get().max_block.ref_time();
-        assert_ok!(Hosts::use_free_call(&host, pallet_gantry_hosts::FreeCall::Allowance, share - 1, share));
+        assert_ok!(Hosts::use_free_call(&host, pallet_gantry_hosts::FreeCall::Allowance(None), share - 1, share));
         let extrinsic = by_host(&pair, 0, heartbeat());
         assert_eq!(
             Executive::apply_extrinsic(extrinsic),

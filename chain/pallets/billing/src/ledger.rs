@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 use frame_support::{
     pallet_prelude::*,
     traits::{
-        fungible::{Inspect, MutateHold},
-        tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
+        fungible::{Inspect, MutateHold, Unbalanced, UnbalancedHold},
+        tokens::{DepositConsequence, Precision, Provenance},
     },
 };
 use gantry_primitives::{AccountId, Balance, Escrow, Fee, Settlement};
@@ -39,6 +39,18 @@ struct Sheet {
     /// What else could be held; known from the first hold on.
     available: Option<Balance>,
     payments: Vec<(AccountId, Balance)>,
+}
+
+impl Sheet {
+    /// The sum of all payments; None where it overflows.
+    fn paid(&self) -> Option<Balance> {
+        self.payments.iter().try_fold(0, |sum: Balance, (_, amount)| sum.checked_add(*amount))
+    }
+
+    /// What is released beyond what is held anew.
+    fn given_back(&self) -> Balance {
+        self.released.saturating_sub(self.held)
+    }
 }
 
 impl<T> Default for Ledger<T> {
@@ -172,7 +184,9 @@ impl<T: Config> Ledger<T> {
         (Settlement { paid, fee, scheduler_fee, settler_fee, refunded: 0 }, left)
     }
 
-    /// Moves the coins: at most one hold or release for each tenant, and one transfer for each tenant and receiver.
+    /// Moves the coins. The hold of a tenant changes once for all its payments, which come to the same as a
+    /// `transfer_on_hold` for each, with the same events: a transfer would read and write the tenant's account and its
+    /// holds anew for each receiver.
     pub fn commit(self) -> DispatchResult {
         let reason = HoldReason::Escrow.into();
         let (mut added, mut removed): (Balance, Balance) = (0, 0);
@@ -181,27 +195,31 @@ impl<T: Config> Ledger<T> {
             if more > 0 {
                 T::Currency::hold(&reason, tenant, more).map_err(|_| Error::<T>::TenantCannotPay)?;
             }
-            added = added.checked_add(sheet.held).ok_or(Error::<T>::Overflow)?;
-            removed = removed.checked_add(sheet.released).ok_or(Error::<T>::Overflow)?;
-        }
-        for (tenant, receiver) in &self.openings {
-            let payments = self.tenants.get(tenant).map_or(&[][..], |sheet| &sheet.payments);
-            for (to, amount) in payments.iter().filter(|(to, _)| to == receiver) {
-                transfer::<T>(tenant, to, *amount)?;
+            let paid = sheet.paid().ok_or(Error::<T>::Overflow)?;
+            let out = paid.checked_add(sheet.given_back()).ok_or(Error::<T>::Overflow)?;
+            if out > 0 {
+                T::Currency::decrease_balance_on_hold(&reason, tenant, out, Precision::Exact)?;
             }
+            added = added.checked_add(sheet.held).ok_or(Error::<T>::Overflow)?;
+            removed = removed
+                .checked_add(sheet.released)
+                .and_then(|sum| sum.checked_add(paid))
+                .ok_or(Error::<T>::Overflow)?;
         }
-        for (tenant, sheet) in &self.tenants {
-            for (to, amount) in &sheet.payments {
-                removed = removed.checked_add(*amount).ok_or(Error::<T>::Overflow)?;
-                if !self.openings.iter().any(|(by, opened)| by == tenant && opened == to) {
-                    transfer::<T>(tenant, to, *amount)?;
+        let is_opening = |tenant, to| self.openings.iter().any(|(by, opened)| by == tenant && opened == to);
+        for opening in [true, false] {
+            for (tenant, sheet) in &self.tenants {
+                for (to, amount) in sheet.payments.iter().filter(|(to, _)| is_opening(tenant, to) == opening) {
+                    T::Currency::increase_balance(to, *amount, Precision::Exact)?;
+                    T::Currency::done_transfer_on_hold(&reason, tenant, to, *amount);
                 }
             }
         }
         for (tenant, sheet) in &self.tenants {
-            let less = sheet.released.saturating_sub(sheet.held);
+            let less = sheet.given_back();
             if less > 0 {
-                T::Currency::release(&reason, tenant, less, Precision::Exact)?;
+                T::Currency::increase_balance(tenant, less, Precision::Exact)?;
+                T::Currency::done_release(&reason, tenant, less);
             }
         }
         if added != removed {
@@ -225,11 +243,4 @@ impl<T: Config> Ledger<T> {
 
 fn can_deposit<T: Config>(to: &AccountId, amount: Balance) -> bool {
     T::Currency::can_deposit(to, amount, Provenance::Extant) == DepositConsequence::Success
-}
-
-/// By force: locks on a tenant's coins must not keep a provider from being paid.
-fn transfer<T: Config>(tenant: &AccountId, to: &AccountId, amount: Balance) -> DispatchResult {
-    let reason = HoldReason::Escrow.into();
-    let (exact, free, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
-    T::Currency::transfer_on_hold(&reason, tenant, to, amount, exact, free, force).map(|_| ())
 }

@@ -167,8 +167,9 @@ mod benchmarks {
         let (_, host) = in_status::<T>(HostStatus::Online);
         #[block]
         {
-            assert_eq!(Pallet::<T>::free_call(&host, 1, 1), Some(crate::FreeCall::Allowance));
-            Pallet::<T>::use_free_call(&host, crate::FreeCall::Allowance, 1, 1).expect("there is room");
+            let call = Pallet::<T>::free_call(&host, 2, 1).expect("the allowance covers it");
+            Pallet::<T>::use_free_call(&host, call, 2, 2).expect("there is room");
+            Pallet::<T>::give_back(&host, 1);
         }
         assert_eq!(Pallet::<T>::used_weight(&host), 1);
     }

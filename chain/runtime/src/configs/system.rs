@@ -67,6 +67,7 @@ impl frame_system::Config for Runtime {
     type MaxConsumers = ConstU32<128>;
     type SingleBlockMigrations = Migrations;
     type MultiBlockMigrator = crate::MultiBlockMigrations;
+    type PostTransactions = super::fees::PayCollectedFees;
     type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
     type ExtensionsWeightInfo = frame_system::SubstrateExtensionsWeight<Runtime>;
 }

@@ -32,12 +32,14 @@ from table import Figure, pace, record
 
 from offchain.devnet.node_rpc import RpcRefusedError
 from offchain.devnet.paths import DevnetError
+from offchain.services.kernel_cache import enable_kernel_cache
 
 SECONDS = 60
 
 
 def main() -> int:
     options = _arguments()
+    enable_kernel_cache()
     before = pace()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)

@@ -20,7 +20,6 @@ from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
 from offchain.services.compiling import compile_kernels
-from offchain.services.kernel_cache import enable_kernel_cache
 
 HOSTS = 100_000
 TASKS = 100_000
@@ -54,7 +53,6 @@ class Point:
 
 def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | None) -> list[Figure]:
     """Rounds with 100, 1,000, 10,000... hosts up to `hosts`; the figures are those of 10,000, or of the most."""
-    enable_kernel_cache()
     compile_kernels()
     sizes = [size for size in (100, 1000, 10_000, 100_000) if size < hosts] + [hosts]
     points = []

@@ -84,8 +84,6 @@ class SchedulerState:
         self._HANDLERS[type(event)](self, event, now_ms)
         return ()
 
-    # Queries
-
     def next_ms(self, now_ms: int) -> int | None:
         """Return when a cycle is due although no record changes; None: not before the next change."""
         more = (
@@ -147,8 +145,6 @@ class SchedulerState:
     def decisions(self) -> DecisionLog:
         """The decisions of the last cycle."""
         return self._cycle.decisions
-
-    # Handlers
 
     def _on_hosts_changed(self, event: ev.HostsChanged, _now_ms: int) -> None:
         if not event.hosts:

@@ -103,8 +103,9 @@ class Scheduler:
         if news is None or news.schedulers:
             self._handle(ev.SchedulersChanged(view.schedulers))
         if news is None:
-            self._handle(ev.HostsChanged(tuple(view.snapshot.hosts.values())))
-            self._handle(ev.TasksChanged(tuple(view.snapshot.tasks.values())))
+            snapshot = view.snapshot
+            self._handle(ev.HostsChanged(tuple(snapshot.hosts.values())))
+            self._handle(ev.TasksChanged(tuple(snapshot.tasks.values())))
             return
         hosts = {name: view.host(name) for name in sorted(news.hosts)}
         self._handle(ev.HostsRemoved([name for name, host in hosts.items() if host is None]))

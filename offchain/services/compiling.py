@@ -14,13 +14,12 @@ from typing import Final
 import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.filters import count_excluded
-from offchain.core.scheduler.kernel_cache import CACHE_FOLDER
-from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.pods_by_host import PodsByHost
 from offchain.core.scheduler.queue_definitions import DEFAULT, queue_tree
-from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Ask,
@@ -41,6 +40,7 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
+from offchain.services.kernel_cache import enable_kernel_cache
 
 _CAPACITY: Final = Capacity(1000, 1024, 10)
 _GPU: Final = DeviceSpec(Vendor.NVIDIA, b"any", 1024, simulated=False)
@@ -108,16 +108,17 @@ def compile_kernels() -> None:
 def _run_cycles() -> None:
     """Cycles with a placed task, reservations, a freed host and a changed record."""
     state = SchedulerState(b"")
-    state.update_hosts([_HOST])
-    for number in range(4):
-        state.put_task(replace(_TASK, id=number, open_pods=(0, 1) if number == 3 else (0,)))
-    result = state.run_cycle(1)
-    count_excluded(result.unschedulable[0].request, state.planner.hosts)
-    state.remove_task(0)
-    state.put_task(replace(_TASK, id=4))
-    state.run_cycle(1)
-    state.update_hosts([replace(_HOST, last_heartbeat=1, free=replace(_CAPACITY, cpu_milli=500))])
-    state.run_cycle(2)
+    tasks = [replace(_TASK, id=number, open_pods=(0, 1) if number == 3 else (0,)) for number in range(5)]
+    state.handle(HostsChanged([_HOST]), 1)
+    for task in tasks[:4]:
+        state.handle(TasksChanged([task]), 1)
+    state.handle(CycleDue(), 1)
+    count_excluded(PodRequest.of(_TASK), state.planner.hosts)
+    state.handle(TasksRemoved([0]), 1)
+    state.handle(TasksChanged(tasks[4:]), 1)
+    state.handle(CycleDue(), 1)
+    state.handle(HostsChanged([replace(_HOST, last_heartbeat=1, free=replace(_CAPACITY, cpu_milli=500))]), 2)
+    state.handle(CycleDue(), 2)
 
 
 def _allocate_assumed_pods() -> None:
@@ -151,13 +152,14 @@ def compile_once() -> None:
 
     One process compiles while all others that need the kernels wait.
     """
-    if CACHE_FOLDER is not None and not (CACHE_FOLDER / "all").exists():
+    folder = enable_kernel_cache()
+    if folder is not None and not (folder / "all").exists():
         # Where the folder is not writable or was removed, each process compiles for itself.
-        with suppress(OSError), (CACHE_FOLDER / "lock").open("w", encoding="utf-8") as lock:
+        with suppress(OSError), (folder / "lock").open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (CACHE_FOLDER / "all").exists():
+            if not (folder / "all").exists():
                 compile_kernels()
-                (CACHE_FOLDER / "all").touch()
+                (folder / "all").touch()
                 return
     compile_kernels()
 

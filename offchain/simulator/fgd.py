@@ -15,7 +15,7 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster, KernelRequest, fullest_devices
 from offchain.core.scheduler.columns import AnyInts, Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.demand import DemandDistribution, DemandRows, ExpectedDemand
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.columns import Floats
-from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
-from offchain.core.scheduler.resources import jain_fairness
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape, jain_fairness
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.orders import QueueOrder, ReplayBackfill, TaskRun
 from offchain.simulator.policies import make_policy

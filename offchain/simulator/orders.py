@@ -11,8 +11,8 @@ from typing import Protocol
 from offchain.core.scheduler.cluster import Cluster, HostSlot
 from offchain.core.scheduler.columns import Bools, Ints
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
+from offchain.core.scheduler.pod_request import ResourceAmount, ResourceUsage
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
-from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage
 from offchain.simulator.names import ORDERS
 from offchain.simulator.trace import Arrival, TaskKey
 

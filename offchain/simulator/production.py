@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from offchain.core.scheduler.cluster import HostSpec
+from offchain.core.scheduler.events import ApplyPlan, CycleDue, HostsChanged, TasksChanged, TasksRemoved
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
@@ -57,7 +58,8 @@ class ProductionPlacer:
 
     def __init__(self, specs: Sequence[HostSpec], seed: int) -> None:
         self._state = SchedulerState(b"%d" % seed)
-        self._state.update_hosts(host_record(number, spec) for number, spec in enumerate(specs))
+        hosts = [host_record(number, spec) for number, spec in enumerate(specs)]
+        self._state.handle(HostsChanged(hosts), 0)
         self._arrived = 0
 
     def place(self, shape: PodShape) -> bool:
@@ -65,10 +67,12 @@ class ProductionPlacer:
         self._arrived += 1
         account = shape.account or "account"
         task = task_record(self._arrived, resources_of(shape), account, max_rate_per_hour=_ANY_RATE)
-        self._state.put_task(task)
-        placed = bool(self._state.run_cycle(self._arrived).placements)
+        now_ms = self._arrived
+        self._state.handle(TasksChanged([task]), now_ms)
+        commands = self._state.handle(CycleDue(), now_ms)
+        placed = any(command.plan.placements for command in commands if isinstance(command, ApplyPlan))
         if not placed:
-            self._state.remove_task(self._arrived)
+            self._state.handle(TasksRemoved([self._arrived]), now_ms)
         return placed
 
 

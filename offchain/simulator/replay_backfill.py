@@ -9,8 +9,14 @@ from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.backfill import Backfill
 from offchain.core.scheduler.cluster import Cluster, HostSlot
 from offchain.core.scheduler.columns import Bools, Ints
-from offchain.core.scheduler.reservation_candidates import DEPTH, PATIENCE_MS
-from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reservation_candidates, reserve
+from offchain.core.scheduler.reservations import (
+    DEPTH,
+    PATIENCE_MS,
+    Reservation,
+    ReservationRequest,
+    reservation_candidates,
+    reserve,
+)
 from offchain.simulator.orders import TaskRun
 from offchain.simulator.trace import Arrival
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest, fullest_devices
 from offchain.core.scheduler.columns import Bools, Floats, Ints
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.policies import Policy
 

@@ -32,6 +32,7 @@ from table import Figure, pace, record
 
 from offchain.devnet.node_rpc import RpcRefusedError
 from offchain.devnet.paths import DevnetError
+from offchain.services.kernel_cache import enable_kernel_cache
 
 SECONDS = 60
 
@@ -41,6 +42,7 @@ _Result = tuple[Sequence[Figure], Sequence[str], dict[str, Any]]
 
 def main() -> int:
     options = _arguments()
+    enable_kernel_cache()
     before = pace()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)

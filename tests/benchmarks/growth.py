@@ -15,6 +15,8 @@ import growth_world as world
 import numpy as np
 from table import ROOT, Figure
 
+from offchain.core.scheduler.events import ApplyPlan, Command, CycleDue, HostsChanged, TasksChanged, TasksRemoved
+from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
 from offchain.services.compiling import compile_kernels
@@ -80,10 +82,15 @@ def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> SchedulerState:
     """A scheduler state that knows these. Python's collector is paused meanwhile: nothing becomes garbage."""
     gc.disable()
     state = SchedulerState(_SEED)
-    state.update_hosts(hosts)
-    state.put_tasks(tasks)
+    state.handle(HostsChanged(tuple(hosts)), 0)
+    state.handle(TasksChanged(tuple(tasks)), 0)
     gc.enable()
     return state
+
+
+def plan_of(commands: Iterable[Command]) -> PlanResult:
+    (plan,) = (command.plan for command in commands if isinstance(command, ApplyPlan))
+    return plan
 
 
 def draw(path: Path, points: list[Point]) -> None:
@@ -122,7 +129,7 @@ def _point(hosts: int, tasks: int) -> Point:
     state = filled(records, world.tasks(tasks, SHAPES, ACCOUNTS))
     gc.collect()
     began = time.perf_counter()
-    made = state.run_cycle(_NOW_MS)
+    made = plan_of(state.handle(CycleDue(), _NOW_MS))
     took = time.perf_counter() - began
     placed = list(made.placements)
     alone = _alone(state, placed, tasks)
@@ -136,7 +143,7 @@ def _shares(hosts: int, tasks: int) -> float:
     state = filled(world.hosts(hosts), world.shared(tasks, SHAPES, _SHARERS, _SHARES_EACH))
     gc.collect()
     began = time.perf_counter()
-    state.run_cycle(_NOW_MS)
+    state.handle(CycleDue(), _NOW_MS)
     return time.perf_counter() - began
 
 
@@ -150,9 +157,10 @@ def _online(state: SchedulerState, first: int) -> float:
         new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := state.task(number))]
         first += len(new)
         began = time.perf_counter()
-        state.remove_tasks(ends)
-        state.put_tasks(new)
-        placements += len(state.run_cycle(_NOW_MS + block * _BLOCK_MS).placements)
+        now_ms = _NOW_MS + block * _BLOCK_MS
+        state.handle(TasksRemoved(ends), now_ms)
+        state.handle(TasksChanged(new), now_ms)
+        placements += len(plan_of(state.handle(CycleDue(), now_ms)).placements)
         took += time.perf_counter() - began
     return placements / took
 
@@ -161,13 +169,13 @@ def _alone(state: SchedulerState, placed: list[int], first: int) -> float:
     """Placements a second where each is a round of its own, after one task has ended and one like it has come."""
     ends = placed[:: max(1, len(placed) // _ALONE)][:_ALONE]
     again = [replace(task, id=first + task.id) for number in ends if (task := state.task(number)) is not None]
-    state.run_cycle(_NOW_MS)
+    state.handle(CycleDue(), _NOW_MS)
     placements = 0
     began = time.perf_counter()
     for ended, task in zip(ends, again, strict=True):
-        state.remove_task(ended)
-        state.put_task(task)
-        placements += len(state.run_cycle(_NOW_MS).placements)
+        state.handle(TasksRemoved((ended,)), _NOW_MS)
+        state.handle(TasksChanged((task,)), _NOW_MS)
+        placements += len(plan_of(state.handle(CycleDue(), _NOW_MS)).placements)
     return placements / (time.perf_counter() - began)
 
 
@@ -181,9 +189,9 @@ def _events(state: SchedulerState, records: list[Host], placed: list[int], first
     new = [replace(task, id=first + task.id) for task in world.tasks(3 * part, SHAPES, ACCOUNTS)]
     ended = placed[-3 * part :]
     began = time.perf_counter()
-    state.update_hosts(changed)
-    state.put_tasks(new)
-    state.remove_tasks(ended)
+    state.handle(HostsChanged(changed), _NOW_MS)
+    state.handle(TasksChanged(new), _NOW_MS)
+    state.handle(TasksRemoved(ended), _NOW_MS)
     return time.perf_counter() - began
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_tables import NEVER
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueDefinition, QueueLeaf, QueueTree, queue_tree
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 
 TOTALS = ResourceAmount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
 GPU = ResourceAmount(1000, 1000, 1000)

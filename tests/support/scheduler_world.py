@@ -10,6 +10,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from tests.support.chain_records import DOCKER, ask, escrow, placement, zeroed
+from tests.support.scheduler_events import put, release, remove, run_cycle
 
 MINUTE = 60_000
 ROOMY = values.Capacity(16_000, 65_536, 1000)
@@ -80,19 +81,19 @@ class World:
     def put_hosts(self, hosts: Iterable[values.Host]) -> None:
         for host in hosts:
             self.hosts[host.id] = host
-            self.state.update_hosts([host])
+            put(self.state, host)
 
     def submit(self, *tasks: values.Task) -> None:
         for task in tasks:
             self._tasks[task.id] = task
-            self.state.put_task(task)
+            put(self.state, task)
 
     def round(self, now: int) -> list[int]:
         """End what ends by now and run a cycle; return the tasks that start."""
         for moment in sorted(moment for moment in self._events if moment <= now):
             for event in self._events.pop(moment):
                 event()
-        placements = self.state.run_cycle(now).placements
+        placements = run_cycle(self.state, now).placements
         for number, pods in placements.items():
             self._start(number, pods, now)
         for event in self._events.pop(now, ()):
@@ -141,13 +142,13 @@ class World:
                 for pod in pods
             )
             running = values.TaskState.ASSIGNED if state is values.LeaseState.PENDING else values.TaskState.RUNNING
-            self.state.put_task(replace(task, state=running, leases=leases, open_pods=()))
+            put(self.state, replace(task, state=running, leases=leases, open_pods=()))
 
         def create() -> None:
             for pod in pods:
                 self._take(task, pod)
             on_chain(values.LeaseState.PENDING)
-            self.state.release(number)
+            release(self.state, number)
 
         self._at(created, create)
         self._at(since, lambda: on_chain(values.LeaseState.ACTIVE))
@@ -160,7 +161,7 @@ class World:
         task = self._tasks.pop(number)
         for pod in self.at[number]:
             self._give(task, pod)
-        self.state.remove_task(number)
+        remove(self.state, number)
 
     def _take(self, task: values.Task, pod: values.PodPlacement) -> None:
         """As the chain does; it refuses what does not fit."""

@@ -16,8 +16,8 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def read_definitions(queues: Path | None, reservations: Path | None) -> SchedulerConfig:
     """Return the definitions in these files. Raises CliError or ManifestError with every problem found."""
     # Both load a parser of YAML.
+    from offchain.core.scheduler.config import parse_windows  # noqa: PLC0415
     from offchain.core.scheduler.queue_definitions import parse_queues  # noqa: PLC0415
-    from offchain.core.scheduler.reservation_windows import parse_windows  # noqa: PLC0415
 
     return SchedulerConfig(
         None if queues is None else parse_queues(_text(queues), source=str(queues)),

@@ -170,6 +170,9 @@ def simulate(
       gantry simulate --replay --nodes nodes.csv --pods pods.csv --draw 100000 --load 110 --csv tables --json
     """
     require_packages("numpy", "numba", command="gantry simulate")
+    from offchain.services.kernel_cache import enable_kernel_cache  # noqa: PLC0415  (needs numba)
+
+    enable_kernel_cache()
     policies = _names("--policy", "policy", policy, POLICIES)
     if trace is not None:
         nodes, pods = simulation_inputs.find_trace_files(trace, nodes, pods)

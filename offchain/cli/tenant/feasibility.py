@@ -87,7 +87,9 @@ def _forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree) -> StartF
     if find_spec("numpy") is None or find_spec("numba") is None:
         return UNKNOWN_START
     from offchain.core.scheduler.start_forecast import forecast_start  # noqa: PLC0415  (imports numba)
+    from offchain.services.kernel_cache import enable_kernel_cache  # noqa: PLC0415  (imports numba)
 
+    enable_kernel_cache()
     return forecast_start(snapshot, task, queues)
 
 

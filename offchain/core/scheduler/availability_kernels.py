@@ -8,7 +8,7 @@ import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, KernelRequest, copy_row
 from offchain.core.scheduler.columns import Bools, HostColumns, Ints
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import PodShape
 
 FOREVER: Final = 1 << 62

@@ -10,8 +10,11 @@ import numpy as np
 
 from offchain.core.scheduler.columns import (
     MAX_DEVICES,
+    NO_DEVICE,
     AnyInts,
     Bools,
+    DeviceClasses,
+    DeviceSharing,
     Floats,
     HostColumns,
     Ints,
@@ -21,8 +24,7 @@ from offchain.core.scheduler.columns import (
     device_indices,
     zero_columns,
 )
-from offchain.core.scheduler.device_classes import NO_DEVICE, DeviceClasses, DeviceSharing
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 _FEW = 16

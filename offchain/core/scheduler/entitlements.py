@@ -14,8 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from offchain.core.scheduler.pod_request import sharing_account
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, dominant_share
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, dominant_share, sharing_account
 from offchain.core.values import LeaseState, Task, TaskState
 
 NO_PARENT: Final = -1

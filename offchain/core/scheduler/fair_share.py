@@ -22,9 +22,9 @@ from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.entitlements import Entitlements
 from offchain.core.scheduler.fair_share_selection import MAX_BATCH, next_batch, next_bucket
 from offchain.core.scheduler.fair_share_tables import NONE
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.scheduler.queue_usage import ChargeTarget, QueueUsage, QuotaExceeded
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 
 _SWEEP_RATIO: Final = 8
 """Sweeping all tasks in order takes as long as deleting this fraction of them one by one."""

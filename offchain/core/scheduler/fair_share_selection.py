@@ -11,7 +11,7 @@ from typing import Final
 
 from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.fair_share_tables import NONE, UNLIMITED_EACH, FairShareTables, as_int64
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.queue_definitions import ABOVE_CEILING, AT_CEILING, BELOW_CEILING
 
 BATCH_SHARE: Final = 1 / 1024
@@ -45,7 +45,7 @@ def _order_key(tables: FairShareTables, bucket: int) -> _Key:
 
 @inner
 def dominant_share_of(tables: FairShareTables, cpu: int, memory: int, gpu: int) -> float:
-    """Compiled form of :func:`offchain.core.scheduler.resources.dominant_share`."""
+    """Compiled form of :func:`offchain.core.scheduler.pod_request.dominant_share`."""
     total = tables.state[0]
     share = 0.0
     if total.cpu:

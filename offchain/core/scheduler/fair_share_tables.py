@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.scheduler.columns import Ints
-from offchain.core.scheduler.kernel_cache import compiled, inner
-from offchain.core.scheduler.resources import UNLIMITED
+from offchain.core.scheduler.jit import compiled, inner
+from offchain.core.scheduler.pod_request import UNLIMITED
 
 Table = npt.NDArray[np.void]
 """Rows with named fields."""

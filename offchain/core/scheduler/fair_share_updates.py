@@ -17,7 +17,7 @@ from offchain.core.scheduler.fair_share_tables import (
     remove_from_index,
     remove_from_lists,
 )
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 
 TASKS_FULL: Final = -1
 BUCKETS_FULL: Final = -2

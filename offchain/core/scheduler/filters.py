@@ -23,7 +23,7 @@ from offchain.core.scheduler.hosts import (
     PriceLists,
     capability_bits,
 )
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
 
 _MILLION = 1e6

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from offchain.core.pricing import rate_per_hour
 from offchain.core.scheduler.cluster import Cluster, FreeResources, HostCapacity
-from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, Ints, device_indices
-from offchain.core.scheduler.device_classes import UNKNOWN_ACCOUNT
+from offchain.core.scheduler.columns import MAX_DEVICES, UNKNOWN_ACCOUNT, Bools, Floats, Ints, device_indices
 from offchain.core.scheduler.host_health import ImageLocality
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, device_class_of
 from offchain.core.values import Ask, BillingUnit, Capabilities, DeviceSpec, Host, HostStatus
@@ -290,7 +289,6 @@ class HostTable:
         """Remove a host. Return its row; None: unknown."""
         if self.records.pop(host_id, None) is None:
             return None
-        self.version += 1
         row = self.cluster.row(host_id)
         self.cluster.close(host_id)
         self.attributes.remove(row)
@@ -325,13 +323,9 @@ def capacity_of(host: Host) -> HostCapacity:
 
 def free_of(host: Host) -> HostCapacity:
     """Return what is free of a host. Devices that are out of order keep their index and have nothing free."""
-    return HostCapacity(
-        host.free.cpu_milli,
-        host.free.memory_mib,
-        host.free.disk_gib,
-        tuple((device_class_of(device), device.milli_free if device.healthy else 0) for device in host.devices),
-        _sharers(host),
-    )
+    free = host.free
+    devices = tuple((device_class_of(device), device.milli_free if device.healthy else 0) for device in host.devices)
+    return HostCapacity(free.cpu_milli, free.memory_mib, free.disk_gib, devices, _sharers(host))
 
 
 def free_resources_of(host: Host) -> FreeResources:

@@ -1,8 +1,13 @@
-"""Migration: moves pods off hosts that deteriorate, and names standbys; places are found as for any pod."""
+"""Migration: reports pods on hosts that deteriorate, moves them, and names standbys.
+
+Places are found as for any pod. The chain checks each call again: that the host deteriorates, that the other host is
+healthy and the pod feasible on it, and that no standby is named yet. A refused call is planned again after a growing
+pause.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,12 +17,16 @@ from offchain.backoff import Backoff
 from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.columns import AnyInts, Bools, device_bits, device_indices
 from offchain.core.scheduler.cycle_filters import HostFilter, excluded_by_pods
-from offchain.core.scheduler.host_risk import HealthLimits, Risk
+from offchain.core.scheduler.events import MovePod, NameStandby, ReportRisk
+from offchain.core.scheduler.host_health import FailureHistory
+from offchain.core.scheduler.host_risk import HealthLimits, HealthSigns, health_signs, risk_of
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.migration_watch import MigrationCandidate, MigrationWatch
+from offchain.core.scheduler.partition import WorkPartition, class_key_of
+from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.pod_request import PodRequest
-from offchain.core.scheduler.state import SchedulerState
-from offchain.core.values import Layout, Lease, Task
+from offchain.core.scheduler.task_registry import TaskRegistry
+from offchain.core.values import Host, Layout, Lease, Task
 from offchain.schema.chain_types.ids import lease_parts
 
 MAX_MOVES: Final = 4
@@ -28,85 +37,113 @@ _MAX_HOSTS_TRIED: Final = 8
 """Hosts examined for one pod: the best may deteriorate themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodMove:
-    """A move of a pod. Its new place is reserved until :meth:`MigrationPlanner.move_finished`."""
-
-    task: int
-    lease: int
-    host: str
-    devices: bytes
-    rate_per_hour: int
-    risk: Risk
-
-
-@dataclass(frozen=True, slots=True)
-class StandbyNaming:
-    """The place that a lease's standby is to have."""
-
-    task: int
-    lease: int
-    host: str
-    devices: bytes
-    rate_per_hour: int
+NO_LIMITS: Final = HealthLimits(poor_ppm=0, heartbeat_ms=1 << 60, notice_ms=1 << 60)
+"""Before the chain's are known: nothing is moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    moves: tuple[PodMove, ...]
-    standbys: tuple[StandbyNaming, ...]
-    unconfirmed: frozenset[str]
+    moves: tuple[MovePod, ...] = ()
+    standbys: tuple[NameStandby, ...] = ()
+    unconfirmed: frozenset[str] = frozenset()
     """Hosts whose heartbeat is to be read before the next cycle."""
 
 
-class MigrationPlanner:
-    """Give :attr:`watch` every record that the scheduler state is given."""
+class RiskMonitor:
+    """Finds the pods on hosts that have begun to deteriorate."""
 
-    def __init__(self, state: SchedulerState, limits: HealthLimits) -> None:
-        self._state = state
-        self.watch = MigrationWatch(state.planner.hosts.records, limits)
+    def __init__(self, hosts: Mapping[str, Host], tasks: Mapping[int, Task], memory: FailureHistory) -> None:
+        self.changed: set[str] = set()
+        """Hosts whose record changed, or of which something was observed, since the last report."""
+        self._hosts = hosts
+        self._tasks = tasks
+        self._memory = memory
+        self._signs: dict[str, HealthSigns] = {}
+        """[host]: the health signs of deteriorating hosts."""
+
+    def report(self, now_ms: int) -> list[ReportRisk]:
+        """Return the pods at risk on hosts whose health signs are new."""
+        worse: set[str] = set()
+        for name in self.changed:
+            host = self._hosts.get(name)
+            signs = None if host is None else health_signs(host, self._memory.score(name, now_ms))
+            if signs and signs != self._signs.get(name):
+                worse.add(name)
+            if signs:
+                self._signs[name] = signs
+            else:
+                self._signs.pop(name, None)
+        self.changed.clear()
+        found: list[ReportRisk] = []
+        for task in self._tasks.values() if worse else ():
+            for lease in task.leases:
+                if lease.host in worse:
+                    risk = risk_of(lease, self._hosts[lease.host], self._memory.score(lease.host, now_ms))
+                    if risk is not None:
+                        failures = tuple(str(what) for what, _ in self._memory.recent_failures(lease.host))
+                        found.append(ReportRisk(task.id, lease.id, lease.host, risk, failures))
+        return found
+
+
+class MigrationPlanner:
+    """Plans moves and standbys for the pods of the tasks that :attr:`watch` follows."""
+
+    def __init__(self, planner: Planner, registry: TaskRegistry, partition: WorkPartition) -> None:
+        self._planner = planner
+        self._registry = registry
+        self._partition = partition
+        self.watch = MigrationWatch(planner.hosts.records, NO_LIMITS)
         self._moving: dict[int, int] = {}
         """[task]: the lease of the pod that is being moved."""
         self._naming: set[int] = set()
         """Leases whose standby is being named."""
 
-    def plan(self, gates: Sequence[HostFilter], now_ms: int) -> MigrationPlan:
-        """Return what to do now; `gates` restrict the hosts in addition to the scheduler's partition and rules."""
+    def is_due(self, now_ms: int) -> bool:
+        """Whether there may be something to do now."""
+        return self.watch.limits is not NO_LIMITS and self.watch.is_due(now_ms)
+
+    def plan(self, filters: Sequence[HostFilter], now_ms: int) -> MigrationPlan:
+        """Return what to do now; `filters` restrict the hosts in addition to the scheduler's partition and rules."""
+        if self.watch.limits is NO_LIMITS:
+            return MigrationPlan()
         moving, unguarded = self.watch.due(now_ms, self._standby_fits)
-        moves = tuple(self._moves(moving, gates, now_ms))
-        standbys = tuple(self._standbys(unguarded, gates, now_ms))
+        moves = tuple(self._moves(moving, filters, now_ms))
+        standbys = tuple(self._standbys(unguarded, filters, now_ms))
         return MigrationPlan(moves, standbys, self.watch.take_unconfirmed(now_ms))
 
     def _moves(
-        self, candidates: Iterable[MigrationCandidate], gates: Sequence[HostFilter], now_ms: int
-    ) -> Iterator[PodMove]:
+        self, candidates: Iterable[MigrationCandidate], filters: Sequence[HostFilter], now_ms: int
+    ) -> Iterator[MovePod]:
         for one in candidates:
             if len(self._moving) >= MAX_MOVES:
                 return
-            place = None if one.task.id in self._moving else self._try(one, gates, now_ms, self.watch.move_retries)
+            place = None if one.task.id in self._moving else self._try(one, filters, now_ms, self.watch.move_retries)
             if place is not None and one.risk is not None:
                 self._hold(one.task, one.lease, place)
-                yield PodMove(one.task.id, one.lease.id, *self._details(one.task, place), one.risk)
+                yield MovePod(one.task.id, one.lease.id, *self._details(one.task, place), one.risk)
 
     def _standbys(
-        self, candidates: Iterable[MigrationCandidate], gates: Sequence[HostFilter], now_ms: int
-    ) -> Iterator[StandbyNaming]:
+        self, candidates: Iterable[MigrationCandidate], filters: Sequence[HostFilter], now_ms: int
+    ) -> Iterator[NameStandby]:
         for one in candidates:
             if len(self._naming) >= MAX_STANDBYS:
                 return
             known = one.lease.id in self._naming or one.task.id in self._moving
-            place = None if known else self._try(one, gates, now_ms, self.watch.standby_retries)
+            place = None if known else self._try(one, filters, now_ms, self.watch.standby_retries)
             if place is not None:
                 self._naming.add(one.lease.id)
-                yield StandbyNaming(one.task.id, one.lease.id, *self._details(one.task, place))
+                yield NameStandby(one.task.id, one.lease.id, *self._details(one.task, place))
 
     def _try(
-        self, one: MigrationCandidate, gates: Sequence[HostFilter], now_ms: int, retries: Backoff[int]
+        self, one: MigrationCandidate, filters: Sequence[HostFilter], now_ms: int, retries: Backoff[int]
     ) -> HostSlot | None:
         """Find a place and record the attempt, unless a heartbeat is unconfirmed or another scheduler is in charge."""
-        if not self._state.is_responsible_for(one.task, now_ms):
+        is_responsible = self._partition.is_alone or self._partition.is_mine(
+            class_key_of(PodRequest.of(one.task), 1, 1), now_ms
+        )
+        if not is_responsible:
             return None
-        place = self._find_place(one.task, one.lease, gates, now_ms, is_move=one.risk is not None)
+        place = self._find_place(one.task, one.lease, filters, now_ms, is_move=one.risk is not None)
         if place is not None or not self.watch.has_unconfirmed:
             key = one.lease.id if one.risk is None else one.task.id
             self.watch.examine_at(one.task.id, retries.refused(key, now_ms))
@@ -118,38 +155,41 @@ class MigrationPlanner:
         lease = self._moving.get(task.id)
         if lease is not None:
             # Once the chain has moved it, its resources are in the record of its new host.
-            self._state.planner.set_assumed(_key(lease), assumed=any(one.id == lease for one in task.leases))
+            self._planner.set_assumed(_key(lease), assumed=any(one.id == lease for one in task.leases))
 
-    def move_finished(self, move: PodMove) -> None:
+    def move_finished(self, task: int, lease: int) -> None:
         """Release the new place: the chain has executed or refused the move, and that is final."""
-        del self._moving[move.task]
-        self._state.planner.release(_key(move.lease))
+        del self._moving[task]
+        self._planner.release((_key(lease),))
 
-    def naming_finished(self, naming: StandbyNaming) -> None:
-        self._naming.discard(naming.lease)
+    def naming_finished(self, lease: int) -> None:
+        """Note that the chain has executed or refused naming this lease's standby."""
+        self._naming.discard(lease)
 
     def next_ms(self, now_ms: int) -> int | None:
         """Return when there may be something to do although no record changes."""
+        if self.watch.limits is NO_LIMITS:
+            return None
         # Another scheduler's task may be this scheduler's in the next leadership term.
-        shift = self._state.next_slot_ms(now_ms) if self.watch.has_work else None
-        moments = shift, self.watch.next_ms(now_ms)
+        term = self._partition.next_ms(now_ms) if self.watch.has_work else None
+        moments = term, self.watch.next_ms(now_ms)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _hold(self, task: Task, lease: Lease, place: HostSlot) -> None:
         """Reserve the new place."""
         pod, want = self._single_pod(task, lease)
-        self._state.planner.assume(replace(pod, id=_key(lease.id)), want, place)
+        self._planner.assume(replace(pod, id=_key(lease.id)), want, place)
         self._moving[task.id] = lease.id
 
     def _find_place(
-        self, task: Task, lease: Lease, gates: Sequence[HostFilter], now_ms: int, *, is_move: bool
+        self, task: Task, lease: Lease, filters: Sequence[HostFilter], now_ms: int, *, is_move: bool
     ) -> HostSlot | None:
         """Return the place for the pod, or for its standby; None: nowhere, or a heartbeat is unconfirmed."""
         pod, want = self._single_pod(task, lease)
-        planner, watch = self._state.planner, self.watch
+        planner, watch = self._planner, self.watch
         records, names = planner.hosts.records, planner.hosts.cluster.names
         exclusion = HostExclusion(planner.hosts, lease, other_provider=not is_move)
-        closed = (*gates, exclusion)
+        closed = (*filters, exclusion)
         standby = self._standby_place(lease, want) if is_move else None
         # Its last checkpoint most likely is at its standby.
         if standby is not None and not planner.is_excluded(pod, want, (standby,), closed):
@@ -167,7 +207,7 @@ class MigrationPlanner:
 
     def _standby_place(self, lease: Lease, want: PodRequest) -> HostSlot | None:
         """Return the standby's place, if the pod fits there and it costs no more than when it was named."""
-        planner = self._state.planner
+        planner = self._planner
         if lease.standby is None or lease.standby.host not in planner.hosts.records:
             return None
         place = HostSlot(planner.hosts.cluster.row(lease.standby.host), device_bits(lease.standby.devices))
@@ -182,13 +222,13 @@ class MigrationPlanner:
         if place is None:
             return False
         pods = replace(want, beside=frozenset(one.host for one in pod.leases))
-        return not excluded_by_pods(pods, self._state.planner.hosts)[place.host]
+        return not excluded_by_pods(pods, self._planner.hosts)[place.host]
 
     def _single_pod(self, task: Task, lease: Lease) -> tuple[Task, PodRequest]:
         """Return the task as if only this pod had no place, and the pod's request beside the others."""
         others = tuple(one for one in task.leases if one.id != lease.id)
         pod = replace(task, leases=others, open_pods=(lease_parts(lease.id)[1],))
-        want = self._state.request_of(pod)
+        want = self._registry.request_of(pod)
         if want.layout in (Layout.HOSTS, Layout.PROVIDERS):
             # The standbys of its other pods count like their hosts.
             standbys = frozenset(one.standby.host for one in others if one.standby is not None)
@@ -197,8 +237,8 @@ class MigrationPlanner:
 
     def _details(self, task: Task, place: HostSlot) -> tuple[str, bytes, int]:
         """Return host, devices and rate of the place."""
-        fleet = self._state.planner.hosts
-        rate = fleet.rate_per_hour(self._state.request_of(task), *place)
+        fleet = self._planner.hosts
+        rate = fleet.rate_per_hour(self._registry.request_of(task), *place)
         return fleet.cluster.names[place.host], bytes(device_indices(place.devices)), rate
 
 

@@ -87,6 +87,8 @@ class MigrationWatch:
     def task_gone(self, number: int) -> None:
         """Remove a task that is final, or of which no pod may be moved."""
         before = self._tasks.pop(number, None)
+        if before is None:
+            return
         self._forget(number, _hosts_of(before), before, None)
         self._to_examine.discard(number)
         self.move_retries.succeeded(number)
@@ -140,7 +142,12 @@ class MigrationWatch:
 
     @property
     def has_work(self) -> bool:
+        """Whether tasks are to be examined."""
         return bool(self._to_examine)
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether there is something to examine now."""
+        return self.has_work or any(heap and heap[0][0] <= now_ms for heap in (self._examine_at, self._silent_at))
 
     def next_ms(self, now_ms: int) -> int | None:
         """Return when there may be something to do although no record changes."""

@@ -16,7 +16,7 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster, KernelRequest
 from offchain.core.scheduler.columns import Bools, Floats, Ints
 from offchain.core.scheduler.demand import DemandDistribution, ExpectedDemand
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.kernels import (
     STEP_COST,
     ScoreMemo,

@@ -14,7 +14,6 @@ import numpy as np
 
 from offchain.core.scheduler.assumed_pods import InFlightAssignments, Placements, PodBatch, TaskPlacement
 from offchain.core.scheduler.cluster import HostSlot
-from offchain.core.scheduler.columns import Bools
 from offchain.core.scheduler.cycle_filters import HostFilter, PreferredHosts
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.filters import permitted
@@ -94,10 +93,6 @@ class Planner:
         """Score by this distribution of expected pods."""
         self.scores.use_policy(FragmentationScore(self.hosts.cluster, demand))
 
-    def close(self, hosts: Bools) -> None:
-        """[host]: nothing is placed there until the next call."""
-        self.scores.close(hosts)
-
     def update_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in host records. Return the rows of hosts whose free resources changed."""
         free, attributes = self.hosts.put(hosts)
@@ -125,20 +120,13 @@ class Planner:
         self.scores.changed(self.hosts.record_manifest(manifest, host), attributes=True)
 
     def set_assumed(self, task: int, *, assumed: bool) -> None:
-        """Set whether the task's placed pods are still missing in the records.
-
-        They may be in a block that is reverted.
-        """
+        """Set whether the task's placed pods are missing in the records; a block with them may be reverted."""
         if self._in_flight.set_assumed(task, assumed=assumed):
             for row in self.batch(task).rows(task):
                 self._reallocate(row)
 
-    def release(self, task: int) -> None:
-        """Forget what was placed of this task: it is final in the records, or never will be in them."""
-        self.release_all((task,))
-
-    def release_all(self, tasks: Iterable[int]) -> None:
-        """Forget what was placed of these tasks."""
+    def release(self, tasks: Iterable[int]) -> None:
+        """Forget what was placed of these tasks: it is final in the records, or never will be in them."""
         known: dict[int, int] = {}
         requests: list[PodRequest] = []
         rows: list[int] = []
@@ -182,8 +170,7 @@ class Planner:
 
     def assumed_placement(self, task: int) -> TaskPlacement | None:
         """Return where these pods go; None: there are none."""
-        batch = None if self._in_flight.is_confirmed(task) else self._in_flight.batch_of(task)
-        return None if batch is None else batch.placement_of(task)
+        return self.batch(task).placement_of(task) if self.assumed_pods(task) else None
 
     def batch(self, task: int) -> PodBatch:
         """Return the batch with which this task was placed. KeyError: nothing is assumed of it."""
@@ -249,13 +236,13 @@ class Planner:
 
     def place_at(self, task: Task, request: PodRequest, slots: Sequence[HostSlot], batches: list[PodBatch]) -> bool:
         """Place the task's first pods exactly there; return False where a rule is against it."""
-        for index, (host, devices) in enumerate(slots):
-            if not self.is_feasible(request, host, devices):
-                self._release(request, *_slot_columns(slots[:index]))
+        hosts, devices = [slot.host for slot in slots], [slot.devices for slot in slots]
+        for index, slot in enumerate(slots):
+            if not self.is_feasible(request, *slot):
+                self._release(request, hosts[:index], devices[:index])
                 return False
-            self._take(request, host, devices)
-        hosts, devices_of = _slot_columns(slots)
-        self._assume(PodBatch(request, (task,), hosts, devices_of), batches)
+            self._take(request, *slot)
+        self._assume(PodBatch(request, (task,), hosts, devices), batches)
         return True
 
     def best_slot(self, task: Task, request: PodRequest, filters: Sequence[HostFilter]) -> HostSlot | None:
@@ -409,7 +396,3 @@ def _costs_of_preferred(filter_: PreferredHosts, task: Task, request: PodRequest
     costs_left = costs.copy()
     costs_left[~preferred] = np.inf
     return costs_left
-
-
-def _slot_columns(slots: Sequence[HostSlot]) -> tuple[list[int], list[int]]:
-    return [slot.host for slot in slots], [slot.devices for slot in slots]

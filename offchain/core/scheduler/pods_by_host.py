@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from offchain.core.scheduler.cluster import Cluster, copy_row
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, HostColumns, Ints, resized
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import PodShape
 
 Ints32 = npt.NDArray[np.int32]

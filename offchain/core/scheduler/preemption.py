@@ -19,8 +19,7 @@ from offchain.core.scheduler.cycle_filters import excluded_by_pods, spread_group
 from offchain.core.scheduler.entitlements import SHARES_REASON, Entitlements, ReclaimPolicy, shares_reason
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
-from offchain.core.scheduler.pod_request import PodRequest, PodShape
-from offchain.core.scheduler.resources import ResourceAmount, shape_amount
+from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAmount, shape_amount
 from offchain.core.scheduler.victim_search import RunningTask, Victim, VictimSearch
 from offchain.core.values import Task, TaskState
 
@@ -105,7 +104,7 @@ class PreemptionHistory:
         )
 
     def ended(self, task: int) -> PreemptionHistory:
-        return replace(self, preemptors=self.preemptors - {task})
+        return replace(self, preemptors=self.preemptors - {task}) if task in self.preemptors else self
 
 
 class PreemptionRefused(Enum):

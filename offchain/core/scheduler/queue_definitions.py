@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import PlainValidator, ValidationInfo
 
-from offchain.core.scheduler.resources import UNLIMITED, ResourceAmount
+from offchain.core.scheduler.pod_request import UNLIMITED, ResourceAmount
 from offchain.schema.manifest.section import (
     Bytes,
     Entries,

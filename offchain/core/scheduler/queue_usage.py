@@ -14,9 +14,9 @@ from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.entitlements import Entitlements, entitlement_nodes
 from offchain.core.scheduler.fair_share_selection import available_to, class_fits
 from offchain.core.scheduler.fair_share_tables import NEVER, NONE, FairShareTables, Table, empty_tables, grown
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
+from offchain.core.scheduler.pod_request import NO_RESOURCES, UNLIMITED, ResourceAmount, amount_text, number_text
 from offchain.core.scheduler.queue_definitions import DEFAULT, ROOT, AgeingPolicy, QueueLeaf, QueueTree, ResourceLimit
-from offchain.core.scheduler.resources import NO_RESOURCES, UNLIMITED, ResourceAmount, amount_text, number_text
 
 _USED: Final = ("cpu", "memory", "gpu")
 _LIMITS: Final = ("cpu_limit", "memory_limit", "gpu_limit")

@@ -16,16 +16,7 @@ import numpy as np
 from offchain.core.scheduler.assumed_pods import PodBatch
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
 from offchain.core.scheduler.availability_kernels import FOREVER, AllocationColumn
-from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints, device_bits
-from offchain.core.scheduler.cycle_filters import excluded_by_pods
-from offchain.core.scheduler.filters import permitted
-from offchain.core.scheduler.hosts import HostTable
-from offchain.core.scheduler.placement import Planner
-from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
-from offchain.core.scheduler.preemption import ReservedHosts, host_rows
-from offchain.core.scheduler.queue_definitions import QueueTree
-from offchain.core.scheduler.reservation_candidates import RETRY_MS, ReservationCandidates, is_large
-from offchain.core.scheduler.reservation_filter import (
+from offchain.core.scheduler.backfill import (
     ASSIGN_MS,
     START_MS,
     BackfillFilter,
@@ -34,8 +25,23 @@ from offchain.core.scheduler.reservation_filter import (
     max_hold_ms,
     reserve_over,
 )
-from offchain.core.scheduler.reservation_windows import ReservationWindow, ReservationWindows
-from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Ints, device_bits
+from offchain.core.scheduler.config import ReservationWindow, ReservationWindows
+from offchain.core.scheduler.cycle_filters import excluded_by_pods
+from offchain.core.scheduler.filters import permitted
+from offchain.core.scheduler.hosts import HostTable
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
+from offchain.core.scheduler.preemption import ReservedHosts, host_rows
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.reservations import (
+    RETRY_MS,
+    Reservation,
+    ReservationCandidates,
+    ReservationRequest,
+    is_large,
+    reserve,
+)
 from offchain.core.values import Host, Lease, LeaseState, Task
 from offchain.schema.chain_types.escrow import ends_at
 
@@ -122,7 +128,7 @@ class PendingEnds:
 
 
 def _claim_rows(new: Sequence[tuple[PodBatch, array[int], int]]) -> tuple[Ints, Ints]:
-    """See :func:`offchain.core.scheduler.reservation_filter.max_hold_ms`."""
+    """See :func:`offchain.core.scheduler.backfill.max_hold_ms`."""
     batches = [batch for batch, *_ in new]
     start = ASSIGN_MS + START_MS
     many = np.array([len(batch.tasks) for batch in batches])
@@ -235,17 +241,17 @@ class ReservationManager:
             self._profile.remove(mine.allocations())
 
     def backfill_filter(
-        self, tasks: Mapping[int, Task], kept_rooms: Mapping[int, ReservedHosts]
+        self, tasks: Mapping[int, Task], reserved_hosts: Mapping[int, ReservedHosts]
     ) -> BackfillFilter | None:
         """Return the filter that protects what is reserved in the rest of this cycle; None: nothing is.
 
-        `kept_rooms`: what is kept for these tasks by preemption.
+        `reserved_hosts`: what is kept for these tasks by preemption.
         """
         profile = self._profile
         if profile is None or not (self._reservations or self.windows.ahead(profile.now_ms)):
             return None
         cluster = self._planner.hosts.cluster
-        rows = {task: frozenset(map(int, host_rows(room.hosts, cluster))) for task, room in kept_rooms.items()}
+        rows = {task: frozenset(map(int, host_rows(one.hosts, cluster))) for task, one in reserved_hosts.items()}
         yielding = YieldingReservations(self._priority, tasks, self._reservations, rows, profile.now_ms)
         self._passed = yielding.passed
         return BackfillFilter(profile, self.windows.open_to, self._window_claims.of, yielding)
@@ -259,7 +265,7 @@ class ReservationManager:
         }
 
     def continue_filter(
-        self, tasks: Mapping[int, Task], kept_rooms: Mapping[int, ReservedHosts], now_ms: int
+        self, tasks: Mapping[int, Task], reserved_hosts: Mapping[int, ReservedHosts], now_ms: int
     ) -> BackfillFilter | None:
         """Return the filter for a cycle that continues the last one, in which all reservations stay as they are."""
         if self._continued is None and (self._reservations or self.windows.ahead(now_ms)):
@@ -267,7 +273,7 @@ class ReservationManager:
             for reservation in self._reservations.values():
                 self._profile.add(reservation.allocations())
             passed = self._passed
-            self._continued = self.backfill_filter(tasks, kept_rooms)
+            self._continued = self.backfill_filter(tasks, reserved_hosts)
             self._passed |= passed
             self._profile = None
         return self._continued

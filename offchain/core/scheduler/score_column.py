@@ -1,17 +1,18 @@
-"""The costs of one request over all hosts, with a tournament tree over blocks of hosts that finds the best.
+"""The costs of one request over all hosts, with a tournament tree that finds the best, and the log of changed hosts.
 
 A host that has changed costs a look at its own block and one node a level.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from offchain.core.scheduler.columns import Bools, Floats, Ints, resized
-from offchain.core.scheduler.kernel_cache import compiled, inner
+from offchain.core.scheduler.jit import compiled, inner
 
 BLOCK = 32
 """Hosts in one block."""
@@ -126,3 +127,110 @@ def _block_min(costs: AnyFloats, block: int) -> float:
     for host in range(block * BLOCK + 1, min(len(costs), block * BLOCK + BLOCK)):
         lowest = min(lowest, costs[host])
     return lowest  # type: ignore[no-any-return]
+
+
+_INITIAL_HOSTS: Final = 16
+_LOG_ENTRIES: Final = 1 << 15
+"""Changes kept one by one."""
+
+_SCAN_SPEEDUP: Final = 8
+"""Scanning all hosts in order takes as long as reading this many times fewer at random."""
+
+
+class _LogColumns(NamedTuple):
+    """Changes are numbered from 1 on."""
+
+    last: Ints
+    """[host]: the number of its last change."""
+    gained: Ints
+    """[host]: the number of its last change that may have freed resources."""
+    hosts: Ints
+    """[number modulo its length]: the host of that change."""
+
+
+class ChangeLog:
+    """The changes of hosts, by row: each host's last one, and the latest one by one."""
+
+    def __init__(self) -> None:
+        self._end = 0
+        self._log = _LogColumns(
+            np.zeros(_INITIAL_HOSTS, np.int64), np.zeros(_INITIAL_HOSTS, np.int64), np.zeros(_LOG_ENTRIES, np.int64)
+        )
+        self._new: list[int] = []
+        """Not entered yet; all may have freed resources."""
+
+    def end(self) -> int:
+        """Return the number of the last change."""
+        self._take_in()
+        return self._end
+
+    def add(self, hosts: Iterable[int]) -> None:
+        """Note that these hosts changed and may have more free."""
+        self._new.extend(hosts)
+
+    def add_shrunk(self, hosts: Ints) -> None:
+        """Note that these hosts have less free than before."""
+        self._take_in()
+        self._add_numbered(hosts, gains=False)
+
+    def since(self, seen: int, hosts: int) -> Ints:
+        """Return those of the first `hosts` hosts that changed after change `seen`."""
+        self._take_in()
+        found: Ints = np.flatnonzero(self._log.last[:hosts] > seen)
+        return found
+
+    def since_for(self, seen: int, costs: AnyFloats) -> Ints:
+        """Return the hosts whose costs may differ since change `seen`.
+
+        Without a gain, an infeasible host stays infeasible.
+
+        `costs`: [host], infinite: not feasible.
+        """
+        self._take_in()
+        found: Ints = _changed_since(self._log, self._end, seen, costs)
+        return found
+
+    def _take_in(self) -> None:
+        if self._new:
+            rows, self._new = np.array(self._new, dtype=np.int64), []
+            self._add_numbered(rows, gains=True)
+
+    def _add_numbered(self, hosts: Ints, *, gains: bool) -> None:
+        if len(hosts):
+            rows, (last, gained, kept) = 1 + int(hosts.max()), self._log
+            if rows > len(last):
+                self._log = _LogColumns(resized(last, 2 * rows), resized(gained, 2 * rows), kept)
+            _append(self._log, self._end, hosts, gains)
+            self._end += len(hosts)
+
+
+@compiled
+def _append(log: _LogColumns, end: int, hosts: Ints, gains: bool) -> None:  # noqa: FBT001 - compiled loops have no keywords
+    """Number the changes from `end` + 1 on."""
+    last, gained, kept = log
+    for host in hosts:
+        end += 1
+        last[host] = end
+        if gains:
+            gained[host] = end
+        kept[end % len(kept)] = host
+
+
+@compiled
+def _changed_since(log: _LogColumns, end: int, seen: int, costs: AnyFloats) -> Ints:
+    """See :meth:`ChangeLog.since_for`. Each host once."""
+    last, gained, kept = log
+    each, count = end - seen <= min(len(kept), len(costs) // _SCAN_SPEEDUP), 0
+    found = np.empty(end - seen if each else len(costs), dtype=np.int64)
+    if each:
+        for number in range(seen + 1, end + 1):
+            host = kept[number % len(kept)]
+            if last[host] == number and (costs[host] < np.inf or gained[host] > seen):
+                found[count] = host
+                count += 1
+    else:
+        # Without a branch, which processors would mispredict half of the time.
+        for host in range(min(len(costs), len(last))):
+            found[count] = host
+            count += (last[host] > seen) & ((costs[host] < np.inf) | (gained[host] > seen))
+    return found[:count]

@@ -15,13 +15,11 @@ from typing import Final, NamedTuple
 from offchain.core.feasibility import released
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler.availability_kernels import FOREVER
-from offchain.core.scheduler.entitlements import may_preempt
-from offchain.core.scheduler.preemption import PreemptionDecision, PreemptionRefused
-from offchain.core.scheduler.preemption_planner import PreemptionPlanner
+from offchain.core.scheduler.backfill import max_hold_ms
+from offchain.core.scheduler.events import ApplyPlan, CycleDue, HostsChanged, TasksChanged, TasksRemoved
+from offchain.core.scheduler.pod_request import queue_name
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree, queue_tree
-from offchain.core.scheduler.reservation_filter import max_hold_ms
 from offchain.core.scheduler.reservation_manager import latest_end
-from offchain.core.scheduler.resources import queue_name
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Lease, LeaseState, Resources, Task, TaskKind
@@ -81,7 +79,6 @@ class _VirtualNetwork:
         self._begin_ms = snapshot.now_ms
         self._queues = queues
         self._state = SchedulerState(b"", queues)
-        self._preemption = PreemptionPlanner(self._state)
         self._hosts = dict(snapshot.hosts)
         self._leases: dict[int, tuple[Task, Lease]] = {}
         self._ends: list[tuple[int, int, int]] = []
@@ -93,10 +90,9 @@ class _VirtualNetwork:
                 if at_ms < FOREVER:
                     self._leases[lease.id] = task, lease
                     self._ends.append((at_ms, task.id, lease.id))
-            self._preemption.put_task(task)
         heapq.heapify(self._ends)
-        self._state.update_hosts(self._hosts.values())
-        self._state.put_tasks(tasks)
+        self._state.handle(HostsChanged(tuple(self._hosts.values())), self._begin_ms)
+        self._state.handle(TasksChanged(tasks), self._begin_ms)
 
     def start(self, task: Task) -> _Start:
         """Return when the scheduler places the task."""
@@ -104,8 +100,8 @@ class _VirtualNetwork:
         self._end_leases(now_ms)
         preemption: PreemptionForecast | None = None
         for _ in range(MAX_CYCLES):
-            placements = self._state.run_cycle(now_ms, self._preemption.host_filters(now_ms)).placements
-            for number in placements:
+            commands = self._state.handle(CycleDue(preempt=False), now_ms)
+            for number in (task for one in commands if isinstance(one, ApplyPlan) for task in one.plan.placements):
                 if number == task.id:
                     return _Start(now_ms, ahead, preemption)
                 placed = self._state.task(number)
@@ -113,7 +109,7 @@ class _VirtualNetwork:
                     ahead += 1
                     heapq.heappush(self._ends, (now_ms + max_hold_ms(placed), number, _ASSUMED))
             if now_ms == self._begin_ms:
-                preemption = self._preempt_for(task, now_ms)
+                preemption = self._preemption_of(task, now_ms)
             next_ms = self._next_ms(now_ms)
             if next_ms is None or task.id not in self._state.waiting:
                 return _Start(None, ahead, preemption)
@@ -123,7 +119,7 @@ class _VirtualNetwork:
 
     def _next_ms(self, now_ms: int) -> int | None:
         """Return when something ends, or a host is no longer reserved for a preemptor."""
-        rooms = self._preemption.reserved_hosts.reserved(now_ms).values()
+        rooms = self._state.preemption.reserved(now_ms).values()
         moments = [room.until_ms + 1 for room in rooms] + [at_ms for at_ms, *_ in self._ends[:1]]
         return max(min(moments), now_ms + 1) if moments else None
 
@@ -139,8 +135,9 @@ class _VirtualNetwork:
                 hosts.add(lease.host)
                 host = self._hosts[lease.host]
                 self._hosts[lease.host] = released(host, _held_resources(task.resources, lease), lease.devices)
-        self._state.update_hosts(self._hosts[name] for name in sorted(hosts))
+        self._state.handle(HostsChanged([self._hosts[name] for name in sorted(hosts)]), until_ms)
         gone: list[int] = []
+        changed: list[Task] = []
         for number, leases in ended.items():
             of = self._state.task(number)
             if of is None:
@@ -148,24 +145,20 @@ class _VirtualNetwork:
             left = tuple(lease for lease in of.leases if lease.id not in leases)
             if _ASSUMED in leases or not (left or of.open_pods):
                 gone.append(number)
-                self._preemption.task_gone(number)
             else:
-                self._state.put_task(replace(of, leases=left))
-        self._state.remove_tasks(gone)
+                changed.append(replace(of, leases=left))
+        self._state.handle(TasksChanged(changed), until_ms)
+        self._state.handle(TasksRemoved(gone), until_ms)
 
-    def _preempt_for(self, task: Task, now_ms: int) -> PreemptionForecast | None:
+    def _preemption_of(self, task: Task, now_ms: int) -> PreemptionForecast | None:
         """Return the tasks that the scheduler would preempt for this one now."""
-        if not may_preempt(task) or task.id not in self._state.waiting or self._state.limit(task.id) is not None:
+        found = self._state.preemption.preview(task, now_ms)
+        if found is None:
             return None
-        entitlements = self._preemption.entitlements(now_ms)
-        found = self._preemption.choose(task, now_ms, entitlements)
-        if isinstance(found, PreemptionDecision):
-            numbers = sorted(victim.task for victim in found.victims)
-            victims = [self._preemption.spot[number] for number in numbers]
-            return PreemptionForecast(tuple(numbers), Counter(map(self._queue_text, victims)))
-        if found is PreemptionRefused.SHARES:
-            return PreemptionForecast(why=entitlements.refusal_text(task, found))
-        return None
+        victims, why = found
+        if why:
+            return PreemptionForecast(why=why)
+        return PreemptionForecast(tuple(victim.id for victim in victims), Counter(map(self._queue_text, victims)))
 
     def _queue_text(self, task: Task) -> str:
         part = self._queues.leaf_of(queue_name(task), task.tenant)

@@ -11,18 +11,26 @@ from typing import Final
 import numpy as np
 
 from offchain.core.scheduler.assumed_pods import PodBatch
+from offchain.core.scheduler.config import ReservationWindows
 from offchain.core.scheduler.demand import DemandEstimator
 from offchain.core.scheduler.equivalence import EquivalenceClass, EquivalenceClasses
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.placement import Planner
-from offchain.core.scheduler.pod_request import PodRequest, shape_of, sharing_account
+from offchain.core.scheduler.pod_request import (
+    PodRequest,
+    ResourceAmount,
+    ResourceUsage,
+    queue_name,
+    shape_of,
+    sharing_account,
+    task_amount,
+    task_usage,
+)
 from offchain.core.scheduler.preemption import ReservedHosts
 from offchain.core.scheduler.queue_usage import ChargeTarget
-from offchain.core.scheduler.reservation_candidates import is_large
 from offchain.core.scheduler.reservation_manager import ReservationManager
-from offchain.core.scheduler.reservation_windows import ReservationWindows
-from offchain.core.scheduler.resources import ResourceAmount, ResourceUsage, queue_name, task_amount, task_usage
+from offchain.core.scheduler.reservations import is_large
 from offchain.core.values import Layout, LeaseState, Resources, Task, TaskState
 
 
@@ -215,7 +223,7 @@ class TaskRegistry:
         self.demand = DemandEstimator()
         self.not_before: dict[int, int] = {}
         """[task]: delayed until then, ms of chain time."""
-        self.kept_rooms: Mapping[int, ReservedHosts] = {}
+        self.reserved_hosts: Mapping[int, ReservedHosts] = {}
         """Hosts kept for tasks by preemption; each of these tasks is a class of its own."""
         self._planner = planner
         self._reservations = reservations
@@ -254,7 +262,10 @@ class TaskRegistry:
         for task in tasks:
             number = task.id
             known_already = (
-                number in known or number in self.not_before or number in self.kept_rooms or self._planner.holds(number)
+                number in known
+                or number in self.not_before
+                or number in self.reserved_hosts
+                or self._planner.holds(number)
             )
             if known_already or not is_new_and_waiting(task):
                 self.put_task(task)
@@ -272,7 +283,7 @@ class TaskRegistry:
 
     def remove_tasks(self, numbers: Sequence[int]) -> None:
         """Remove final tasks."""
-        self._planner.release_all(numbers)
+        self._planner.release(numbers)
         self._reservations.on_changed(numbers)
         for number in self._queue.among(numbers):
             self.remove(number)
@@ -284,7 +295,7 @@ class TaskRegistry:
 
     def release(self, number: int) -> None:
         """What was placed of this task is final, or was refused."""
-        self._planner.release(number)
+        self._planner.release((number,))
         self._reservations.on_changed((number,))
         task = self.tasks.get(number)
         if task is not None:
@@ -296,9 +307,9 @@ class TaskRegistry:
         self.not_before[number] = until_ms
         self.remove(number)
 
-    def keep_rooms(self, kept_rooms: Mapping[int, ReservedHosts]) -> None:
+    def set_reserved_hosts(self, reserved_hosts: Mapping[int, ReservedHosts]) -> None:
         """Set the hosts that are kept for these tasks."""
-        changed, self.kept_rooms = self.kept_rooms.keys() ^ kept_rooms.keys(), dict(kept_rooms)
+        changed, self.reserved_hosts = self.reserved_hosts.keys() ^ reserved_hosts.keys(), dict(reserved_hosts)
         for number in sorted(changed & self.tasks.keys()):
             self.enqueue_task(self.tasks[number])
 
@@ -335,7 +346,7 @@ class TaskRegistry:
 
         With the manifest only where hosts differ for it, as each costs a cache entry.
         """
-        request = PodRequest.of(task, task.id if task.id in self.kept_rooms else None)
+        request = PodRequest.of(task, task.id if task.id in self.reserved_hosts else None)
         return replace(request, manifest=task.manifest) if self._has_history(task.manifest) else request
 
     def _has_history(self, manifest: bytes) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import AnyInts, Bools, Ints
 from offchain.core.scheduler.fair_share import FairShareQueue
-from offchain.core.scheduler.kernel_cache import compiled
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.placement import Planner, UnschedulableTask
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.reservation_manager import ReservationManager

@@ -22,9 +22,8 @@ from offchain.core.scheduler.availability_kernels import pods_on, pods_that_fit
 from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
-from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pod_request import PodShape, ResourceAmount, shape_amount
 from offchain.core.scheduler.reservations import one_per_group
-from offchain.core.scheduler.resources import ResourceAmount, shape_amount
 from offchain.core.scheduler.victim_bounds import VictimPods, can_free, least_cost, missing_resources
 
 SEARCH_BUDGET: Final = 100_000

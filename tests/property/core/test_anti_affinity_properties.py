@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Layout, Task
 from tests.support.core_strategies import HOST_IDS, hosts_with, tasks_with
+from tests.support.scheduler_events import put, put_hosts, run_cycle
 
 worlds = st.tuples(
     st.sampled_from((3, 5)).flatmap(lambda count: st.tuples(*(hosts_with(name) for name in HOST_IDS[:count]))),
@@ -26,11 +27,11 @@ def test_pods_respect_anti_affinity(world, seed: bytes):
     hosts, found = world
     tasks = laid_out(found)
     state = SchedulerState(seed)
-    state.update_hosts(hosts)
+    put_hosts(state, hosts)
     for task in tasks:
-        state.put_task(task)
+        put(state, task)
     providers = {host.id: host.provider for host in hosts}
-    for number, places in state.run_cycle(0).placements.items():
+    for number, places in run_cycle(state, 0).placements.items():
         task = tasks[number]
         there = [lease.host for lease in task.leases if lease.host in providers]
         on = [place.host for place in places]
@@ -50,9 +51,9 @@ def test_packing_places_as_many_pods(world, seed: bytes):
 
     def placed(layout: Layout) -> bool:
         state = SchedulerState(seed)
-        state.update_hosts(hosts)
-        state.put_task(replace(task, layout=layout))
-        return bool(state.run_cycle(0).placements)
+        put_hosts(state, hosts)
+        put(state, replace(task, layout=layout))
+        return bool(run_cycle(state, 0).placements)
 
     # Of hosts that take a pod, one is taken: the gang's size decides, not where it begins, as all pods are alike.
     assert placed(Layout.PACKED) == placed(Layout.ANY)

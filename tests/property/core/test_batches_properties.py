@@ -14,9 +14,8 @@ from offchain.core.scheduler import score_cache
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
 from offchain.core.scheduler.placement import Planner, TaskBatch
-from offchain.core.scheduler.pod_request import PodRequest
+from offchain.core.scheduler.pod_request import PodRequest, ResourceAmount, dominant_share
 from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
-from offchain.core.scheduler.resources import ResourceAmount, dominant_share
 from offchain.core.values import Host, Task
 from tests.support.core_strategies import HOST_IDS, hosts_with, seeds, tasks_with
 from tests.support.plan_once import InOrder

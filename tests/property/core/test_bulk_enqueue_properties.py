@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Layout, Task
 from tests.support.examples import examples
+from tests.support.scheduler_events import put, put_hosts, put_tasks, remove, run_cycle
 from tests.support.scheduler_world import gpu_host, job
 
 KINDS = ((1, 1000, 1), (1, 300, 1), (2, 1000, 1), (0, 0, 2))
@@ -38,17 +39,17 @@ def test_bulk_enqueue_equals_single_enqueue(of):
     one, many = SchedulerState(b"seed"), SchedulerState(b"seed")
     number = 0
     for state in (one, many):
-        state.update_hosts([gpu_host(f"h{host}", 2) for host in range(3)])
+        put_hosts(state, [gpu_host(f"h{host}", 2) for host in range(3)])
     for at, (comes, goes) in enumerate(of):
         new = [task(number + place, *what) for place, what in enumerate(comes)]
         number += len(new)
-        many.remove_tasks(goes)
+        remove(many, *goes)
         for gone in goes:
-            one.remove_task(gone)
-        many.put_tasks(new)
+            remove(one, gone)
+        put_tasks(many, new)
         for come in new:
-            one.put_task(come)
-        made = [state.run_cycle(at) for state in (one, many)]
+            put(one, come)
+        made = [run_cycle(state, at) for state in (one, many)]
         assert dict(made[0].placements) == dict(made[1].placements)
         assert {found.task for found in made[0].unschedulable} == {found.task for found in made[1].unschedulable}
     assert set(one.waiting) == set(many.waiting)

@@ -15,6 +15,7 @@ from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
 from tests.support.examples import examples
+from tests.support.scheduler_events import put, put_hosts, release, remove, run_cycle, set_schedulers
 from tests.support.scheduler_world import MINUTE, gpu_host, job
 
 NOW = 60 * MINUTE
@@ -45,17 +46,17 @@ class Scene:
                 pass
             case Task():
                 self.tasks[event.id] = event
-                self.state.put_task(event)
+                put(self.state, event)
             case ("over", place):
                 # Those that have a place end, the others are cancelled.
                 if self.tasks:
                     number = sorted(self.tasks)[place % len(self.tasks)]
                     del self.tasks[number]
-                    self.state.remove_task(number)
+                    remove(self.state, number)
             case ("refused", place):
                 placed = sorted(self.state.planner.held_tasks)
                 if placed:
-                    self.state.release(placed[place % len(placed)])
+                    release(self.state, placed[place % len(placed)])
             case _:
                 return self.round()
         return None
@@ -63,8 +64,8 @@ class Scene:
     def round(self, now_ms: int = NOW, *, anew: bool = False) -> PlanResult:
         if self.whole or anew:
             # Whoever the schedulers are, after they were told the next round is a whole one.
-            self.state.set_schedulers(())
-        made = self.state.run_cycle(now_ms)
+            set_schedulers(self.state, ())
+        made = run_cycle(self.state, now_ms)
         self._within_capacity()
         # Whoever waits for room is told of, by one of those that ask for the same. Some are kept by a limit by now.
         told = {one.task for one in made.unschedulable}
@@ -121,7 +122,7 @@ def histories(
 
 def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree | None, *, whole: bool = False) -> Scene:
     scene = Scene(SchedulerState(b"seed", queues), hosts, whole)
-    scene.state.update_hosts(hosts.values())
+    put_hosts(scene.state, hosts.values())
     for task in tasks:
         scene.tell(task)
     scene.round()

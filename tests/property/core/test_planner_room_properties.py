@@ -49,7 +49,7 @@ def test_free_resources_are_the_record_less_assumed_pods(steps: list[tuple[str, 
                 continue
             case "release", int(at):
                 task = sorted(held)[at % len(held)]
-                planner.release(task)
+                planner.release((task,))
                 del held[task]
                 behind.discard(task)
             case "behind" | "ahead", int(at):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
-from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
+from offchain.core.scheduler.backfill import ASSIGN_MS, START_MS
+from offchain.core.scheduler.reservations import PATIENCE_MS
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Layout, Task
 from tests.support.examples import examples

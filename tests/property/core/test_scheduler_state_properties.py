@@ -16,6 +16,7 @@ from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Task
 from tests.support.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
 from tests.support.examples import examples
+from tests.support.scheduler_events import put, put_hosts, release, remove, remove_host, run_cycle
 
 events = st.lists(
     st.one_of(
@@ -44,25 +45,25 @@ class World:
         match event:
             case Host():
                 self.hosts[event.id] = event
-                state.update_hosts([event])
+                put(state, event)
             case Task():
                 self.tasks[event.id] = event
-                state.put_task(event)
+                put(state, event)
             case ("gone", str(name)):
                 self.hosts.pop(name, None)
-                state.remove_hosts([name])
+                remove_host(state, name)
             case ("final", int(number)):
                 self.tasks.pop(number, None)
-                state.remove_task(number)
+                remove(state, number)
             case ("refused", int(number)):
-                state.release(number)
+                release(state, number)
             case _:
-                self.made.append(state.run_cycle(0))
+                self.made.append(run_cycle(state, 0))
 
     def settle(self) -> None:
         """Nothing is on its way any more."""
         for number in list(self.state.planner.held_tasks):
-            self.state.release(number)
+            release(self.state, number)
 
 
 @given(events, st.binary(max_size=64))
@@ -93,7 +94,7 @@ def test_a_state_that_followed_all_changes_equals_a_new_one(told: list[object], 
         anew.tell(record)
     for number in followed.tasks:
         assert (number in set(followed.state.waiting)) == (number in set(anew.state.waiting))
-    one, other = followed.state.run_cycle(0), anew.state.run_cycle(0)
+    one, other = run_cycle(followed.state, 0), run_cycle(anew.state, 0)
     # Who is next among equals depends on who was served and tried before, so the tasks may be others of those that ask
     # for the same; but all that is asked for is looked at.
     assert _asked(one) == _asked(other)
@@ -125,7 +126,7 @@ def test_tasks_that_wait_after_a_cycle_fit_nowhere(told: list[object], seed: byt
     for event in told:
         world.tell(event)
     world.settle()
-    made = world.state.run_cycle(0)
+    made = run_cycle(world.state, 0)
     free = world.state.planner.hosts.cluster.free
     for blocked in made.unschedulable:
         if blocked.pods_needed != 1:
@@ -154,12 +155,12 @@ def test_tasks_that_wait_after_a_cycle_fit_nowhere(told: list[object], seed: byt
 def test_new_hosts_cost_no_task_its_place(snapshot: Snapshot, seed: bytes):
     state = SchedulerState(seed)
     for task in snapshot.tasks.values():
-        state.put_task(task)
+        put(state, task)
     waiting = set(snapshot.tasks)
     for host in snapshot.hosts.values():
-        state.update_hosts([host])
+        put(state, host)
         before = state.planner.held_tasks
-        made = state.run_cycle(0)
+        made = run_cycle(state, 0)
         waiting -= set(made.placements)
         assert before <= state.planner.held_tasks
         assert {blocked.task for blocked in made.unschedulable} <= waiting == set(state.waiting)
@@ -169,10 +170,10 @@ def test_new_hosts_cost_no_task_its_place(snapshot: Snapshot, seed: bytes):
 @given(crowded(), st.binary(max_size=64))
 def test_a_cycle_respects_capacity_price_and_gangs(snapshot: Snapshot, seed: bytes):
     state = SchedulerState(seed)
-    state.update_hosts(snapshot.hosts.values())
+    put_hosts(state, snapshot.hosts.values())
     for task in snapshot.tasks.values():
-        state.put_task(task)
-    made = state.run_cycle(0)
+        put(state, task)
+    made = run_cycle(state, 0)
     # The chain's rule refuses what is over a host's capacity.
     carried_out(snapshot, made.placements)
     for number, pods in made.placements.items():

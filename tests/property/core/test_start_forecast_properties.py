@@ -13,6 +13,7 @@ from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
 from tests.support.core_strategies import crowded, snapshots
 from tests.support.examples import examples
+from tests.support.scheduler_events import put_hosts, put_tasks, run_cycle
 
 
 @settings(max_examples=examples(40))
@@ -23,9 +24,9 @@ def test_a_task_is_forecast_to_start_now_if_the_scheduler_places_it_now(snapshot
         tasks={number: replace(task, preemption=None, notice_ends_at=None) for number, task in snapshot.tasks.items()},
     )
     state = SchedulerState(b"")
-    state.update_hosts(snapshot.hosts.values())
-    state.put_tasks(snapshot.tasks.values())
-    placed = state.run_cycle(snapshot.now_ms).placements
+    put_hosts(state, snapshot.hosts.values())
+    put_tasks(state, snapshot.tasks.values())
+    placed = run_cycle(state, snapshot.now_ms).placements
     for task in snapshot.tasks.values():
         if not task.open_pods:
             continue

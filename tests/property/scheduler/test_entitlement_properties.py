@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.scheduler.resources import NO_RESOURCES
+from offchain.core.scheduler.pod_request import NO_RESOURCES
 from tests.property.scheduler.test_fair_share_properties import ACCOUNTS, AMOUNTS, NAMES, queued_tasks, trees
 from tests.support.examples import examples
 from tests.support.queue_samples import TOTALS, SampleQueue, usage_of

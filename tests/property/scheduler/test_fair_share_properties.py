@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import offchain.core.scheduler.fair_share
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, dominant_share
 from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit, queue_tree
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, dominant_share
 from tests.support.examples import examples
 from tests.support.queue_samples import GPU, TOTALS, SampleQueue, fill, queued, sample_queue, take, usage_of
 

@@ -8,13 +8,21 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.scheduler.cycle_filters import HostFilter
+from offchain.core.scheduler.events import (
+    HostsChanged,
+    MoveFinished,
+    MovePod,
+    NameStandby,
+    SchedulersChanged,
+    StandbyFinished,
+    TasksChanged,
+)
 from offchain.core.scheduler.host_risk import move_reason
-from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner, PodMove, StandbyNaming
 from offchain.core.scheduler.partition import SLOT_MS
+from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPlace, Survival, Task, TaskState
 from offchain.schema.chain_types.ids import lease_id, lease_parts
-from tests.property.scheduler.test_migration_properties import LIMITS, NOW, mover, worlds
+from tests.property.scheduler.test_migration_properties import LIMITS, NOW, all_of, mover, worlds
 from tests.support.chain_records import escrow
 from tests.support.examples import examples
 from tests.support.scheduler_world import gpu_host, job
@@ -33,15 +41,15 @@ class Chain:
         self.late = {host.id for host in there if host.last_heartbeat < NOW}
         self.movers = {name: self._scheduler(name) for name in SCHEDULERS}
 
-    def _scheduler(self, name: str) -> MigrationPlanner:
+    def _scheduler(self, name: str) -> SchedulerState:
         made = mover(list(self.hosts.values()), list(self.tasks.values()), account=name)
-        made._state.set_schedulers(SCHEDULERS)
+        made.handle(SchedulersChanged(frozenset(SCHEDULERS)), self.now_ms)
         return made
 
-    def block(self) -> dict[str, tuple[list[PodMove], list[StandbyNaming]]]:
+    def block(self) -> dict[str, tuple[list[MovePod], list[NameStandby]]]:
         """What each scheduler has sent, now that the chain has answered."""
         self._beat()
-        sent = {name: decided(made, self.now_ms) for name, made in self.movers.items()}
+        sent = {name: all_of(made, self.now_ms) for name, made in self.movers.items()}
         self.now_ms += BLOCK_MS
         for moves, namings in sent.values():
             for move in moves:
@@ -52,9 +60,9 @@ class Chain:
             self._tell(made)
             moves, namings = sent[name]
             for move in moves:
-                made.move_finished(move)
+                made.handle(MoveFinished(move.task, move.lease), self.now_ms)
             for naming in namings:
-                made.naming_finished(naming)
+                made.handle(StandbyFinished(naming.lease), self.now_ms)
         return sent
 
     def lease(self, number: int) -> tuple[Task, Lease | None]:
@@ -68,15 +76,11 @@ class Chain:
         for made in self.movers.values():
             self._tell(made)
 
-    def _tell(self, made: MigrationPlanner) -> None:
-        made._state.update_hosts(self.hosts.values())
-        for name in self.hosts:
-            made.watch.host_changed(name)
-        for task in self.tasks.values():
-            made._state.put_task(task)
-            made.put_task(task)
+    def _tell(self, made: SchedulerState) -> None:
+        made.handle(HostsChanged(tuple(self.hosts.values())), self.now_ms)
+        made.handle(TasksChanged(tuple(self.tasks.values())), self.now_ms)
 
-    def _move(self, move: PodMove) -> None:
+    def _move(self, move: MovePod) -> None:
         task, lease = self.lease(move.lease)
         if lease is None or any(self.hosts[move.host].devices[one].milli_free < 1000 for one in move.devices):
             return  # another was faster
@@ -95,7 +99,7 @@ class Chain:
         self._take(lease.host, lease.devices, 1000)
         self._take(move.host, move.devices, 0)
 
-    def _name(self, naming: StandbyNaming) -> None:
+    def _name(self, naming: NameStandby) -> None:
         task, lease = self.lease(naming.lease)
         if lease is None:
             return
@@ -109,19 +113,6 @@ class Chain:
             for place, device in enumerate(host.devices)
         )
         self.hosts[name] = replace(host, devices=changed)
-
-
-def decided(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[StandbyNaming]]:
-    """What a scheduler sends in one round; what it had doubts of and read again is as it was."""
-    found: list[MigrationPlan] = []
-
-    def moving(gates: Iterable[HostFilter]) -> None:
-        found.append(made.plan(tuple(gates), now_ms))
-        while found[-1].unconfirmed:
-            found.append(made.plan(tuple(gates), now_ms))
-
-    made._state.run_cycle(now_ms, (), moving)
-    return [move for one in found for move in one.moves], [naming for one in found for naming in one.standbys]
 
 
 @settings(max_examples=examples(20))
@@ -169,7 +160,7 @@ def test_other_schedulers_take_over_from_dead_ones(survivor: str, dies_after: in
         chain.block()
     for name, made in list(chain.movers.items()):
         if name != survivor:
-            decided(made, chain.now_ms)
+            all_of(made, chain.now_ms)
             del chain.movers[name]
     for _ in range(12 * SLOT_MS // BLOCK_MS):
         chain.block()

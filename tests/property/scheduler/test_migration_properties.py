@@ -5,8 +5,17 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offchain.core.scheduler.events import (
+    CycleDue,
+    HostsChanged,
+    LimitsChanged,
+    MovePod,
+    NameStandby,
+    ReadHeartbeats,
+    TasksChanged,
+)
 from offchain.core.scheduler.host_risk import HealthLimits, host_risk, move_reason
-from offchain.core.scheduler.migration import MAX_MOVES, MAX_STANDBYS, MigrationPlanner, PodMove, StandbyNaming
+from offchain.core.scheduler.migration import MAX_MOVES, MAX_STANDBYS
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Host,
@@ -88,29 +97,28 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
     return there, [draw(running(number, there)) for number in range(draw(st.integers(0, 12)))]
 
 
-def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> MigrationPlanner:
+def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> SchedulerState:
     state = SchedulerState(seed, account=account)
-    state.update_hosts(there)
-    made = MigrationPlanner(state, LIMITS)
+    state.handle(LimitsChanged(LIMITS), 0)
+    state.handle(HostsChanged(there), 0)
     for task in tasks:
-        state.put_task(task)
-        made.put_task(task)
-    return made
+        state.handle(TasksChanged([task]), 0)
+    return state
 
 
-def all_of(made: MigrationPlanner, now_ms: int) -> tuple[list[PodMove], list[StandbyNaming]]:
+def all_of(state: SchedulerState, now_ms: int) -> tuple[list[MovePod], list[NameStandby]]:
     """What is decided until nothing is in doubt; what was read again is as it was."""
     moves, namings = [], []
     for _ in range(20):
-        found = made.plan((), now_ms)
-        moves += found.moves
-        namings += found.standbys
-        if not found.unconfirmed:
+        commands = state.handle(CycleDue(), now_ms)
+        moves += [command for command in commands if isinstance(command, MovePod)]
+        namings += [command for command in commands if isinstance(command, NameStandby)]
+        if not any(isinstance(command, ReadHeartbeats) for command in commands):
             return moves, namings
     raise AssertionError("a doubt that was looked into stays")
 
 
-def decided(there: list[Host], tasks: list[Task], seed: bytes = b"s") -> tuple[list[PodMove], list[StandbyNaming]]:
+def decided(there: list[Host], tasks: list[Task], seed: bytes = b"s") -> tuple[list[MovePod], list[NameStandby]]:
     return all_of(mover(there, tasks, seed), NOW)
 
 
@@ -173,7 +181,7 @@ def test_moves_under_way_are_bounded_and_do_not_share_resources(
         namings += named
         at += 3_600_000
         for host in there:
-            made._state.update_hosts([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)])
+            made.handle(HostsChanged([replace(host, last_heartbeat=host.last_heartbeat + at - NOW)]), at)
     assert len(moves) <= MAX_MOVES
     assert len(namings) <= MAX_STANDBYS
     places = [(move.host, index) for move in moves for index in move.devices]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.preemption import (
     PreemptionDecision,
     PreemptionHistory,
@@ -17,7 +18,6 @@ from offchain.core.scheduler.preemption import (
     Preemptor,
     preempt,
 )
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
 from tests.property.scheduler.test_availability_properties import clusters, shapes
 from tests.support.examples import examples

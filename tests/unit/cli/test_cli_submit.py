@@ -14,7 +14,7 @@ from offchain.adapters.keys import signer
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli.tenant import feasibility, follow
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
-from offchain.core.scheduler.reservation_filter import START_MS
+from offchain.core.scheduler.backfill import START_MS
 from offchain.errors import SubmitRefusal
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen

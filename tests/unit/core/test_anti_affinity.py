@@ -13,6 +13,7 @@ from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, Host, Layout, Task, TaskKind, TaskState
 from tests.support.plan_once import InOrder
+from tests.support.scheduler_events import put, put_hosts, run_cycle
 
 ROOMY = Capacity(8000, 8192, 100)
 SMALL = Capacity(2000, 2048, 100)
@@ -94,18 +95,18 @@ def service(layout: Layout) -> Task:
 def test_a_replaced_pod_respects_the_layout_of_running_pods(layout: Layout, allowed: set[str]):
     for seed in (b"1", b"2", b"3", b"4"):
         state = SchedulerState(seed)
-        state.update_hosts(THREE)
-        state.put_task(service(layout))
-        (made,) = state.run_cycle(0).placements.values()
+        put_hosts(state, THREE)
+        put(state, service(layout))
+        (made,) = run_cycle(state, 0).placements.values()
         assert made[0].host in allowed
 
 
 def test_no_filter_is_used_without_layouts():
     state = SchedulerState(b"seed")
-    state.update_hosts(THREE)
-    state.put_task(gang(1, Layout.HOSTS))
-    assert len(set(state.run_cycle(0).placements[1])) == 3
-    assert not state._cycle_filters(0)
+    put_hosts(state, THREE)
+    put(state, gang(1, Layout.HOSTS))
+    assert len(set(run_cycle(state, 0).placements[1])) == 3
+    assert not state._cycle._filters(0)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from core_builders import gpu, host, pod, task, wants
 
 from offchain.core.scheduler.state import SchedulerState
 from offchain.services.compiling import compile_kernels
+from tests.support.scheduler_events import put, remove, run_cycle
 
 
 def compiled() -> dict[str, int]:
@@ -24,11 +25,11 @@ def test_cycles_with_reservations_compile_nothing_more():
     compile_kernels()
     before = compiled()
     state = SchedulerState(b"seed")
-    state.update_hosts([host("a", devices=(gpu(), gpu())), host("b")])
+    put(state, host("a", devices=(gpu(), gpu())), host("b"))
     for number in range(5):
-        state.put_task(task(id=number, resources=pod(gpus=wants())))
-    assert state.run_cycle(10).unschedulable
-    state.remove_task(0)
-    state.put_task(replace(state.task(1), id=7, resources=pod()))
-    assert state.run_cycle(10).placements
+        put(state, task(id=number, resources=pod(gpus=wants())))
+    assert run_cycle(state, 10).unschedulable
+    remove(state, 0)
+    put(state, replace(state.task(1), id=7, resources=pod()))
+    assert run_cycle(state, 10).placements
     assert compiled() == before

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, gpu, host, pod, task, wants
+from core_builders import GTY, gpu, host, lease, pod, task, wants
 
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import explain
 from offchain.core.scheduler.partition import SLOT_MS
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState
-from offchain.core.values import Capacity, HostStatus
+from offchain.core.values import Capacity, HostStatus, Preemption, TaskState
 from offchain.schema.protocol.decisions import SchedulingStatus
 from tests.support.chain_records import ask
+from tests.support.scheduler_events import put, refuse, run_cycle, set_schedulers
 
 ONE = Capacity(1000, 1024, 1)
 
@@ -21,37 +22,25 @@ def state(*records, queues=None, account=""):
     found = SchedulerState(b"seed", queues, account=account)
     for record in records:
         if hasattr(record, "devices"):
-            found.update_hosts([record])
+            put(found, record)
         else:
-            found.put_task(record)
+            put(found, record)
     return found
 
 
 def noted(found: SchedulerState, now: int = 10):
-    return {one.task: one for one in found.decisions.placed_tasks(found.run_cycle(now))}
+    return {one.task: one for one in found.decisions.placed_tasks(run_cycle(found, now))}
 
 
 def waits(found: SchedulerState, now: int = 10):
     return {
-        one.task: found.decisions.why_waiting(found.task(one.task), one) for one in found.run_cycle(now).unschedulable
+        one.task: found.decisions.why_waiting(found.task(one.task), one) for one in run_cycle(found, now).unschedulable
     }
 
 
-class Closes:
-    """A gate that keeps some hosts closed."""
-
-    def __init__(self, *rows: int) -> None:
-        self._rows = rows
-
-    def excluded(self, _task, _request, devices):
-        mask = devices < -1
-        mask[list(self._rows)] = True
-        return mask
-
-    def on_assume(self, *_of) -> None:
-        pass
-
-    on_forget = on_assume
+def victim(host: str):
+    """A task whose host is reserved for task 99."""
+    return task(50, lease(host=host), state=TaskState.RUNNING, preemption=Preemption(99, 1000))
 
 
 def test_a_placed_task_is_explained_by_its_candidates_and_their_costs():
@@ -118,9 +107,8 @@ def test_a_wait_reason_counts_hosts_by_rule():
 
 
 def test_hosts_kept_for_others_are_counted_and_shown():
-    found = state(host(), host("h2"), task(1), task(2, open_pods=(0, 1), pods_min=2))
-    gates = [Closes(0)]
-    made = found.run_cycle(10, gates)
+    found = state(host(), host("h2"), victim("h1"), task(1), task(2, open_pods=(0, 1), pods_min=2))
+    made = run_cycle(found, 10)
     seen = found.decisions.placed_tasks(made)[0].seen
     assert seen is not None
     assert (seen.fitting, seen.closed) == (2, 1)
@@ -129,9 +117,8 @@ def test_hosts_kept_for_others_are_counted_and_shown():
 
 
 def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
-    found = state(host(), host("h2", free=Capacity(0, 0, 0)), task(1))
-    gates = [Closes(0)]
-    (blocked,) = found.run_cycle(10, gates).unschedulable
+    found = state(host(), host("h2", free=Capacity(0, 0, 0)), victim("h1"), task(1))
+    (blocked,) = run_cycle(found, 10).unschedulable
     why = found.decisions.why_waiting(found.task(1), blocked)
     assert why.closed == 1
     assert str(why) == "of 2 hosts: 1 too little free cpu, 1 kept for others"
@@ -141,20 +128,19 @@ def test_the_standing_of_a_task_is_known_at_any_moment():
     found = state(host(free=ONE), task(1), task(2), task(3, resources=pod(cpu_milli=9000)))
     assert found.standing(9, 10) == SchedulingStatus("unknown")
     assert found.standing(1, 10) == SchedulingStatus("waits")
-    found.run_cycle(10)
+    run_cycle(found, 10)
     assert found.standing(1, 10) == SchedulingStatus("placed")
     start_ms = found.reserved[2].start_ms
     assert start_ms > 10
     assert found.standing(2, 10) == SchedulingStatus("waits", starts_by_ms=start_ms)
-    found.release(1)
-    found.delay(1, 50)
-    assert found.standing(1, 11) == SchedulingStatus("waits", not_before_ms=50)
+    refuse(found, 1, 10)
+    assert found.standing(1, 11) == SchedulingStatus("waits", not_before_ms=4010)
 
 
 def test_the_standing_names_the_limit_of_a_task():
     queues = queue_tree([QueueDefinition("default", account_limit=ResourceLimit(fraction=0.5))])
     found = state(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
-    found.run_cycle(10)
+    run_cycle(found, 10)
     limit = found.standing(2, 10).limit
     assert limit == "account t holds 1 of at most 1 core of queue default; the task asks for 1"
 
@@ -163,7 +149,7 @@ def test_the_standing_says_that_another_scheduler_has_the_task():
     room = Capacity(4000, 65_536, 100)
     tasks = (task(number, resources=pod(cpu_milli=number)) for number in range(1, 30))
     found = state(host(free=room, total=room), *tasks, account="a")
-    found.set_schedulers(["b", "c"])
+    set_schedulers(found, ["b", "c"])
     now = 3 * SLOT_MS + 5_000
     placed = noted(found, now)
     assert 0 < len(placed) < 29
@@ -172,18 +158,18 @@ def test_the_standing_says_that_another_scheduler_has_the_task():
 
 def test_the_last_tried_task_of_an_equivalence_class_is_known():
     found = state(host(free=ONE), *(task(number, resources=pod(cpu_milli=9000)) for number in (4, 5, 6)), task(7))
-    (blocked,) = found.run_cycle(10).unschedulable
+    (blocked,) = run_cycle(found, 10).unschedulable
     assert [found.last_unschedulable(number) for number in (4, 5, 6)] == [blocked.task] * 3
     assert found.last_unschedulable(7) is None
-    found.update_hosts([host(free=Capacity(10_000, 8192, 10), total=Capacity(10_000, 8192, 10))])
-    found.run_cycle(11)
+    put(found, host(free=Capacity(10_000, 8192, 10), total=Capacity(10_000, 8192, 10)))
+    run_cycle(found, 11)
     assert [number for number in (4, 5, 6) if found.last_unschedulable(number) is None] == [4]
 
 
 def test_hosts_of_other_schedulers_are_counted_as_kept_for_others():
     hosts = [host(f"h{number}") for number in range(40)]
     found = state(*hosts, *(task(number, resources=pod(cpu_milli=number)) for number in range(1, 30)), account="a")
-    found.set_schedulers(["b", "c"])
+    set_schedulers(found, ["b", "c"])
     for one in noted(found, 3 * SLOT_MS + 5_000).values():
         if one.seen is not None:
             assert one.seen.fitting == 40

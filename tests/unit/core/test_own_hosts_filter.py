@@ -9,6 +9,7 @@ from core_builders import GTY, gpu, host, pod, task, wants
 
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.chain_records import ask
+from tests.support.scheduler_events import put, put_hosts, put_tasks, remove, run_cycle
 
 MINE = "me"
 """The account of the scheduler, and of its own hosts."""
@@ -22,9 +23,9 @@ def offers(name: str, provider: str, price: int, **changes):
 def placed(*records, account: str = MINE, **changes) -> str | None:
     """The host of a task with one GPU."""
     state = SchedulerState(b"seed", account=account)
-    state.update_hosts(records)
-    state.put_task(task(1, **{"resources": ONE_GPU, **changes}))
-    made = state.run_cycle(0)
+    put_hosts(state, records)
+    put(state, task(1, **{"resources": ONE_GPU, **changes}))
+    made = run_cycle(state, 0)
     return made.placements[1][0].host if 1 in made.placements else None
 
 
@@ -54,14 +55,14 @@ def test_own_tasks_are_placed_by_score():
 def test_a_host_with_an_assumed_pod_still_counts():
     state = SchedulerState(b"seed", account=MINE)
     other = offers("other", "you", GTY)
-    state.update_hosts([offers("mine", MINE, 2 * GTY), other])
-    state.put_tasks([task(1, resources=ONE_GPU), task(2, resources=ONE_GPU)])
-    made = state.run_cycle(0).placements
+    put(state, offers("mine", MINE, 2 * GTY), other)
+    put_tasks(state, [task(1, resources=ONE_GPU), task(2, resources=ONE_GPU)])
+    made = run_cycle(state, 0).placements
     assert {number: pods[0].host for number, pods in made.items()} in ({1: "other"}, {2: "other"})
     (placed_one,) = made
-    assert not state.run_cycle(0).placements, "the chain may refuse the assignment, and the other host would be free"
+    assert not run_cycle(state, 0).placements, "the chain may refuse the assignment, and the other host would be free"
     # The chain has it: there is no room elsewhere.
-    state.update_hosts([replace(other, devices=(gpu(milli_free=0),), live_leases=1)])
-    state.remove_task(placed_one)
-    (pods,) = state.run_cycle(0).placements.values()
+    put(state, replace(other, devices=(gpu(milli_free=0),), live_leases=1))
+    remove(state, placed_one)
+    (pods,) = run_cycle(state, 0).placements.values()
     assert pods[0].host == "mine"

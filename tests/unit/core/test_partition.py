@@ -14,6 +14,7 @@ from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity
 from tests.support.plan_once import InOrder
+from tests.support.scheduler_events import put, put_hosts, run_cycle, set_schedulers
 
 ACCOUNTS = ("ann", "bob", "cy", "dee")
 KINDS = [bytes([number]) * 16 for number in range(200)]
@@ -72,11 +73,11 @@ def test_several_schedulers_share_the_work_without_conflicts():
     states = {account: SchedulerState(account.encode(), account=account) for account in ACCOUNTS}
     tasks = [task(number, resources=pod(cpu_milli=number)) for number in range(1, 61)]
     for state in states.values():
-        state.set_schedulers(ACCOUNTS)
-        state.update_hosts([host(f"h{number}", free=Capacity(64_000, 131_072, 100)) for number in range(20)])
+        set_schedulers(state, ACCOUNTS)
+        put_hosts(state, [host(f"h{number}", free=Capacity(64_000, 131_072, 100)) for number in range(20)])
         for one in tasks:
-            state.put_task(one)
-    made = [state.run_cycle(SLOT_MS - 1).placements for state in states.values()]
+            put(state, one)
+    made = [run_cycle(state, SLOT_MS - 1).placements for state in states.values()]
     assert sorted(number for placed in made for number in placed) == [one.id for one in tasks]
     used = [{place.host for places in placed.values() for place in places} for placed in made]
     assert sum(map(len, used)) == len(set().union(*used)), "two of them use the same host"
@@ -200,12 +201,12 @@ def test_new_hosts_and_new_schedulers_move_few_hosts():
 def test_nothing_is_placed_on_closed_hosts_until_they_are_open_again():
     planner = Planner(b"seed")
     planner.update_hosts([host("a"), host("b")])
-    planner.close(np.array([True, False]))
+    planner.scores.close(np.array([True, False]))
     assert placed(planner, task(1), task(2)) == {"b"}
     planner.update_hosts([host("c")])
-    planner.close(np.array([True, True]))
+    planner.scores.close(np.array([True, True]))
     assert placed(planner, task(3)) == {"c"}
-    planner.close(np.zeros(0, dtype=np.bool_))
+    planner.scores.close(np.zeros(0, dtype=np.bool_))
     assert placed(planner, task(4), *map(task, range(5, 13))) == {"a", "b", "c"}
 
 
@@ -215,11 +216,11 @@ def placed(planner, *tasks):
 
 def test_the_last_remaining_scheduler_has_all_hosts():
     state = SchedulerState(b"seed", account="ann")
-    state.set_schedulers(ACCOUNTS_OF_HOSTS)
-    state.update_hosts([host(f"h{number}") for number in range(8)])
-    state.put_task(task(1))
-    state.run_cycle(0)
-    state.set_schedulers(["ann"])
+    set_schedulers(state, ACCOUNTS_OF_HOSTS)
+    put_hosts(state, [host(f"h{number}") for number in range(8)])
+    put(state, task(1))
+    run_cycle(state, 0)
+    set_schedulers(state, ["ann"])
     for number in range(2, 40):
-        state.put_task(task(number))
-    assert len({place.host for places in state.run_cycle(1).placements.values() for place in places}) == 8
+        put(state, task(number))
+    assert len({place.host for places in run_cycle(state, 1).placements.values() for place in places}) == 8

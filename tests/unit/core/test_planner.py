@@ -43,7 +43,7 @@ def test_placed_pods_stay_allocated_after_a_heartbeat():
 def test_a_refused_placement_frees_its_resources():
     found = planner(host(free=ONE))
     assigned(found, task(1))
-    found.release(1)
+    found.release((1,))
     assert list(assigned(found, task(2))) == [2]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from offchain.core.scheduler.backfill import ReservationPriority, YieldingReservations
 from offchain.core.scheduler.cluster import HostSlot
-from offchain.core.scheduler.preemption import ReservedHosts
 from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
-from offchain.core.scheduler.reservation_filter import ReservationPriority, YieldingReservations
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
+from offchain.core.values import Lease, LeaseState, Preemption, TaskState
+from tests.support.chain_records import escrow
 from tests.support.reservation_samples import GPU
+from tests.support.scheduler_events import put
 from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 HOUR = 60 * MINUTE
@@ -26,6 +30,22 @@ def busy(*hosts, **held):
     made.round(MINUTE)
     assert made.promised[2] == HOUR
     return made
+
+
+def binding_on(made, task):
+    return made.state._reservations.binding_on(task, made.state._registry.tasks, 2 * MINUTE)
+
+
+def on_host(name):
+    return Lease(
+        id=900,
+        host=name,
+        devices=(),
+        state=LeaseState.ACTIVE,
+        created_at=0,
+        escrow=escrow(rate_per_hour=0),
+        reclaim_at=None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,16 +105,17 @@ def test_a_reservation_yields_only_if_the_other_starts_sooner():
 def test_a_preempting_task_may_use_only_the_hosts_of_its_victims():
     for hosts, starts in ((("h1",), [3]), (("elsewhere",), [])):
         made = busy()
-        made.state.keep_rooms({3: ReservedHosts(frozenset(hosts), HOUR)})
-        made.submit(job(3, minutes=300, priority=200, tenant="other"))
+        preempted = job(9, state=TaskState.RUNNING, open_pods=(), leases=tuple(map(on_host, hosts)))
+        put(made.state, replace(preempted, preemption=Preemption(3, HOUR)))
+        made.submit(job(3, minutes=300, priority=200, tenant="other", notice_ends_at=HOUR))
         assert made.round(2 * MINUTE) == starts
 
 
 def test_nothing_is_preempted_against_a_binding_reservation():
     made = busy(priority=100)
     tenant = {"tenant": "other"}
-    assert list(made.state.reservations_binding_on(job(3, priority=100, **tenant), 2 * MINUTE)) == [2]
-    assert not made.state.reservations_binding_on(job(3, priority=200, **tenant), 2 * MINUTE)
+    assert list(binding_on(made, job(3, priority=100, **tenant))) == [2]
+    assert not binding_on(made, job(3, priority=200, **tenant))
 
 
 def test_a_tasks_own_reservation_does_not_block_yielding_resources():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offchain.core.scheduler.reservation_candidates import PATIENCE_MS
-from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
+from offchain.core.scheduler.backfill import ASSIGN_MS, START_MS
+from offchain.core.scheduler.reservations import PATIENCE_MS
 from offchain.core.scheduler.start_forecast import forecast_start
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
 from tests.support.chain_records import escrow
+from tests.support.scheduler_events import put, refuse, run_cycle
 from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 
@@ -147,10 +148,10 @@ def test_a_task_that_can_never_start_gets_no_reservation_and_blocks_no_other():
 
 def test_assumed_pods_count_until_their_latest_end():
     made = world(gpu_host("h1", 1))
-    made.state.put_task(job(1, minutes=20))
-    made.state.run_cycle(0)
-    made.state.put_task(job(2))
-    made.state.run_cycle(MINUTE)
+    put(made.state, job(1, minutes=20))
+    run_cycle(made.state, 0)
+    put(made.state, job(2))
+    run_cycle(made.state, MINUTE)
     assert made.state.reserved[2].start_ms == 20 * MINUTE + START_MS + ASSIGN_MS
 
 
@@ -161,7 +162,7 @@ def test_a_refused_task_loses_its_reservation():
     made.submit(job(2))
     made.round(MINUTE)
     assert 2 in made.state.reserved
-    made.state.delay(2, 90 * MINUTE)
+    refuse(made.state, 2, 2 * MINUTE - 1)
     made.submit(job(3))
     made.round(2 * MINUTE)
     assert list(made.state.reserved) == [3]

@@ -14,6 +14,7 @@ from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
+from tests.support.scheduler_events import put, refuse, release, remove, run_cycle
 
 SEED = b"seed"
 ONE = Capacity(1000, 1024, 1)
@@ -24,14 +25,14 @@ def state(*records, queues=None):
     found = SchedulerState(SEED, queues)
     for record in records:
         if hasattr(record, "devices"):
-            found.update_hosts([record])
+            put(found, record)
         else:
-            found.put_task(record)
+            put(found, record)
     return found
 
 
 def placed(found, now=10):
-    return list(found.run_cycle(now).placements)
+    return list(run_cycle(found, now).placements)
 
 
 def test_priority_comes_before_age_within_an_account():
@@ -50,20 +51,19 @@ def test_a_placed_task_leaves_the_queue_and_returns_when_refused():
     found = state(host(free=ONE), task(1))
     assert placed(found) == [1]
     assert placed(found) == []
-    found.release(1)
+    release(found, 1)
     assert placed(found) == [1]
 
 
 def test_a_refused_task_is_delayed_and_others_are_placed_first():
     found = state(host(free=ONE), task(1, priority=9), task(2))
     assert placed(found) == [1]
-    found.release(1)
-    found.delay(1, 50)
-    assert found.next_ms(10) == 50
-    assert placed(found, now=49) == [2]
-    found.release(2)
-    assert placed(found, now=50) == [1]
-    assert found.next_ms(50) == 50 + 3_960_000, "when it has ended, its place is for the other one"
+    refuse(found, 1, 10)
+    assert found.next_ms(10) == 4010
+    assert placed(found, now=4009) == [2]
+    release(found, 2)
+    assert placed(found, now=4010) == [1]
+    assert found.next_ms(4010) == 4010 + 3_960_000, "when it has ended, its place is for the other one"
 
 
 def test_a_task_that_the_records_show_as_assigned_is_charged_once():
@@ -77,59 +77,59 @@ def test_a_task_that_the_records_show_as_assigned_is_charged_once():
     held = found.limit(2)
     assert held is not None
     assert str(held) == "account t holds 1 of at most 1 core of queue default; the task asks for 1"
-    found.put_task(task(1, lease(), state=TaskState.ASSIGNED))
-    found.update_hosts([host(free=ONE, total=TWO)])
+    put(found, task(1, lease(), state=TaskState.ASSIGNED))
+    put(found, host(free=ONE, total=TWO))
     assert placed(found) == []
-    found.release(1)
+    release(found, 1)
     assert placed(found) == []
-    found.remove_task(1)
-    found.update_hosts([host(free=TWO, total=TWO)])
+    remove(found, 1)
+    put(found, host(free=TWO, total=TWO))
     assert placed(found) == [2]
 
 
 def test_a_reverted_block_leaves_the_placement_assumed():
     found = state(host(free=TWO), task(1))
     assert placed(found) == [1]
-    found.put_task(task(1, lease(), state=TaskState.ASSIGNED))
-    found.update_hosts([host(free=ONE)])
-    found.put_task(task(1))
-    found.update_hosts([host(free=TWO)])
+    put(found, task(1, lease(), state=TaskState.ASSIGNED))
+    put(found, host(free=ONE))
+    put(found, task(1))
+    put(found, host(free=TWO))
     assert placed(found) == []
-    found.put_task(task(2))
-    found.put_task(task(3))
+    put(found, task(2))
+    put(found, task(3))
     assert placed(found) == [2]
 
 
 def test_a_task_leaves_the_queue_when_its_deadline_passes():
     found = state(task(1, deadline=20))
     assert placed(found, now=20) == []
-    found.update_hosts([host()])
+    put(found, host())
     assert placed(found, now=21) == []
     assert not list(found.waiting)
 
 
 def test_a_changed_record_replaces_the_waiting_task():
     found = state(host(free=ONE), task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1)))
-    (blocked,) = found.run_cycle(10).unschedulable
+    (blocked,) = run_cycle(found, 10).unschedulable
     assert (blocked.pods_fitting, blocked.pods_needed) == (1, 2)
     running = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1,))
-    found.put_task(running)
-    assert found.run_cycle(11).placements[1][0].pod == 1
+    put(found, running)
+    assert run_cycle(found, 11).placements[1][0].pod == 1
 
 
 def test_missing_pods_of_a_service_are_charged_in_addition_to_running_ones():
     service = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1, 2))
     two_more = Capacity(2000, 8192, 100)
     found = state(host(free=two_more, total=Capacity(4000, 8192, 100)), service, task(2))
-    assert len(found.run_cycle(10).placements[1]) == 2
-    found.remove_task(1)
-    found.update_hosts([host()])
+    assert len(run_cycle(found, 10).placements[1]) == 2
+    remove(found, 1)
+    put(found, host())
     assert placed(found) == [2]
 
 
 def test_the_reason_for_waiting_is_counted_over_hosts():
     found = state(host(free=ONE), task(1, resources=pod(cpu_milli=1500)))
-    (blocked,) = found.run_cycle(10).unschedulable
+    (blocked,) = run_cycle(found, 10).unschedulable
     assert count_excluded(blocked.request, found.planner.hosts) == {Misfit.NOT_ENOUGH_CPU: 1}
 
 
@@ -150,13 +150,13 @@ def test_scores_are_recomputed_only_if_the_demand_or_the_number_of_hosts_changes
 
     def come(first, resources=None):
         for number in range(first, first + 8):
-            found.put_task(task(number) if resources is None else task(number, resources=resources))
-        found.run_cycle(10)
+            put(found, task(number) if resources is None else task(number, resources=resources))
+        run_cycle(found, 10)
         return len(used)
 
     assert come(1) == 1, "nothing was expected before"
     assert come(11) == 1, "more of the same"
-    found.update_hosts([host("4", free=ONE)])
+    put(found, host("4", free=ONE))
     assert come(21) == 2, "a quarter more hosts"
     assert come(31, replace(task(1).resources, cpu_milli=3000)) == 3, "a quarter of what came is other"
 
@@ -167,8 +167,8 @@ def test_the_demand_estimate_decays_and_is_bounded(monkeypatch):
     expected = []
     monkeypatch.setattr(found.planner, "set_demand", lambda estimate: expected.append(len(estimate.counts)))
     for number in range(100):
-        found.put_task(task(number, resources=replace(task(1).resources, cpu_milli=100 + number)))
-        found.run_cycle(10)
+        put(found, task(number, resources=replace(task(1).resources, cpu_milli=100 + number)))
+        run_cycle(found, 10)
     assert 4 <= max(expected) <= 8
     mix = DemandDistribution({PodShape(1, 1): 4.0, PodShape(2, 1): 1.0, PodShape(3, 1): 2.0})
     mix.decay(2)

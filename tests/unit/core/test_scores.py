@@ -265,10 +265,10 @@ def test_changes_between_cycles_count_in_the_next_cycle(better: str):
     found = Planner(b"seed")
     found.update_hosts([host("h1"), host("h2")])
     chosen(found, manifest=MANIFEST)
-    found.release(1)
+    found.release((1,))
     found.record_manifest(MANIFEST, better)
     assert chosen(found, manifest=MANIFEST) == better
-    found.release(1)
+    found.release((1,))
     found.set_failure_score(better, 0.5)
     assert chosen(found, manifest=MANIFEST) != better
 
@@ -278,6 +278,6 @@ def test_failures_outweigh_an_image_and_a_low_price():
     found.update_hosts([host("h1", ask=ask()), host("h2", ask=ask(cpu_core_per_hour=50 * GTY))])
     found.record_manifest(MANIFEST, "h1")
     assert chosen(found, manifest=MANIFEST) == "h1"
-    found.release(1)
+    found.release((1,))
     found.set_failure_score("h1", 0.75)
     assert chosen(found, manifest=MANIFEST) == "h2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offchain.core.feasibility import Misfit
-from offchain.core.scheduler import device_classes
+from offchain.core.scheduler import columns
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.cluster import Cluster, HostCapacity
 from offchain.core.scheduler.entitlements import may_preempt
@@ -13,6 +13,7 @@ from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.pod_request import DeviceClass, PodRequest, PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Host, Task
+from tests.support.scheduler_events import put, refuse, remove, run_cycle
 from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
 
@@ -64,22 +65,20 @@ def test_shares_that_come_at_once_are_kept_apart_by_accounts() -> None:
 
 def test_a_record_that_comes_meanwhile_gives_a_device_to_nobody_else() -> None:
     state, host = SchedulerState(b"seed"), gpu_host("h", 1)
-    state.update_hosts([host])
-    state.put_task(share(1, "alice"))
-    assert list(state.run_cycle(0).placements) == [1]
+    put(state, host)
+    put(state, share(1, "alice"))
+    assert list(run_cycle(state, 0).placements) == [1]
     less = replace(host, free=replace(host.free, cpu_milli=host.free.cpu_milli - 1))
-    state.update_hosts([less])
-    state.put_task(share(2, "bob"))
-    assert list(state.run_cycle(1).placements) == []
-    state.put_task(share(3, "alice", minutes=1))
-    assert list(state.run_cycle(2).placements) == [3]
+    put(state, less)
+    put(state, share(2, "bob"))
+    assert list(run_cycle(state, 1).placements) == []
+    put(state, share(3, "alice", minutes=1))
+    assert list(run_cycle(state, 2).placements) == [3]
     # The chain refused the first, and not the other.
-    state.release(1)
-    state.delay(1, MINUTE)
-    assert list(state.run_cycle(3).placements) == []
-    state.release(3)
-    state.delay(3, MINUTE)
-    assert list(state.run_cycle(4).placements) == [2]
+    refuse(state, 1, 3)
+    assert list(run_cycle(state, 3).placements) == []
+    refuse(state, 3, 4)
+    assert list(run_cycle(state, 4).placements) == [2]
 
 
 def test_a_gang_of_shares_may_have_one_device() -> None:
@@ -128,18 +127,18 @@ def test_shares_that_keep_coming_put_off_nobody_for_ever() -> None:
 
 def test_room_beside_an_accounts_shares_wakes_none_of_another_account_in_the_same_moment() -> None:
     state, endless = SchedulerState(b"seed"), {"max_duration_ms": FOREVER}
-    state.update_hosts([gpu_host("h", 1)])
+    put(state, gpu_host("h", 1))
     for number in (1, 2):
-        state.put_task(share(number, "alice", 50, **endless))
-    assert sorted(state.run_cycle(0).placements) == [1, 2]
+        put(state, share(number, "alice", 50, **endless))
+    assert sorted(run_cycle(state, 0).placements) == [1, 2]
     for number, account in ((3, "alice"), (4, "bob")):
-        state.put_task(share(number, account, 50, **endless))
-    assert not state.run_cycle(0).placements
-    state.remove_task(1)
-    assert list(state.run_cycle(0).placements) == [3]
+        put(state, share(number, account, 50, **endless))
+    assert not run_cycle(state, 0).placements
+    remove(state, 1)
+    assert list(run_cycle(state, 0).placements) == [3]
     for number in (2, 3):
-        state.remove_task(number)
-    assert list(state.run_cycle(0).placements) == [4]
+        remove(state, number)
+    assert list(run_cycle(state, 0).placements) == [4]
 
 
 def test_who_wants_a_share_makes_nobody_leave() -> None:
@@ -148,7 +147,7 @@ def test_who_wants_a_share_makes_nobody_leave() -> None:
 
 
 def test_more_accounts_than_can_be_told_apart_share_with_nobody(monkeypatch) -> None:
-    monkeypatch.setattr(device_classes, "MAX_CLASSES", 3 + device_classes.RESERVED_CLASSES)
+    monkeypatch.setattr(columns, "MAX_CLASSES", 3 + columns.RESERVED_CLASSES)
     cluster = Cluster()
     kind = DeviceClass("A100")
     host = cluster.put("h", HostCapacity(9000, 9000, 9, ((kind, 1000), (kind, 1000))))

@@ -7,8 +7,8 @@ from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler import start_forecast as module
+from offchain.core.scheduler.backfill import ASSIGN_MS, START_MS
 from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, queue_tree
-from offchain.core.scheduler.reservation_filter import ASSIGN_MS, START_MS
 from offchain.core.scheduler.start_forecast import forecast_start
 from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption, Task, TaskKind, TaskState
 from offchain.schema.chain_types.escrow import NEVER

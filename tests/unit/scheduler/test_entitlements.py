@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, ResourceUsage
 from tests.support.queue_samples import TOTALS, SampleQueue, queued, sample_queue
 
 EVEN = (QueueDefinition("lab"), QueueDefinition("shop"), QueueDefinition("night"))

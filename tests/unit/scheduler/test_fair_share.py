@@ -2,8 +2,8 @@
 
 import pytest
 
+from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, jain_fairness
 from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount, jain_fairness
 from tests.support.queue_samples import (
     CORES,
     GPU,

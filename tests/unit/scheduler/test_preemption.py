@@ -8,7 +8,7 @@ import pytest
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile, LeaseEnds
 from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
-from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pod_request import NO_RESOURCES, PodShape, ResourceAmount
 from offchain.core.scheduler.preemption import (
     MINUTE_MS,
     PreemptionHistory,
@@ -18,7 +18,6 @@ from offchain.core.scheduler.preemption import (
     preempt,
 )
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
-from offchain.core.scheduler.resources import NO_RESOURCES, ResourceAmount
 from offchain.core.scheduler.victim_search import RunningTask
 from tests.support.queue_samples import OWN
 from tests.support.reservation_samples import GPU, HALF, PAIR, SampleBackfill, gpus

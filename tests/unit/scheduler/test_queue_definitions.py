@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from offchain.core.scheduler.pod_request import ResourceAmount
 from offchain.core.scheduler.queue_definitions import (
     AgeingPolicy,
     QueueDefinition,
@@ -12,7 +13,6 @@ from offchain.core.scheduler.queue_definitions import (
     QueueTree,
     parse_queues,
 )
-from offchain.core.scheduler.resources import ResourceAmount
 
 ROOT = Path(__file__).resolve().parents[3]
 NETWORK = ResourceAmount(cpu_milli=1_200_000, memory_mib=12_000_000, gpu_milli=120_000)

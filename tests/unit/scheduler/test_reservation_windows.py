@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.core.scheduler.reservation_windows import ReservationWindow, WindowFileError, parse_windows
+from offchain.core.scheduler.config import ReservationWindow, WindowFileError, parse_windows
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 

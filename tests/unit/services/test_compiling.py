@@ -14,7 +14,7 @@ from offchain.services import compiling
 def began(tmp_path, monkeypatch):
     """Whether all was there already, each time that somebody compiled or loaded."""
     found: list[bool] = []
-    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path)
+    monkeypatch.setattr(compiling, "enable_kernel_cache", lambda: tmp_path)
     monkeypatch.setattr(compiling, "compile_kernels", lambda: found.append((tmp_path / "all").exists()))
     return found
 
@@ -34,9 +34,9 @@ def test_who_comes_later_waits_for_nobody(began, tmp_path):
 
 
 def test_where_nothing_is_kept_each_compiles_for_itself(began, tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "CACHE_FOLDER", None)
+    monkeypatch.setattr(compiling, "enable_kernel_cache", lambda: None)
     compiling.compile_once()
-    monkeypatch.setattr(compiling, "CACHE_FOLDER", tmp_path / "taken away")
+    monkeypatch.setattr(compiling, "enable_kernel_cache", lambda: tmp_path / "taken away")
     compiling.compile_once()
     assert began == [False, False]
 

@@ -8,9 +8,8 @@ import pytest
 
 from offchain.core.scheduler.cluster import HostSlot, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
-from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pod_request import PodShape, jain_fairness
 from offchain.core.scheduler.queue_definitions import parse_queues
-from offchain.core.scheduler.resources import jain_fairness
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.measures import ValueSummary, max_min, simulate_replay
 from offchain.simulator.names import ORDERS

@@ -1,28 +1,28 @@
-"""Decorators for loops that numba compiles, and the folder that caches the machine code.
+"""The folder that caches the machine code of the kernels that numba compiles.
 
-The only module of the core with file IO. numba's own cache looks only at the file of the compiled function, and keeps
+numba's own cache looks only at the file of the compiled function, and keeps
 the result in a folder named after the clone: changes of imported files would go unnoticed, and every clone would
 compile anew. Here the folder is named by the digest of all files that compiled code depends on.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
-from numba.extending import register_jitable
 
-F = TypeVar("F", bound=Callable[..., Any])
+from offchain.core.scheduler.jit import KERNELS
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
 _FOLDERS: Final = (_PACKAGE / "core", _PACKAGE / "simulator")
 """The folders with compiled functions."""
 
@@ -34,28 +34,6 @@ _MAX_FOLDERS: Final = 6
 
 _NUMBA_CONFIG: Any = numba.config
 """Its attributes come from the environment and are unknown to type checkers."""
-
-
-_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-"""Nothing is called from C, so no C wrapper is needed."""
-
-
-def compiled(function: F) -> F:
-    """Compile the function when it is first called."""
-    if CACHE_FOLDER is not None:
-        # RuntimeError: the folder has been removed since this module was imported.
-        with suppress(RuntimeError):
-            return cast("F", numba.njit(cache=True, **_OPTIONS)(function))
-    return cast("F", numba.njit(**_OPTIONS)(function))
-
-
-def inner(function: F) -> F:
-    """Compile the function together with its compiled callers; calls from Python are interpreted.
-
-    Most of these functions are short, and a wrapper for calls from Python would take most of the time to compile them.
-    Numbers in the source are arguments like all others.
-    """
-    return register_jitable(**_OPTIONS)(function)
 
 
 class SharedCacheLocator(UserProvidedCacheLocator):
@@ -139,9 +117,19 @@ def _cache_parents() -> list[Path]:
 
 _MADE_WITH: Final = f"{sys.implementation.cache_tag}-{numba.__version__}"
 
-CACHE_FOLDER: Final = cache_folder(_cache_parents(), f"{digest_of(kernel_sources(_FOLDERS))}-{_MADE_WITH}")
-"""The cache of compiled functions; None: nothing is cached."""
 
-if CACHE_FOLDER is not None:
-    _NUMBA_CONFIG.CACHE_DIR = str(CACHE_FOLDER)
-    _NUMBA_CONFIG.CACHE_LOCATOR_CLASSES = f"{__name__}.{SharedCacheLocator.__name__}"
+@functools.cache
+def enable_kernel_cache() -> Path | None:
+    """Cache all compiled functions, and return the folder; None: no folder is writable, nothing is cached."""
+    folder = cache_folder(_cache_parents(), f"{digest_of(kernel_sources(_FOLDERS))}-{_MADE_WITH}")
+    if folder is not None:
+        _NUMBA_CONFIG.CACHE_DIR = str(folder)
+        _NUMBA_CONFIG.CACHE_LOCATOR_CLASSES = f"{__name__}.{SharedCacheLocator.__name__}"
+        KERNELS.use_cache(_enable)
+    return folder
+
+
+def _enable(kernel: Any) -> None:
+    # RuntimeError: the folder has been removed since.
+    with suppress(RuntimeError):
+        kernel.enable_caching()

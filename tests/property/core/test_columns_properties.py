@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offchain.core.scheduler.device_classes import DeviceClasses
+from offchain.core.scheduler.columns import DeviceClasses
 from offchain.core.scheduler.pod_request import DeviceClass, PodShape
 
 ACCOUNTS = ("", "alice", "bob")

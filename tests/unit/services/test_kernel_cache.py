@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from offchain.core.scheduler.kernel_cache import cache_folder, digest_of, kernel_sources
+from offchain.services.kernel_cache import cache_folder, digest_of, kernel_sources
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -79,6 +79,8 @@ def test_a_clone_with_equal_sources_shares_the_cache(tmp_path):
 import numpy as np
 from offchain.core.scheduler.cluster import Cluster, HostSpec, KernelRequest, choose_devices
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.services.kernel_cache import enable_kernel_cache
+enable_kernel_cache()
 cluster, found = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")]), np.zeros(1, dtype=np.int64)
 request = KernelRequest.of(PodShape(100, 100, 1, 500), cluster)
 choose_devices(np.zeros(1, dtype=np.int64), cluster.free, request, found)
@@ -96,7 +98,7 @@ print(found[0], sum(choose_devices.stats.cache_hits.values()))
 
 
 def test_numba_cache_dir_is_used(tmp_path):
-    code = "from offchain.core.scheduler import kernel_cache; print(kernel_cache.CACHE_FOLDER)"
+    code = "from offchain.services.kernel_cache import enable_kernel_cache; print(enable_kernel_cache())"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -11,8 +11,8 @@ const url = process.argv[2] ?? process.env.GANTRY_URL ?? 'ws://127.0.0.1:9944';
 const account = process.argv[3] ?? '//Ferdie';
 const patience = 180_000;
 
-function fail(message, remedy) {
-  console.error(`error: ${message}\n  ${remedy}`);
+function fail(message, hint) {
+  console.error(`error: ${message}\n  ${hint}`);
   process.exit(1);
 }
 

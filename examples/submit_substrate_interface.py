@@ -28,9 +28,9 @@ NONE: tuple[list[Any]] = ([],)
 """An empty bounded list. To this client a bounded list is a tuple of one item, the list inside."""
 
 
-def fail(message: str, remedy: str) -> NoReturn:
+def fail(message: str, hint: str) -> NoReturn:
     """Say what happened and what to do."""
-    sys.exit(f"error: {message}\n  {remedy}")
+    sys.exit(f"error: {message}\n  {hint}")
 
 
 def manifest() -> bytes:

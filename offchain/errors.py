@@ -1,6 +1,6 @@
 """Errors that are shown to people, by whose fault they are.
 
-Workers and the CLI print `message` and `remedy`; `code` is stable and meant for programs.
+Workers and the CLI print `message` and `hint`; `code` is stable and meant for programs.
 
 - :class:`OurError`: this machine or its operator has to change something.
 - :class:`TheirError`: the other side is away, or is not the expected one.
@@ -26,20 +26,20 @@ class _BlockRef(Protocol):
 class GantryError(Exception):
     """Base of all errors that are shown to people.
 
-    `message`: what happened, with which value. `remedy`: what to do next. `code`: stable, for programs.
+    `message`: what happened, with which value. `hint`: what to do next. `code`: stable, for programs.
     """
 
     code: str = "error"
 
-    def __init__(self, message: str, remedy: str = "", *, code: str | None = None) -> None:
+    def __init__(self, message: str, hint: str = "", *, code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
         if code is not None:
             self.code = code
 
     def __str__(self) -> str:
-        return f"{self.message} {self.remedy}".strip()
+        return f"{self.message} {self.hint}".strip()
 
 
 class OurError(GantryError):
@@ -121,7 +121,7 @@ class ChainBehind(ChainUnreachable):
             f"The chain node has final blocks up to {head}, and block {last} was processed before: it is not synced "
             "yet, or its database was removed."
         )
-        self.remedy = f"Nothing is sent or answered until it has block {last}. {_started_anew(kept_in)}"
+        self.hint = f"Nothing is sent or answered until it has block {last}. {_started_anew(kept_in)}"
         self.args = (self.message,)
 
 
@@ -158,8 +158,8 @@ class WrongChain(TheirError):  # noqa: N818
             "metadata": ("Its metadata hash is", "Use the Gantry release that belongs to this runtime."),
             "spec": ("Its runtime is", "Use the Gantry release that belongs to this runtime."),
         }
-        subject, remedy = described[what]
-        super().__init__(f"This is not the expected chain. {subject} {actual}, expected {expected}.", remedy)
+        subject, hint = described[what]
+        super().__init__(f"This is not the expected chain. {subject} {actual}, expected {expected}.", hint)
         self.expected = expected
         self.actual = actual
         self.what = what
@@ -210,9 +210,9 @@ class SubmitRefused(RefusedError):  # noqa: N818
     code = "submit_refused"
 
     def __init__(self, kind: SubmitRefusal, detail: str = "", *, certain: bool = True) -> None:
-        because, remedy = _REFUSALS[kind]
+        because, hint = _REFUSALS[kind]
         said = f" The node says: {detail}." if detail else ""
-        super().__init__(f"The chain node refused the extrinsic: {because}.{said}", remedy)
+        super().__init__(f"The chain node refused the extrinsic: {because}.{said}", hint)
         self.kind = kind
         self.detail = detail
         self.certain = certain

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 
 from node_agent.chain.call_sender import CallSender
 from node_agent.core.host_presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_BEAT_AT_PPM, PresenceCall, due_calls
 from node_agent.core.identity import IdentityWatch
-from node_agent.runtime.background import BackgroundTasks
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import HostRecord, calls
@@ -44,16 +43,6 @@ class Heartbeat:
         self._sending: set[PresenceCall] = set()
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
-
-    async def run(self) -> None:
-        """Send what is due, forever."""
-        while True:
-            pause_s = LOOK_S
-            try:
-                pause_s = await self.send_due()
-            except Exception:
-                log.exception("the heartbeat failed; the next attempt is in %g s", pause_s)
-            await asyncio.sleep(pause_s)
 
     async def send_due(self) -> float:
         """Send what is due and not in flight, without waiting for it.

@@ -16,6 +16,7 @@ from offchain.schema.chain_types._generated_chain import (
     VerificationPolicyAcceptance,
 )
 from offchain.schema.chain_types.escrow import ends_at
+from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
 """States of leases that hold resources of their host."""
@@ -90,10 +91,6 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
     )
 
 
-RUNNABLE = frozenset({"Pending", "Active", "Suspended"})
-"""States of leases whose pods run, or may run again."""
-FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
-"""States in which a task has no pod any more, and gets none."""
 _TASKS_AT_ONCE = 256
 
 
@@ -108,13 +105,13 @@ def task_view(task: TaskAndSpec, host: str) -> TaskCheckpoints:
     """Return the checkpoints of a task."""
     record = task.record
     known = {one.pod: ReportedCheckpoint(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
-    live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
+    live = [lease for lease in task.leases if lease.record.state.tag in LIVE_LEASE_STATES]
     standby = {one.record.pod: one.id for one in live if standby_of(one) == host}
     sources: dict[int, tuple[str, ...]] = {}
     for pod, last in known.items():
         others = [name for one in live if one.record.pod == pod for name in (standby_of(one), one.record.host)]
         sources[pod] = tuple(name for name in dict.fromkeys((last.host, *others)) if name not in (None, host))
-    return TaskCheckpoints(record.state.tag in FINAL, known, standby, sources)
+    return TaskCheckpoints(record.state.tag in FINAL_TASK_STATES, known, standby, sources)
 
 
 async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:

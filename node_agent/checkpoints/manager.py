@@ -22,7 +22,7 @@ from node_agent.core.pod_steps import main_container
 from node_agent.core.states import Pod
 from node_agent.core.values import PodSpec
 from node_agent.drivers.port import Driver, DriverError, FolderMissing, PodGone, Seed
-from node_agent.runtime.background import BackgroundTasks
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.copy import get_checkpoint

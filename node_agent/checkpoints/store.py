@@ -15,6 +15,7 @@ from typing import BinaryIO
 from node_agent.core.checkpoints import CheckpointFile, PodKey, ReportedCheckpoint
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.tar_files import CHUNK, BadArchive, check
+from offchain.files import sync_folder
 
 LEAVE_FREE_BYTES = 2 << 30
 """Bytes of the disk that checkpoints never use."""
@@ -115,11 +116,7 @@ class CheckpointStore:
 
     def _named(self, part: Path, kept: CheckpointFile) -> CheckpointFile:
         part.replace(self.path(kept))
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
         self._store.run(
             "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)",
             *(kept.task, kept.pod, kept.digest, kept.size, kept.saved_at_ms, kept.lease),

@@ -9,45 +9,47 @@ from offchain.schema.manifest.types import ResultSpec
 
 
 @dataclass(frozen=True, slots=True)
-class FetchManifest:
-    """Read the task's manifest from the chain; answered by ManifestFetched."""
+class Command:
+    """A command for the lease with this number."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchManifest(Command):
+    """Read the task's manifest from the chain; answered by ManifestFetched."""
+
     task: int
 
 
 @dataclass(frozen=True, slots=True)
-class PrefetchImages:
+class PrefetchImages(Command):
     """Start pulling the images while the pod waits for something else. No answer."""
 
-    number: int
     spec: PodSpec
 
 
 @dataclass(frozen=True, slots=True)
-class PreparePod:
+class PreparePod(Command):
     """Prepare images, network, volumes and files; answered by PodPrepared or DriverFailed."""
 
-    number: int
     spec: PodSpec
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainLateStart:
+class ExplainLateStart(Command):
     """Find out why a pod is still being prepared, concurrently with other commands; answered by DriverFailed."""
 
-    number: int
     spec: PodSpec
 
 
 @dataclass(frozen=True, slots=True)
-class StartContainer:
+class StartContainer(Command):
     """Start a container, or adopt it if this start was made before; answered by ContainerStarted or DriverFailed.
 
     `follows`: the mark of the ended run after which the same container starts again; "" for a new container.
     """
 
-    number: int
     spec: PodSpec
     service: str
     start: int
@@ -55,181 +57,133 @@ class StartContainer:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchContainer:
+class WatchContainer(Command):
     """Watch a container concurrently with other commands; answered by HealthChanged and finally ContainerExited."""
 
-    number: int
     handle: Handle
 
 
 @dataclass(frozen=True, slots=True)
-class StopContainer:
+class StopContainer(Command):
     """Stop one container, and kill it after its grace period. The watch reports its end."""
 
-    number: int
     handle: Handle
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class StopPod:
+class StopPod(Command):
     """Stop all containers, and kill each after its grace period. No answer."""
 
-    number: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class WriteNotice:
+class WriteNotice(Command):
     """Write the termination notice for the containers: they may run until `ends_ms`, Unix ms; None removes it.
 
     No answer.
     """
 
-    number: int
     ends_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class SignalPod:
+class SignalPod(Command):
     """Send the checkpoint signal to all running containers. No answer."""
 
-    number: int
     signal: str
 
 
 @dataclass(frozen=True, slots=True)
-class PausePod:
+class PausePod(Command):
     """Stop all containers and keep them; answered by PodPaused."""
 
-    number: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class DestroyPod:
+class DestroyPod(Command):
     """Save the logs, then remove the pod, and its data unless `keep_data`; answered by PodDestroyed."""
 
-    number: int
     keep_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOrphan:
+class SweepOrphan(Command):
     """Remove a pod that no live lease covers; answered by PodDestroyed."""
 
-    number: int
     keep_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CollectResult:
+class CollectResult(Command):
     """Store log and result, with a note in the log; answered by ResultStored or CollectFailed.
 
     `handle`: the main container; None if there is none, and the result is empty.
     """
 
-    number: int
     handle: Handle | None
     result: ResultSpec
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TakeInventory:
+class TakeInventory(Command):
     """List the retained data of the lease and store the record; answered by DataFound. `volumes`: the expected ones."""
 
-    number: int
     volumes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeData:
+class PurgeData(Command):
     """Delete the retained data of the lease; answered by DataPurged."""
 
-    number: int
-
 
 @dataclass(frozen=True, slots=True)
-class SubmitStarted:
+class SubmitStarted(Command):
     """Submit report_started; answered by ReportOutcome."""
 
-    number: int
-
 
 @dataclass(frozen=True, slots=True)
-class SubmitResult:
+class SubmitResult(Command):
     """Submit report_result; answered by ReportOutcome."""
 
-    number: int
     digest: bytes
     exit_code: int
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitFailed:
+class SubmitFailed(Command):
     """Submit report_failed; answered by ReportOutcome."""
 
-    number: int
     reason: HostFailure
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitPurged:
+class SubmitPurged(Command):
     """Submit the receipt for deleted data; answered by ReportOutcome. `attempt`: number of refused receipts."""
 
-    number: int
     receipt: bytes
     attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitDataLost:
+class SubmitDataLost(Command):
     """Report that retained data is lost; answered by ReportOutcome."""
 
-    number: int
-
 
 @dataclass(frozen=True, slots=True)
-class ScheduleStop:
+class ScheduleStop(Command):
     """Tick at this time, at which the escrow is used up."""
 
-    number: int
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleRetry:
+class ScheduleRetry(Command):
     """Tick at this time, at which a retry is due."""
 
-    number: int
     at_ms: int
-
-
-Command = (
-    FetchManifest
-    | PrefetchImages
-    | PreparePod
-    | ExplainLateStart
-    | StartContainer
-    | WatchContainer
-    | StopContainer
-    | StopPod
-    | WriteNotice
-    | SignalPod
-    | PausePod
-    | DestroyPod
-    | SweepOrphan
-    | CollectResult
-    | TakeInventory
-    | PurgeData
-    | SubmitStarted
-    | SubmitResult
-    | SubmitFailed
-    | SubmitPurged
-    | SubmitDataLost
-    | ScheduleStop
-    | ScheduleRetry
-)

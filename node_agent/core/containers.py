@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from node_agent.core.values import NO_USAGE, Ending, EndKind, Handle, HostFailure, PodSpec, TaskKind, Usage
-from offchain.schema.backoff import backoff
+from offchain.backoff import backoff
 from offchain.schema.manifest.types import Dependency, ServiceSpec
 
 MAX_KILL_RESTARTS = 2

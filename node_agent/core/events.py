@@ -9,6 +9,13 @@ from node_agent.core.values import Ending, FoundContainer, Handle, HostFailure, 
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseEvent:
+    """An event of the lease with this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseAssigned:
     """The chain has this lease for us. Repeated whenever it is read. `manifest` is None if it is not read yet."""
 
@@ -17,65 +24,56 @@ class LeaseAssigned:
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestFetched:
+class ManifestFetched(LeaseEvent):
     """The manifest of the task; None if the chain has none."""
 
-    number: int
     manifest: FetchedManifest | None
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseEnded:
+class LeaseEnded(LeaseEvent):
     """The lease holds nothing of this host any more, or its block was reverted."""
 
-    number: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class OrphanFound:
+class OrphanFound(LeaseEvent):
     """The driver has a pod of this host for a lease that is neither live nor known."""
 
-    number: int
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class FileDelivered:
+class FileDelivered(LeaseEvent):
     """A file for which the pod waits is in the agent's folder."""
 
-    number: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreRequested:
+class RestoreRequested(LeaseEvent):
     """The tenant asks to replace the main container by one of its snapshots."""
 
-    number: int
     snapshot: str
 
 
 @dataclass(frozen=True, slots=True)
-class PodPrepared:
+class PodPrepared(LeaseEvent):
     """Images, network and volumes of the pod are ready."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerStarted:
+class ContainerStarted(LeaseEvent):
     """The container runs, or ran: an adopted one may have ended already."""
 
-    number: int
     handle: Handle
 
 
 @dataclass(frozen=True, slots=True)
-class DriverFailed:
+class DriverFailed(LeaseEvent):
     """The pod could not be prepared, or a container of `service` not be started. `transient`: a retry may succeed."""
 
-    number: int
     service: str | None
     reason: HostFailure
     message: str
@@ -83,89 +81,77 @@ class DriverFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class HealthChanged:
+class HealthChanged(LeaseEvent):
     """Start number `start` of the service's container became healthy, or unhealthy for good."""
 
-    number: int
     service: str
     start: int
     healthy: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerExited:
+class ContainerExited(LeaseEvent):
     """Start number `start` of the service's container ended. `ending` is None if the container vanished."""
 
-    number: int
     service: str
     start: int
     ending: Ending | None
 
 
 @dataclass(frozen=True, slots=True)
-class LimitExceeded:
+class LimitExceeded(LeaseEvent):
     """The pod exceeded a limit of its lease that no engine enforces."""
 
-    number: int
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class PodPaused:
+class PodPaused(LeaseEvent):
     """No container of the pod runs any more. `marks`: service and mark of each remaining run."""
 
-    number: int
     marks: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ResultStored:
+class ResultStored(LeaseEvent):
     """The result is stored under its SHA-256. `too_large`: the tenant left more than is kept."""
 
-    number: int
     digest: bytes
     too_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CollectFailed:
+class CollectFailed(LeaseEvent):
     """The result could not be read or stored, for a reason of the host."""
 
-    number: int
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class DataFound:
+class DataFound(LeaseEvent):
     """The retained data of a lease. `receipt`: SHA-256 of its record; `missing`: expected volumes that are lost."""
 
-    number: int
     receipt: bytes
     missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DataPurged:
+class DataPurged(LeaseEvent):
     """All data of the lease is deleted."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOutcome:
+class ReportOutcome(LeaseEvent):
     """The chain included or refused a report, or the outbox gave it up."""
 
-    number: int
     report: LeaseReport
     outcome: ReportStatus
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class PodDestroyed:
+class PodDestroyed(LeaseEvent):
     """The pod is removed from the driver, except for retained data."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,27 +182,7 @@ class Recovered:
     """Delivered files on disk, by lease."""
 
 
-PodEvent = (
-    LeaseAssigned
-    | ManifestFetched
-    | LeaseEnded
-    | OrphanFound
-    | FileDelivered
-    | RestoreRequested
-    | PodPrepared
-    | ContainerStarted
-    | DriverFailed
-    | HealthChanged
-    | ContainerExited
-    | LimitExceeded
-    | PodPaused
-    | ResultStored
-    | CollectFailed
-    | DataFound
-    | DataPurged
-    | ReportOutcome
-    | PodDestroyed
-)
+PodEvent = LeaseAssigned | LeaseEvent
 HostEvent = Tick | DevicesFailed
 """Events for all pods."""
 Event = PodEvent | HostEvent | Recovered

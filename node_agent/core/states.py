@@ -134,9 +134,7 @@ _LATE = (
 _COLLECTED = (_E.ResultStored, _E.CollectFailed)
 
 
-def _row(
-    phase: Phase, moves: Mapping[type, set[Phase]], late: tuple[type, ...] = _LATE
-) -> Mapping[type, frozenset[Phase]]:
+def _row(phase: Phase, moves: Mapping[type, set[Phase]]) -> Mapping[type, frozenset[Phase]]:
     # In every phase a lease may be read again, be replaced by another one, keep only its data, or end.
     common: dict[type, frozenset[Phase]] = {
         _E.LeaseAssigned: frozenset({phase, _P.RETIRING, _P.ENDING}),
@@ -145,12 +143,68 @@ def _row(
         _E.Tick: frozenset({phase}),
         _E.DevicesFailed: frozenset({phase}),
     }
+    late = (*_LATE, *_COLLECTED) if phase in (_P.RETIRING, _P.ENDING) else _LATE
     stays = {event: frozenset({phase}) for event in late}
     return stays | common | {event: frozenset(targets) for event, targets in moves.items()}
 
 
 _BEGINS = {_P.AWAITING, _P.PREPARING, _P.REFUSING, _P.SUSPENDING}
 """Phases that follow once the manifest is known."""
+
+_MOVES: Mapping[Phase, Mapping[type, set[Phase]]] = {
+    _P.ASSIGNED: {
+        _E.LeaseAssigned: {_P.ASSIGNED, _P.RETIRING, _P.ENDING} | _BEGINS,
+        _E.ManifestFetched: {_P.ASSIGNED} | _BEGINS,
+        _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
+        _E.DevicesFailed: {_P.ASSIGNED, _P.REFUSING},
+    },
+    _P.AWAITING: {
+        _E.LeaseAssigned: {_P.AWAITING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+        _E.FileDelivered: {_P.AWAITING, _P.PREPARING},
+        _E.Tick: {_P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
+        _E.DevicesFailed: {_P.AWAITING, _P.REFUSING},
+    },
+    _P.PREPARING: {
+        _E.LeaseAssigned: {_P.PREPARING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+        _E.PodPrepared: {_P.STARTING},
+        _E.DriverFailed: {_P.PREPARING, _P.ASSIGNED, _P.REFUSING},
+        _E.Tick: {_P.PREPARING, _P.DEPLETED, _P.SUSPENDING},
+        _E.DevicesFailed: {_P.PREPARING, _P.REFUSING},
+    },
+    _P.STARTING: {
+        _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+        _E.RestoreRequested: {_P.STARTING, _P.SUSPENDING},
+        _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
+        _E.DriverFailed: {_P.STARTING, _P.REFUSING},
+        _E.Tick: {_P.STARTING, _P.DEPLETED, _P.SUSPENDING},
+        _E.DevicesFailed: {_P.STARTING, _P.REFUSING},
+    },
+    _P.RUNNING: {
+        _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+        _E.RestoreRequested: {_P.RUNNING, _P.SUSPENDING},
+        _E.HealthChanged: {_P.RUNNING, _P.EXITED},
+        _E.DriverFailed: {_P.RUNNING, _P.EXITED, _P.REFUSING},
+        _E.ContainerExited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
+        _E.LimitExceeded: {_P.RUNNING, _P.EXITED},
+        _E.Tick: {_P.RUNNING, _P.EXITED, _P.SUSPENDING},
+        _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
+    },
+    _P.SUSPENDING: {_E.PodPaused: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED}},
+    _P.SUSPENDED: {_E.LeaseAssigned: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED, _P.RETIRING, _P.ENDING}},
+    _P.EXITED: {_E.ResultStored: {_P.REPORTING}, _E.CollectFailed: {_P.EXITED, _P.REFUSING}},
+    _P.REPORTING: {_E.ReportOutcome: {_P.REPORTING, _P.DONE}},
+    _P.DONE: {},
+    _P.REFUSING: {_E.ReportOutcome: {_P.REFUSING, _P.REFUSED}},
+    _P.REFUSED: {},
+    _P.DEPLETED: {},
+    _P.RETIRING: {_E.PodDestroyed: {_P.RETAINED}},
+    _P.RETAINED: {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}},
+    _P.PURGING: {_E.DataPurged: {_P.PURGED}},
+    _P.PURGED: {},
+    _P.ENDING: {_E.LeaseAssigned: {_P.ENDING}, _E.PodDestroyed: {_P.ABSENT}},
+}
+
+"""Next phases by phase and event, besides those of :func:`_row`."""
 
 TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
     {
@@ -161,83 +215,8 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _E.LeaseEnded: frozenset({_P.ABSENT}),
             _E.ReportOutcome: frozenset({_P.ABSENT}),
         },
-        _P.ASSIGNED: _row(
-            _P.ASSIGNED,
-            {
-                _E.LeaseAssigned: {_P.ASSIGNED, _P.RETIRING, _P.ENDING} | _BEGINS,
-                _E.ManifestFetched: {_P.ASSIGNED} | _BEGINS,
-                _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
-                _E.DevicesFailed: {_P.ASSIGNED, _P.REFUSING},
-            },
-        ),
-        _P.AWAITING: _row(
-            _P.AWAITING,
-            {
-                _E.LeaseAssigned: {_P.AWAITING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.FileDelivered: {_P.AWAITING, _P.PREPARING},
-                _E.Tick: {_P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
-                _E.DevicesFailed: {_P.AWAITING, _P.REFUSING},
-            },
-        ),
-        _P.PREPARING: _row(
-            _P.PREPARING,
-            {
-                _E.LeaseAssigned: {_P.PREPARING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.PodPrepared: {_P.STARTING},
-                _E.DriverFailed: {_P.PREPARING, _P.ASSIGNED, _P.REFUSING},
-                _E.Tick: {_P.PREPARING, _P.DEPLETED, _P.SUSPENDING},
-                _E.DevicesFailed: {_P.PREPARING, _P.REFUSING},
-            },
-        ),
-        _P.STARTING: _row(
-            _P.STARTING,
-            {
-                _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.RestoreRequested: {_P.STARTING, _P.SUSPENDING},
-                _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
-                _E.DriverFailed: {_P.STARTING, _P.REFUSING},
-                _E.Tick: {_P.STARTING, _P.DEPLETED, _P.SUSPENDING},
-                _E.DevicesFailed: {_P.STARTING, _P.REFUSING},
-            },
-        ),
-        _P.RUNNING: _row(
-            _P.RUNNING,
-            {
-                _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
-                _E.RestoreRequested: {_P.RUNNING, _P.SUSPENDING},
-                _E.HealthChanged: {_P.RUNNING, _P.EXITED},
-                _E.DriverFailed: {_P.RUNNING, _P.EXITED, _P.REFUSING},
-                _E.ContainerExited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
-                _E.LimitExceeded: {_P.RUNNING, _P.EXITED},
-                _E.Tick: {_P.RUNNING, _P.EXITED, _P.SUSPENDING},
-                _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
-            },
-        ),
-        _P.SUSPENDING: _row(
-            _P.SUSPENDING,
-            {_E.PodPaused: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED}},
-        ),
-        _P.SUSPENDED: _row(
-            _P.SUSPENDED,
-            {_E.LeaseAssigned: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED, _P.RETIRING, _P.ENDING}},
-        ),
-        _P.EXITED: _row(
-            _P.EXITED,
-            {_E.ResultStored: {_P.REPORTING}, _E.CollectFailed: {_P.EXITED, _P.REFUSING}},
-        ),
-        _P.REPORTING: _row(_P.REPORTING, {_E.ReportOutcome: {_P.REPORTING, _P.DONE}}),
-        _P.DONE: _row(_P.DONE, {}),
-        _P.REFUSING: _row(_P.REFUSING, {_E.ReportOutcome: {_P.REFUSING, _P.REFUSED}}),
-        _P.REFUSED: _row(_P.REFUSED, {}),
-        _P.DEPLETED: _row(_P.DEPLETED, {}),
-        _P.RETIRING: _row(_P.RETIRING, {_E.PodDestroyed: {_P.RETAINED}}, (*_LATE, *_COLLECTED)),
-        _P.RETAINED: _row(_P.RETAINED, {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}}),
-        _P.PURGING: _row(_P.PURGING, {_E.DataPurged: {_P.PURGED}}),
-        _P.PURGED: _row(_P.PURGED, {}),
-        _P.ENDING: _row(
-            _P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.PodDestroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)
-        ),
     }
+    | {phase: _row(phase, moves) for phase, moves in _MOVES.items()}
 )
 """Allowed next phases by phase and event."""
 

@@ -159,19 +159,15 @@ class PodFiles(Protocol):
 
     def path(self, lease: int, name: str) -> Path:
         """Return the path of a delivered file. The file exists before a pod that needs it is prepared."""
-        ...
 
     def allow_reading(self, lease: int, name: str, user: int | None) -> None:
         """Make a file readable for one user of a container; None: for all users of the container."""
-        ...
 
     def notice_folder(self, lease: int) -> Path:
         """Return the folder that holds the notice for the pod's containers, created if missing."""
-        ...
 
     def set_notice(self, lease: int, notice: bytes | None) -> None:
         """Write the notice; None removes it."""
-        ...
 
 
 class Driver(Protocol):
@@ -183,19 +179,15 @@ class Driver(Protocol):
     @property
     def name(self) -> str:
         """The driver's name in handles."""
-        ...
 
     async def fingerprint(self) -> Fingerprint:
         """Detect whether and how the driver can run pods on this machine."""
-        ...
 
     def prefetch(self, spec: PodSpec) -> None:
         """Start to pull the pod's images. Returns at once and never raises; :meth:`prepare` reports errors."""
-        ...
 
     async def prepare(self, spec: PodSpec) -> None:
         """Provide images, network and volumes of the pod. Takes over the volumes of `data_from`."""
-        ...
 
     def explain_delay(self, spec: PodSpec) -> DriverError:
         """Return why a pod is not prepared yet, without blocking.
@@ -203,11 +195,9 @@ class Driver(Protocol):
         :class:`ImageUnavailable` if the pull of an image has stalled, :class:`ImageTooSlow` if it progresses or is
         queued, and another error if the pod waits for something else.
         """
-        ...
 
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
         """Return the progress of the pod's image pulls, without images that are on the host."""
-        ...
 
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
@@ -219,52 +209,42 @@ class Driver(Protocol):
         the container was started, and may have ended. A new container gets the `seed` before its program starts; raises
         :class:`FolderRefused`, and leaves no container, if that fails.
         """
-        ...
 
     def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
         """Return a folder of a running container as a tar stream whose names begin with the last part of the path.
 
         The program keeps running. Raises :class:`PodGone`, :class:`FolderMissing`.
         """
-        ...
 
     def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         """Yield the state of a container now and after each change of health, and last with its ending. Meters it.
 
         Raises :class:`PodGone` if it was removed.
         """
-        ...
 
     async def stop(self, lease: int) -> None:
         """Stop all containers of the lease; each is killed after its own grace time. Does nothing if there are none."""
-        ...
 
     async def set_notice(self, lease: int, notice: bytes | None) -> None:
         """Put the notice into the file that GANTRY_NOTICE names, for present and later containers; None removes it.
 
         Containers cannot change the file. Does nothing if the pod's spec excludes notices.
         """
-        ...
 
     async def signal(self, lease: int, name: str) -> None:
         """Send a signal by name, such as SIGUSR1, to all running containers. Programs without a handler end."""
-        ...
 
     async def stop_container(self, handle: Handle) -> None:
         """Stop one container; it is killed after its grace time. Does nothing if it does not exist."""
-        ...
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
         """Remove everything of the lease; its volumes only unless `keep_data`. Does nothing if there is nothing."""
-        ...
 
     async def inspect(self, handle: Handle) -> Inspection:
         """Return the state of a container. Raises :class:`PodGone`."""
-        ...
 
     async def stats(self, handle: Handle) -> Usage:
         """Return the container's usage so far."""
-        ...
 
     def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
@@ -274,19 +254,15 @@ class Driver(Protocol):
         Without `service`, of all containers; if there are several, each line names its service. `tail`: only this many
         of the last existing lines of each container.
         """
-        ...
 
     async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         """Return the result of an ended container. Raises :class:`PodGone`."""
-        ...
 
     async def volumes(self, lease: int) -> tuple[Volume, ...]:
         """Return the volumes with the lease's data by name, without those that another lease has taken over."""
-        ...
 
     async def purge(self, lease: int) -> None:
         """Delete the lease's data and snapshots, unless another lease has taken them over."""
-        ...
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> RentalSnapshot:
         """Save the main container's own file system under a name, as part of the lease's data.
@@ -295,39 +271,30 @@ class Driver(Protocol):
         created from it. `most_mib`: the limit of all containers, volumes and snapshots of the lease together. Raises
         :class:`SnapshotRefused` if the limit would be exceeded or the name is taken; :class:`PodGone`.
         """
-        ...
 
     async def snapshots(self, lease: int) -> tuple[RentalSnapshot, ...]:
         """Return the lease's snapshots, oldest first, without those that another lease has taken over."""
-        ...
 
     async def remove_snapshot(self, lease: int, name: str) -> None:
         """Remove a snapshot if it exists. Raises :class:`SnapshotRefused` if a container uses it."""
-        ...
 
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
         """Yield a snapshot with its base layers as an archive that engines load; the bytes are the same each time.
 
         Raises :class:`SnapshotRefused` if there is no such snapshot.
         """
-        ...
 
     async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
         """Return every container of this host's pods, or of one lease, that the engine has. `start`: as created."""
-        ...
 
     async def leases(self) -> frozenset[int]:
         """Return every lease of which the engine has a container, a network or a volume."""
-        ...
 
     async def upkeep(self) -> Mapping[int, int]:
         """Repair the isolation of pods, and return the disk usage of each lease in MiB."""
-        ...
 
     async def tidy(self) -> None:
         """Remove what no pod has needed for a long time."""
-        ...
 
     async def close(self) -> None:
         """Close the connection to the engine; pods keep running."""
-        ...

@@ -9,15 +9,16 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
-from node_agent.chain.records import RUNNABLE, standby_of
+from node_agent.chain.records import standby_of
 from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import Session
 from offchain.errors import TheirError
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.values import LIVE_LEASE_STATES
 from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import CheckpointArgs
 
@@ -35,7 +36,7 @@ async def check_requesting_host(chain: GantryChain, request: Request) -> None:
         raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
     if lease is None:
         raise refused(Code.UNKNOWN_LEASE, f"There is no lease {request.lease} now.", "Look it up on the chain.")
-    if lease.record.state.tag not in RUNNABLE:
+    if lease.record.state.tag not in LIVE_LEASE_STATES:
         raise refused(Code.LEASE_ENDED, f"Lease {request.lease} has ended.", "Ask with a live lease.")
     if request.account not in (lease.record.host, standby_of(lease)):
         raise refused(

@@ -26,8 +26,8 @@ from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import Session
 from offchain.errors import TheirError
 from offchain.schema.chain_types._generated_chain import (
     HostStatusRetired,

@@ -20,8 +20,8 @@ from node_agent.handlers.uploads import Upload, UploadFolder, pieces
 from offchain.adapters.keys.sealed_box import open_as_host
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import BULK_WINDOW, WINDOW, Session
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.adapters.transport.tar_files import COPY_INSIDE, BadArchive, check
 from offchain.errors import BadKey
 from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request, WireError
@@ -230,7 +230,7 @@ def _explained(lease: int) -> Iterator[None]:
             Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show shows its state."
         ) from None
     except BadArchive as error:
-        raise refused(Code.BAD_REQUEST, f"{error.message}.", error.remedy) from None
+        raise refused(Code.BAD_REQUEST, f"{error.message}.", error.hint) from None
     except (EngineUnreachable, EngineBusy):
         raise refused(Code.BUSY, "The host's container engine does not answer now.", "Try again in a minute.") from None
     except DriverError as error:

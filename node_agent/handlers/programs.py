@@ -10,8 +10,8 @@ from typing import Final
 
 from node_agent.drivers.access_port import ExecSession
 from node_agent.drivers.port import DriverError
-from offchain.adapters.transport.peer import WINDOW, Session
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.session import WINDOW, Session
 from offchain.schema.protocol.messages import Answer, Code, Control, Refusal, WireError
 from offchain.schema.protocol.mux import CONTROL, MAIN
 

@@ -10,8 +10,8 @@ from node_agent.runtime.loop_thread import bound_to
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.session import Session
 from offchain.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
 from offchain.schema.protocol.messages import Answer, Code, Control, Op, Request
 from offchain.schema.protocol.operations import ReceiptArgs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import Session
 from offchain.schema.protocol.messages import Code, Control
 
 

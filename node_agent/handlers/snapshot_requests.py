@@ -16,8 +16,8 @@ from node_agent.drivers.port import Driver, DriverError, EngineBusy, EngineUnrea
 from node_agent.handlers.resumable import send_from
 from node_agent.runtime.loop_thread import bound_to
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import Session
 from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import ImageArgs, SnapshotArgs
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots

@@ -55,11 +55,9 @@ class ImageEngine(Protocol):
 
     async def platform(self) -> Platform:
         """Return the platform of the engine."""
-        ...
 
     async def find(self, image: ImageRef) -> LocalImage | None:
         """Return the image with this digest under any name."""
-        ...
 
     async def pull(
         self,
@@ -74,23 +72,18 @@ class ImageEngine(Protocol):
         `pulled`: earlier pulls. Blobs that the engine has from other accounts' logins must be delivered by this image's
         registry, too. Raises :class:`PullRefused`. `may_continue` and `on_progress` may be called by another thread.
         """
-        ...
 
     async def remove(self, reference: str) -> bool:
         """Remove a name of an image, and the image with its last name. False if it is in use and stays."""
-        ...
 
     async def in_use(self) -> frozenset[str]:
         """Return the ids of the images that containers use, running or not."""
-        ...
 
     async def disk(self) -> Disk | None:
         """Return the file system of the images; None if it is not visible from here."""
-        ...
 
     async def close(self) -> None:
         """Close the connection and stop pulls in progress."""
-        ...
 
 
 class Images(Protocol):
@@ -103,20 +96,15 @@ class Images(Protocol):
         registry is asked. Repeated calls are cheap. Raises `ImageUnavailable`, `ImageInvalid` (wrong platform or
         digest), `ResourcesUnavailable` (no space) and `EngineUnreachable`; the texts are fit for users.
         """
-        ...
 
     def prefetch(self, images: Iterable[ImageRef], access: ImageAccess = NOBODY) -> None:
         """Start to pull these images; returns at once and never raises: `ensure` reports errors."""
-        ...
 
     def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
         """Return the progress of the image's pull, running or queued; None if there is none."""
-        ...
 
     async def tidy(self) -> None:
         """Remove unused images beyond the quota, least recently used first."""
-        ...
 
     async def close(self) -> None:
         """Stop pulls in progress."""
-        ...

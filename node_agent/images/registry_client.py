@@ -11,25 +11,23 @@ import re
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
 import aiohttp
-import psutil
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from node_agent.images.logins import Login
 from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, ImageManifest, parse_manifest
 from node_agent.images.policy import PullFault
 from node_agent.images.ports import PullRefused
+from node_agent.images.public_addresses import PublicResolver, is_caused_by_rules, public_socket
 from node_agent.images.registries import (
     RegistryRefusedError,
     RegistryRules,
     Repository,
     check_login,
-    is_public,
     repository,
     split_name,
 )
@@ -43,7 +41,6 @@ _CHALLENGE = re.compile(r'\b(realm|service)="([^"\\]{0,2048})"', re.ASCII | re.I
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}", re.ASCII)
 _PASSING = frozenset({408, 425, 429})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,62 +54,6 @@ class RegistryLimits:
     slowest: int = 32 << 10
     total_s: float = 7200.0
     """For one pull."""
-
-
-class _NotPublicError(OSError):
-    """A name has no public address."""
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names to their public addresses only.
-
-    aiohttp connects to exactly these, so a later DNS answer has no effect.
-    """
-
-    def __init__(self, resolver: AbstractResolver) -> None:
-        self._resolver = resolver
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Implement aiohttp's resolver. Raises OSError if the name has no public address.
-
-        A name that does not exist gives the same error: otherwise tenants could list the names of the host's network.
-        """
-        try:
-            found = await self._resolver.resolve(host, port, family)
-        except OSError as error:
-            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            if cause.errno not in _NO_NAME:
-                raise
-            found = []
-        public = [result for result in found if _may_connect(result["host"])]
-        if not public:
-            raise _NotPublicError("no public address")
-        return public
-
-    async def close(self) -> None:
-        await self._resolver.close()
-
-
-def _may_connect(address: str) -> bool:
-    try:
-        return is_public(ip_address(address)) and address not in _own_addresses()
-    except ValueError:
-        return False
-
-
-def _own_addresses() -> frozenset[str]:
-    """Return the addresses of this machine: a public one may serve what only the machine itself can reach."""
-    return frozenset(entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
-
-
-def _public_socket(address: tuple[Any, ...]) -> socket.socket:
-    """Return a socket for a connection to a public address: the last check, independent of the resolver."""
-    family, kind, protocol, _, where = address
-    if not _may_connect(str(where[0])):
-        raise _NotPublicError("not a public address")
-    return socket.socket(family, kind, protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +107,7 @@ class RegistryClient:
                 use_dns_cache=False,
                 limit=0,
                 limit_per_host=8,
-                socket_factory=None if allowed else _public_socket,
+                socket_factory=None if allowed else public_socket,
             )
             self._sessions[allowed] = aiohttp.ClientSession(
                 connector=connector,
@@ -384,21 +325,10 @@ def _explained() -> Iterator[None]:
     except TimeoutError:
         raise PullRefused("the registry does not answer in time", PullFault.PASSING) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        if _is_refused(error):
+        if is_caused_by_rules(error):
             name = f"{error.host} has" if isinstance(error, aiohttp.ClientConnectorError) else "the registry has"
             raise PullRefused(f"{name} no public address", PullFault.FORBIDDEN) from None
         raise PullRefused(f"the registry cannot be reached ({_said(error)})", PullFault.PASSING) from None
-
-
-def _is_refused(error: BaseException | None) -> bool:
-    """Return whether the rules caused an error of aiohttp, which wraps errors of its resolver and its sockets."""
-    for _ in range(8):
-        if error is None:
-            return False
-        if isinstance(error, _NotPublicError) or isinstance(getattr(error, "os_error", None), _NotPublicError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _said(error: Exception) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
-import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,6 +34,7 @@ from node_agent.images.policy import (
     record_refusal,
 )
 from node_agent.images.ports import ImageEngine, LocalImage, PullRefused, PullResult
+from offchain.files import replace_file
 from offchain.schema.manifest.types import ImageRef
 
 MAX_PULLS = 3
@@ -358,17 +357,11 @@ class ImageInventory:
 
     def _write(self) -> None:
         text = json.dumps([asdict(image) for image in self._images.values()])
-        beside = self._path.with_suffix(".new")
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            beside.replace(self._path)
+            replace_file(self._path, text, durable=False)
         except OSError as error:
             # An image that is not recorded stays for ever at worst, which stops no pod.
             log.warning("%s cannot be written (%s); images may stay longer than the quota says", self._path, error)
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, PulledImage]:

@@ -28,8 +28,8 @@ from node_agent.core.release_statement import (
 )
 from node_agent.install.bundle import facts_of, fetch_statement, statement_beside
 from node_agent.install.releases import INSTALLED, Releases
-from node_agent.runtime.join_config import write_private
 from offchain.errors import OurError, TheirError
+from offchain.files import replace_file
 
 NAME = "release-keys.json"
 FORMAT = 1
@@ -84,7 +84,7 @@ def save(state: Path, trust: ReleaseTrust) -> None:
     document: dict[str, Any] = {"format": FORMAT, "keys": list(trust.keys)}
     if trust.offered_by is not None:
         document["offered"] = {"release": trust.offered_by, "keys": list(trust.offered)}
-    write_private(state / NAME, json.dumps(document, indent=2) + "\n")
+    replace_file(state / NAME, json.dumps(document, indent=2) + "\n")
 
 
 @contextmanager

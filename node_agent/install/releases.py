@@ -13,6 +13,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from offchain.files import replace_file
+
 FOLDER = "releases"
 INSTALLED = ""
 """Stands for the code that `join` was run from."""
@@ -139,16 +141,4 @@ class Releases:
 
     def _write(self, name: str, text: str) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self.folder / name
-        part = path.with_name(f".{path.name}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        handle = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        replace_file(self.folder / name, text + "\n")

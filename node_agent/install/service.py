@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import signal
@@ -16,9 +15,10 @@ from typing import Protocol
 
 from node_agent.install import supervise
 from node_agent.install.launch import ROOT
-from node_agent.install.supervise import tail_log
-from node_agent.runtime.processes import end_process, is_same_process
 from offchain.errors import OurError
+from offchain.files import replace_file
+from offchain.processes import end, read_record, start_time
+from offchain.supervisor import tail_log
 
 START_S = 30.0
 STOP_S = supervise.STOP_S + 10.0
@@ -31,35 +31,27 @@ class AgentService(Protocol):
     @property
     def kind(self) -> str:
         """Name for people."""
-        ...
 
     def running(self) -> bool:
         """Whether the agent runs or is about to be restarted."""
-        ...
 
     def install(self) -> None:
         """Install or update the service."""
-        ...
 
     def start(self) -> None:
         """Start the agent unless it runs."""
-        ...
 
     def stop(self) -> None:
         """Stop the agent and wait for its end. Containers keep running."""
-        ...
 
     def restart(self) -> None:
         """Restart the agent with the release that is chosen now."""
-        ...
 
     def remove(self) -> None:
         """Stop and uninstall the service."""
-        ...
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
         """Yield the last lines of the log and, with `follow`, those that come."""
-        ...
 
 
 class SupervisedService:
@@ -71,7 +63,7 @@ class SupervisedService:
         self._state = state
 
     def running(self) -> bool:
-        return self._process() is not None
+        return self._pid() is not None
 
     def install(self) -> None:
         """Do nothing: the supervisor needs no installation."""
@@ -99,34 +91,31 @@ class SupervisedService:
             raise OurError(f"The supervisor does not start: {reason}", "Fix this, then try again.")
 
     def stop(self) -> None:
-        found = self._process()
-        if found is not None and not end_process(*found, term_s=STOP_S):
-            raise OurError(f"The supervisor (process {found[0]}) does not stop.", "End it with kill -9.")
+        pid = self._pid()
+        if pid is not None and not end(pid, began=start_time(pid), term_s=STOP_S):
+            raise OurError(f"The supervisor (process {pid}) does not stop.", "End it with kill -9.")
 
     def restart(self) -> None:
-        found = self._process()
-        if found is None:
+        pid = self._pid()
+        if pid is None:
             self.start()
         else:
-            os.kill(found[0], signal.SIGHUP)
+            os.kill(pid, signal.SIGHUP)
 
     def remove(self) -> None:
         self.stop()
 
     def log(self, lines: int, *, follow: bool) -> Iterator[str]:
         path = self._state / supervise.LOG
-        seen = path.stat() if path.exists() else None
+        place, rest = path.stat().st_size if path.exists() else 0, b""
         yield from tail_log(path, lines)
         if not follow:
             return
-        place, inode = (seen.st_size, seen.st_ino) if seen is not None else (0, 0)
-        rest = b""
         while True:
             if path.exists():
                 with path.open("rb") as file:
-                    now = os.fstat(file.fileno())
-                    if now.st_ino != inode:
-                        place, inode, rest = 0, now.st_ino, b""
+                    if os.fstat(file.fileno()).st_size < place:  # its content was moved to an older file
+                        place, rest = 0, b""
                     file.seek(place)
                     *whole, rest = (rest + file.read()).split(b"\n")
                     place = file.tell()
@@ -134,14 +123,8 @@ class SupervisedService:
                     yield line.decode(errors="replace")
             time.sleep(_FOLLOW_S)
 
-    def _process(self) -> tuple[int, int] | None:
-        """Return pid and start time of the running supervisor."""
-        try:
-            record = json.loads((self._state / supervise.RECORD).read_text(encoding="utf-8"))
-            found = int(record["pid"]), int(record["start_time"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return found if is_same_process(*found) else None
+    def _pid(self) -> int | None:
+        return read_record(self._state / supervise.RECORD)
 
 
 def service_for(state: Path, default_state: Path) -> AgentService:
@@ -217,10 +200,7 @@ class SystemdService:
         wanted = unit_text(self._state)
         try:
             if not self._unit.exists() or self._unit.read_text(encoding="utf-8") != wanted:
-                part = self._unit.with_name(f".{self._unit.name}.part")
-                part.write_text(wanted, encoding="utf-8")
-                part.chmod(0o644)
-                part.replace(self._unit)
+                replace_file(self._unit, wanted, mode=0o644)
         except OSError as error:
             raise OurError(f"The unit {self._unit} cannot be written: {error.strerror}.", "Run this as root.") from None
         self._do("daemon-reload")

@@ -16,7 +16,6 @@ from node_agent.drivers.port import Driver
 from node_agent.images.policy import progress_text
 from node_agent.logs.lines import comparable_stamp, comparable_stamp_of_ms
 from node_agent.logs.store import LogKey, LogStore
-from node_agent.runtime.background import run_periodically
 from offchain.schema import terminal_escaping
 
 log = logging.getLogger(__name__)
@@ -128,11 +127,7 @@ class StartProgress:
         self._say = say
         self._said: dict[int, str] = {}
 
-    async def run(self) -> None:
-        """Report periodically until cancelled."""
-        await run_periodically(PROGRESS_S, self.look)
-
-    async def look(self) -> None:
+    def report(self) -> None:
         """Report the progress of each pod that waits for images, if it has changed."""
         pods = self._pods()
         for number in self._said.keys() - pods.keys():

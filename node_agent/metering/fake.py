@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from node_agent.drivers.fake.driver import FakeEngine
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.metering.usage import ContainerRun
 
 CPU_US = 10_000

@@ -19,7 +19,7 @@ from node_agent.telemetry.hardware import current_boot_id
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.store import Store
-from offchain.errors import BadReply, ChainUnreachable, StoreStuck
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.protocol.receipt import Countersignature, SignedReceipt
 
@@ -45,12 +45,10 @@ class MeteredAgent(Protocol):
     @property
     def state(self) -> AgentState:
         """The agent's state."""
-        ...
 
     @property
     def disk_mib(self) -> Mapping[int, int]:
         """Disk usage of each lease's pod in MiB, as last measured."""
-        ...
 
 
 class UsageMeter:
@@ -80,29 +78,22 @@ class UsageMeter:
         self._issued_s: dict[tuple[int, int], float] = {}
         self._turn = asyncio.Lock()
 
-    async def run(self, agent: MeteredAgent) -> None:
+    def add_jobs(self, agent: MeteredAgent, jobs: PeriodicJobs) -> None:
+        """Meter the pods and close receipts. After a failure the counters catch up with the next run."""
         clock = asyncio.get_running_loop()
-        sampled_s = closed_s = tidied_s = float("-inf")
+        sampled_s = float("-inf")
         metered: frozenset[int] = frozenset()
-        while True:
-            now_s = clock.time()
+
+        async def sample() -> None:
+            nonlocal sampled_s, metered
             pods = frozenset(_metered(agent.state))
-            try:
-                if now_s - sampled_s >= SAMPLE_S or pods != metered:
-                    sampled_s, metered = now_s, pods
-                    await self.sample(agent)
-                if now_s - closed_s >= CLOSE_S:
-                    closed_s = now_s
-                    await self.follow()
-                if now_s - tidied_s >= TIDY_S:
-                    tidied_s = now_s
-                    self._receipts.forget_old(self._now_ms())
-            except (ChainUnreachable, BadReply) as error:
-                log.debug("receipts wait for the chain: %s", error)
-            except StoreStuck as error:
-                # The counters catch up once the store can be written again.
-                log.warning("what pods use cannot be stored now: %s", error)
-            await asyncio.sleep(LOOK_S)
+            if clock.time() - sampled_s >= SAMPLE_S or pods != metered:
+                sampled_s, metered = clock.time(), pods
+                await self.sample(agent)
+
+        jobs.add("metering", sample, LOOK_S)
+        jobs.add("receipts", self.follow, CLOSE_S)
+        jobs.add("old receipts", lambda: self._receipts.forget_old(self._now_ms()), TIDY_S)
 
     async def sample(self, agent: MeteredAgent) -> None:
         """Take one sample of every pod. After a failed reading, the next one catches up with all but the time."""

@@ -22,11 +22,9 @@ class UsageSource(Protocol):
 
     async def read(self, leases: Collection[int]) -> Mapping[int, tuple[ContainerRun, ...]]:
         """Return the present runs of these leases' containers. A lease without any may be left out."""
-        ...
 
     async def close(self) -> None:
         """Close the connection."""
-        ...
 
 
 class GpuUsageSource(Protocol):
@@ -34,8 +32,6 @@ class GpuUsageSource(Protocol):
 
     def read(self, uuids: Collection[str]) -> Mapping[str, GpuReading]:
         """Return the utilisation of these devices, without those that cannot be read; never raises for a device."""
-        ...
 
     def close(self) -> None:
         """Close the driver. Never raises."""
-        ...

@@ -5,51 +5,49 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sqlite3
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC
 from functools import partial
 from types import MappingProxyType
-
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.chain.call_sender import CallSender
 from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
 from node_agent.chain.duplicates import DuplicateWatch
 from node_agent.chain.follower import ChainFollower
-from node_agent.chain.heartbeat import Heartbeat
+from node_agent.chain.heartbeat import LOOK_S, Heartbeat
 from node_agent.chain.registration import check_answers, check_devices, local_devices
+from node_agent.chain.reports import ReportSender
 from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
 from node_agent.core.checkpoints import CheckpointFile, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import HostLease, LeaseReport, LeaseStatus, LocalHost
+from node_agent.core.values import LeaseStatus, LocalHost
 from node_agent.drivers.access_port import PodAccess
 from node_agent.drivers.port import Driver, DriverError
 from node_agent.handlers.checkpoint_requests import CheckpointRequests
 from node_agent.handlers.host_requests import HostRequests
 from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.snapshot_requests import SnapshotRequests
-from node_agent.logs.pod_notes import PodNotes, StartProgress, waiting_text
+from node_agent.logs.pod_notes import PROGRESS_S, PodNotes, StartProgress, waiting_text
 from node_agent.runtime.background import (
     RECONNECT_S,
-    BackgroundTasks,
     keep_reconnecting,
     restart_on_failure,
-    run_periodically,
 )
+from node_agent.runtime.event_queue import EventQueue
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
-from node_agent.runtime.runner import CommandRunner, disk_excess, report_key
+from node_agent.runtime.runner import CommandRunner
 from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.upkeep import DriverUpkeep
 from node_agent.telemetry.hardware import Hardware
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
 from offchain.adapters.transport.port import Transport
-from offchain.errors import ChainBehind, OurError
+from offchain.errors import ChainBehind
 from offchain.ports import ChainPort
 from offchain.schema.chain_types.values import Call
 from offchain.schema.protocol.messages import Op
@@ -59,8 +57,6 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 UPKEEP_S = 10
 TIDY_S = 3600
-ENGINE_PATIENCE_S = 10
-"""An engine that has not answered for this time is reported as a problem."""
 FAR_OFF_MS = 3_600_000
 
 
@@ -71,7 +67,8 @@ class NodeAgent:
     because the clock may be wrong or be set; `pods` None: no access to pods.
 
     `sandboxed`: the driver runs pods in a sandbox; otherwise tasks that ask for one are given back. `open_host`: dials
-    other hosts for checkpoints of pods; None: never. `beside`: further parts that run as long as the agent.
+    other hosts for checkpoints of pods; None: never. `beside`: further parts that run as long as the agent;
+    `periodic`: parts that add their periodic jobs when it is ready.
 
     `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
     heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop.
@@ -89,6 +86,7 @@ class NodeAgent:
         now_ms: Callable[[], int],
         ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[NodeAgent], Awaitable[None]]] = (),
+        periodic: Sequence[Callable[[NodeAgent, PeriodicJobs], None]] = (),
         pods: PodAccess | None = None,
         sandboxed: bool = False,
         open_host: OpenHost | None = None,
@@ -97,6 +95,7 @@ class NodeAgent:
         link_port: ChainPort | None = None,
     ) -> None:
         self._beside = beside
+        self._periodic = periodic
         self._handlers = handlers
         self._loop = asyncio.get_running_loop()
         self._link = link or SameLoop()
@@ -152,28 +151,25 @@ class NodeAgent:
             lambda: self._transport.addresses,
             self._duplicates.watch,
         )
+        self._reports = ReportSender(
+            self._sender, self._duplicates, self._silence, emit=self.emit, pod_of=self._pod, say=self._notes.say
+        )
+        self._upkeep = DriverUpkeep(driver, self._pod, self.emit)
         self._runner = CommandRunner(
             self._host,
             driver,
             state,
             self._chain,
-            self._sender,
+            self._reports,
             self._checkpoints,
+            self._upkeep,
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
-            may_report=self._may_report,
             say=self._notes.say,
         )
-        self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
-        self._engine_request_s: float | None = None
-        """Start of a request to the engine that is not answered yet."""
-        self._engine_trouble = ""
-        self._disk_trouble = ""
-        self._queued_events: deque[ev.Event] = deque()
-        self.disk_mib: Mapping[int, int] = {}
-        """Disk usage of each lease's pod in MiB, from the last measurement."""
+        self._events = EventQueue(self._take)
         self.ready = asyncio.Event()
 
     @property
@@ -205,13 +201,7 @@ class NodeAgent:
         )
         if not await self._recover(stop):
             return
-        # By the time of day: if the clock is set, the next tidying comes sooner or later, which does no harm.
-        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
-        self._timers.start()
         tasks = [
-            asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
-            asyncio.create_task(run_periodically(TICK_S, self._tick), name="tick"),
-            asyncio.create_task(run_periodically(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
             asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
             asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
@@ -221,16 +211,15 @@ class NodeAgent:
         ]
         helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restart_on_failure(self._checkpoints.run), name="checkpoints"))
-        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
-        helpers.append(asyncio.create_task(restart_on_failure(starts.run), name="start notes"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            async with PeriodicJobs() as jobs:
+                self._add_jobs(jobs)
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
             await self._link.run(server.close())
@@ -239,8 +228,23 @@ class NodeAgent:
             for task in (*tasks, *helpers):
                 task.cancel()
             await asyncio.gather(*tasks, *helpers, return_exceptions=True)
-            await self._background.close()
-            await self._runner.close()
+            # At once: a report and a command may each cause the other.
+            await asyncio.gather(self._background.close(), self._runner.close(), self._reports.close())
+
+    def _add_jobs(self, jobs: PeriodicJobs) -> None:
+        jobs.add("heartbeat", self._heartbeat.send_due, LOOK_S)
+        jobs.add("tick", lambda: self.emit(ev.Tick()), TICK_S)
+        jobs.add("upkeep", self._upkeep.run, UPKEEP_S)
+        jobs.add("tidying", self._tidy, TIDY_S, delay_s=TIDY_S)
+        starts = StartProgress(self._driver, lambda: self._state.pods, self._notes.say)
+        jobs.add("progress of starts", starts.report, PROGRESS_S)
+        for part in self._periodic:
+            part(self, jobs)
+
+    @property
+    def disk_mib(self) -> Mapping[int, int]:
+        """Disk usage of each lease's pod in MiB, from the last measurement."""
+        return self._upkeep.disk_mib
 
     @property
     def chain(self) -> GantryChain:
@@ -262,14 +266,9 @@ class NodeAgent:
     @property
     def troubles(self) -> Mapping[str, str]:
         """Problems that keep this host from its work, as sentences by subject."""
-        found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found = {"engine": self._upkeep.trouble, "disk": self._events.trouble, "clock": self._clock.trouble}
         found["chain"] = self._follower.trouble
         found["identity"] = self._duplicates.trouble
-        waited_s = 0 if self._engine_request_s is None else asyncio.get_running_loop().time() - self._engine_request_s
-        if waited_s >= ENGINE_PATIENCE_S:
-            found["engine"] = (
-                f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
-            )
         if self._silence.is_long:
             found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
         return {what: why for what, why in found.items() if why}
@@ -279,35 +278,8 @@ class NodeAgent:
         self.emit(ev.DevicesFailed(devices, message))
 
     def emit(self, event: ev.Event) -> None:
-        """Handle one event: the new state is on disk before any of its commands runs.
-
-        If the disk accepts no writes, the event waits, and all later ones behind it.
-        """
-        if not self._is_queued(event):
-            self._queued_events.append(event)
-        while self._queued_events:
-            try:
-                self._take(self._queued_events[0])
-            except (OurError, sqlite3.Error) as error:
-                self._disk_trouble = str(error)
-                log.error("%s Events wait: %d.", error, len(self._queued_events))  # noqa: TRY400
-                return
-            self._disk_trouble = ""
-            self._queued_events.popleft()
-
-    def _is_queued(self, event: ev.Event) -> bool:
-        """Whether an equal event waits already: a host event, or the last event of the same lease."""
-        if isinstance(event, ev.HostEvent):
-            return event in self._queued_events
-        if isinstance(event, ev.Recovered):
-            return False
-        about = ev.lease_number(event)
-        of_lease = (
-            one
-            for one in reversed(self._queued_events)
-            if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
-        )
-        return event == next(of_lease, None)
+        """Handle one event: the new state is on disk before any of its commands runs."""
+        self._events.put(event)
 
     def _take(self, event: ev.Event) -> None:
         before = self._state
@@ -328,24 +300,11 @@ class NodeAgent:
             if pod is not None and (text := waiting_text(before.pods.get(number), pod)):
                 self._notes.say(number, text)
             if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
-                self._cancel_reports(before.pods[number].lease)
+                self._reports.take_back(before.pods[number].lease)
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
                 self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
-
-    async def _may_report(self, report: LeaseReport) -> None:
-        """Wait until this report may be sent: not while another agent may serve the leases of this host."""
-        if report is LeaseReport.DATA_LOST:
-            await self._duplicates.until_heartbeat()
-        elif report is not LeaseReport.STARTED:  # this report ends nothing
-            await self._duplicates.until_no_suspicion()
-        await self._silence.wait_until_over()
-
-    def _cancel_reports(self, lease: HostLease) -> None:
-        """Cancel the reports about an ended lease that nobody has seen yet."""
-        for report in (LeaseReport.STARTED, LeaseReport.RESULT, LeaseReport.FAILED):
-            self._sender.take_back(report_key(lease, report))
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
         """Store a file for which a pod waits. Raises ValueError with a message for the tenant."""
@@ -396,27 +355,6 @@ class NodeAgent:
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
         return True
-
-    async def _tick(self) -> None:
-        self.emit(ev.Tick())
-
-    async def _upkeep(self) -> None:
-        """Repair the isolation of pods, and stop those that use more disk than their lease has."""
-        self._engine_request_s = asyncio.get_running_loop().time()
-        try:
-            used = await self._driver.upkeep()
-        except DriverError as error:
-            self._engine_trouble = str(error)
-            log.warning("%s", error)
-            return
-        finally:
-            self._engine_request_s = None
-        self._engine_trouble = ""
-        self.disk_mib = used
-        for number, mib in used.items():
-            pod = self._pod(number)
-            if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
-                self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
         try:

@@ -1,14 +1,12 @@
-"""Background tasks: periodic work, restarts after failures, cancellation, and the trimming of the heap."""
+"""Background tasks: restarts after failures, cancellation, and the trimming of the heap."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import ctypes
-import gc
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
 
 from offchain.errors import BadReply, ChainUnreachable, StoreStuck
 
@@ -16,26 +14,6 @@ log = logging.getLogger(__name__)
 
 PAUSE_S = 60.0
 RECONNECT_S = 2.0
-
-
-class BackgroundTasks:
-    """Holds references to tasks until they are done, which the event loop does not."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task and return at once."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Cancel the remaining tasks."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def restart_on_failure(work: Callable[[], Awaitable[None]]) -> None:
@@ -65,19 +43,6 @@ async def run_unless_cancelled(work: Coroutine[None, None, None], cancelled: asy
         await asyncio.wait((running, waiting))
 
 
-async def run_periodically(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Run `work` now and `seconds` after each end, forever. A failure is logged."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            log.exception("%s failed; it is repeated in %g s", getattr(work, "__name__", "work"), seconds)
-        await asyncio.sleep(seconds)
-
-
-TRIM_EVERY_S = 60.0
-
-
 def trim_heap() -> None:
     """Return free memory of the C library to the machine; after a start of the agent that is a tenth of it.
 
@@ -85,18 +50,6 @@ def trim_heap() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-async def keep_heap_trimmed(_agent: object) -> None:
-    """Trim the heap after the start and then periodically."""
-    gc.collect()
-    # The present objects stay; later collections need not look through them again.
-    gc.freeze()
-
-    async def trim() -> None:
-        trim_heap()
-
-    await run_periodically(TRIM_EVERY_S, trim)
 
 
 async def keep_reconnecting(work: Callable[[], Awaitable[None]]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from node_agent.core.values import SSH_KEYS, PodSpec
 from node_agent.images.logins import parse_login
+from offchain.files import replace_file
 from offchain.schema.manifest.types import DeliveredFile
 
 MAX_SECRET_BYTES = 1 << 20
@@ -58,7 +59,7 @@ class FileStore:
         if wanted.digest is not None and digest != wanted.digest:
             raise ValueError(f'the SHA-256 of "{name}" is {digest.hex()}, the manifest says {wanted.digest.hex()}')
         with self._changing:
-            self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
+            replace_file(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
 
     def put_keys(self, spec: PodSpec) -> None:
         """Store the SSH keys of a rental."""
@@ -66,7 +67,7 @@ class FileStore:
             text = "".join(f"{key}\n" for key in spec.ssh.authorized_keys)
             with self._changing:
                 target = self._folder(spec.lease, secret=False) / _file_name(SSH_KEYS)
-                self._write(target, text.encode())
+                replace_file(target, text)
             target.chmod(_ALL_IN_CONTAINER)
 
     def path(self, lease: int, name: str) -> Path:
@@ -99,7 +100,7 @@ class FileStore:
             if notice is None:
                 target.unlink(missing_ok=True)
             else:
-                self._write(target, notice, _ALL_IN_CONTAINER)
+                replace_file(target, notice, mode=_ALL_IN_CONTAINER)
 
     def names(self, spec: PodSpec) -> tuple[str, ...]:
         """Return the pod's files that are delivered."""
@@ -125,18 +126,6 @@ class FileStore:
 
     def _folder(self, lease: int, *, secret: bool) -> Path:
         return _closed_folder(_closed_folder(self._secrets if secret else self._inputs) / str(lease))
-
-    @staticmethod
-    def _write(target: Path, data: bytes, mode: int = 0o600) -> None:
-        part = target.with_name(f".{target.name}.part")
-        part.unlink(missing_ok=True)
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        part.replace(target)
 
 
 def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:

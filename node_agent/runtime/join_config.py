@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.telemetry.hardware import MAX_DEVICES
 from node_agent.telemetry.probe import Reserve
 from offchain.errors import OurError
+from offchain.files import replace_file
 from offchain.schema.chain_types._generated_chain import Ask, Tier
 from offchain.schema.manifest.values import check_address
 from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
@@ -88,7 +88,7 @@ def save(folder: Path, config: JoinConfig) -> None:
         document["runtime"] = config.runtime
     if config.allow_registries:
         document["allow_registries"] = [registry.url for registry in config.allow_registries]
-    write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
+    replace_file(folder / NAME, json.dumps(document, indent=2) + "\n")
 
 
 def load(folder: Path) -> JoinConfig | None:
@@ -112,18 +112,6 @@ def with_ask(folder: Path, ask: Ask) -> None:
     config = load(folder)
     if config is not None:
         save(folder, replace(config, ask=ask))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a small file atomically, readable by its owner only. It is on disk when this returns."""
-    part = path.with_name(f".{path.name}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def _parsed(text: str) -> JoinConfig:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,13 +10,12 @@ from node_agent.core.states import AgentState
 from node_agent.core.values import HostLease
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.outbox.store import Store
-from offchain.errors import BadReply, ChainUnreachable
-
-log = logging.getLogger(__name__)
+from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.schema.chain_types.values import FINAL_TASK_STATES
 
 EVERY_S = 60.0
+JITTER_S = 5.0
 LOOK_EVERY_S = 1.0
-FINAL = ("Settled", "Expired", "Cancelled", "Failed")
 _TABLES = [
     """
     CREATE TABLE journal (
@@ -78,20 +75,11 @@ class EarningsJournal:
         self._store = store
         self._noted: set[tuple[int, int]] = set()
 
-    async def run(self, agent: JournalAgent) -> None:
-        """Keep the journal up to date until cancelled."""
-        clock = asyncio.get_running_loop()
-        refreshed_s = float("-inf")
-        while True:
-            # A short job may have left the host before the next query of the chain.
-            self.note_leases(pod.lease for pod in agent.state.pods.values())
-            if clock.time() - refreshed_s >= EVERY_S:
-                refreshed_s = clock.time()
-                try:
-                    await self.refresh(agent.chain, agent.host)
-                except (ChainUnreachable, BadReply) as error:
-                    log.debug("the journal waits for the chain: %s", error)
-            await asyncio.sleep(LOOK_EVERY_S)
+    def add_jobs(self, agent: JournalAgent, jobs: PeriodicJobs) -> None:
+        """Keep the journal up to date."""
+        # A short job may have left the host before the next query of the chain.
+        jobs.add("new leases", lambda: self.note_leases(pod.lease for pod in agent.state.pods.values()), LOOK_EVERY_S)
+        jobs.add("earnings", lambda: self.refresh(agent.chain, agent.host), EVERY_S, jitter_s=JITTER_S)
 
     def note_leases(self, leases: Iterable[HostLease]) -> None:
         """Note that the agent has these leases."""
@@ -150,5 +138,5 @@ class EarningsJournal:
 def entry_of(lease: LeaseOfTask) -> JournalEntry:
     """Return the entry for a lease on the chain."""
     record = lease.record
-    final = not record.escrow.open or lease.task.record.state.tag in FINAL
+    final = not record.escrow.open or lease.task.record.state.tag in FINAL_TASK_STATES
     return JournalEntry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

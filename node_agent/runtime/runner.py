@@ -10,26 +10,25 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 
-from node_agent.chain.call_sender import CallSender
+from node_agent.chain.reports import ReportSender
 from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.pod_steps import main_container, termination_notice
 from node_agent.core.retention import deletion_record
-from node_agent.core.states import Phase, Pod
-from node_agent.core.values import Handle, HostLease, LeaseReport, PodSpec, ReportStatus
+from node_agent.core.states import Pod
+from node_agent.core.values import Handle
 from node_agent.drivers.port import CollectedResult, Driver, DriverError, FolderRefused, PodGone
 from node_agent.logs.store import LogCollector
 from node_agent.runtime.background import run_unless_cancelled
 from node_agent.runtime.state_dir import StateDir
+from node_agent.runtime.upkeep import DriverUpkeep
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.sealed_box import seal
+from offchain.backoff import backoff
 from offchain.errors import BadKey, TheirError
-from offchain.schema.backoff import backoff
-from offchain.schema.chain_types._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
-from offchain.schema.chain_types.reasons import code
-from offchain.schema.chain_types.values import Call
 from offchain.schema.manifest.types import ResultSpec
 
 T = TypeVar("T")
@@ -42,8 +41,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 class CommandRunner:
     """Executes commands until it is closed.
 
-    `emit` takes the events, `wake_at` requests a tick. `may_report` returns once this report may be sent, because the
-    owner of the leases is certain. `say` writes to the log of a lease's pod.
+    `emit` takes the events, `wake_at` requests a tick. `say` writes to the log of a lease's pod.
     """
 
     def __init__(
@@ -52,13 +50,13 @@ class CommandRunner:
         driver: Driver,
         state: StateDir,
         chain: GantryChain,
-        reports: CallSender,
+        reports: ReportSender,
         checkpoints: CheckpointManager,
+        upkeep: DriverUpkeep,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
-        may_report: Callable[[LeaseReport], Awaitable[None]],
         say: Callable[[int, str], None],
     ) -> None:
         self._host = host
@@ -67,15 +65,15 @@ class CommandRunner:
         self._chain = chain
         self._reports = reports
         self._checkpoints = checkpoints
+        self._upkeep = upkeep
         self._emit = emit
         self._wake_at = wake_at
         self._pod_of = pod_of
-        self._may_report = may_report
         self._say = say
         self._logs = LogCollector(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._cancelled: dict[int, asyncio.Event] = {}
         """For each pod in preparation: set when it must not wait for its images any longer."""
 
@@ -86,17 +84,17 @@ class CommandRunner:
                 self._wake_at(command.at_ms)
                 continue
             if isinstance(command, cmd.ExplainLateStart):
-                self._spawn(self._explain(command))
+                self._tasks.run(self._explain(command))
                 continue
             if isinstance(command, cmd.SubmitFailed) and not self._has_started(command.number):
                 # Reported at once, even while the engine executes an earlier command: the start timeout is near. For a
                 # started pod, the report of its start comes first.
-                self._report(command)
+                self._reports.submit(command)
                 continue
             queue = self._queues.get(command.number)
             if queue is None:
                 queue = self._queues[command.number] = asyncio.Queue()
-                self._spawn(self._drain(command.number, queue))
+                self._tasks.run(self._drain(command.number, queue))
             queue.put_nowait(command)
 
     def _has_started(self, number: int) -> bool:
@@ -105,15 +103,7 @@ class CommandRunner:
 
     async def close(self) -> None:
         """Stop all work. Commands without a stored event are repeated after the next start."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        await self._tasks.close()
 
     async def _drain(self, number: int, queue: asyncio.Queue[cmd.Command]) -> None:
         while not queue.empty():
@@ -174,7 +164,7 @@ class CommandRunner:
                 )
                 self._emit(ev.DataPurged(command.number))
             case _:
-                self._report(command)
+                self._reports.submit(command)
 
     async def _fetch(self, command: cmd.FetchManifest) -> None:
         manifest = await self._until_answered(
@@ -185,7 +175,7 @@ class CommandRunner:
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
-        fetching = self._spawn(self._fetch_checkpoint(command))
+        fetching = self._tasks.run(self._fetch_checkpoint(command))
         cancelled = self._cancelled.setdefault(number, asyncio.Event())
         try:
             self._state.files.put_keys(command.spec)
@@ -249,7 +239,7 @@ class CommandRunner:
         before = watches.pop(command.handle.service, None)
         if before is not None:
             before.cancel()
-        watches[command.handle.service] = self._spawn(self._follow(command.handle))
+        watches[command.handle.service] = self._tasks.run(self._follow(command.handle))
 
     def _unwatch(self, number: int) -> None:
         for task in self._watches.pop(number, {}).values():
@@ -267,7 +257,7 @@ class CommandRunner:
                         kind, code = now.ending.kind.value, now.ending.exit_code
                         log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
                         if now.ending.no_space:
-                            await self._check_disk_use(lease)
+                            await self._upkeep.check_disk(lease)
                         return ev.ContainerExited(lease, name, start, now.ending)
                     if now.healthy is not None and now.healthy != healthy:
                         healthy = now.healthy
@@ -280,13 +270,6 @@ class CommandRunner:
             log.warning("lease %d: %s was removed from outside the agent", lease, name)
             ended = ev.ContainerExited(lease, name, start, None)
         self._emit(ended)
-
-    async def _check_disk_use(self, number: int) -> None:
-        """Find out whether the pod itself filled the disk."""
-        pod = self._pod_of(number)
-        mib = (await self._driver.upkeep()).get(number, 0)
-        if pod is not None and pod.spec is not None and (excess := disk_excess(pod.spec, mib)):
-            self._emit(ev.LimitExceeded(number, excess))
 
     async def _write_notice(self, command: cmd.WriteNotice) -> None:
         try:
@@ -353,47 +336,6 @@ class CommandRunner:
         record = deletion_record(self._host, pod.lease, volumes, snapshots)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
 
-    def _report(self, command: cmd.Command) -> None:
-        match command:
-            case cmd.SubmitStarted(number):
-                self._send(number, LeaseReport.STARTED, calls.tasks_report_started(lease=number))
-            case cmd.SubmitResult(number, digest, exit_code, usage):
-                result = PodResult(digest=digest, exit_code=exit_code, usage=usage)
-                self._send(number, LeaseReport.RESULT, calls.tasks_report_result(lease=number, result=result))
-            case cmd.SubmitFailed(number, reason, message):
-                log.warning("lease %d: given back with %s: %s", number, reason.value, message)
-                self._say(number, f"the host gave this pod back ({code(reason.value)}): {message}")
-                self._send(number, LeaseReport.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
-            case cmd.SubmitPurged(number, receipt, attempt):
-                call = calls.tasks_report(lease=number, report=ReportPurged(receipt=receipt))
-                self._send(number, LeaseReport.PURGED, call, attempt)
-            case cmd.SubmitDataLost(number):
-                self._send(number, LeaseReport.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
-            case _:
-                raise AssertionError(command)
-
-    def _send(self, number: int, report: LeaseReport, call: Call, attempt: int = 0) -> None:
-        pod = self._pod_of(number)
-        if pod is not None:
-            key = report_key(pod.lease, report) + (f"/{attempt}" if attempt else "")
-            self._spawn(self._sent(pod.lease, report, key, call))
-
-    async def _sent(self, lease: HostLease, report: LeaseReport, key: str, call: Call) -> None:
-        number = lease.number
-        await self._may_report(report)
-        pod = self._pod_of(number)
-        if pod is None or pod.phase is Phase.ENDING or not pod.lease.is_same_as(lease):
-            log.warning("lease %d: its report %s is not sent, since the lease is over", number, report.value)
-            return
-        try:
-            outcome, why = await self._reports.send(key, call)
-        except LookupError:
-            log.warning("lease %d: its report %s is taken back, since the lease is over", number, report.value)
-            return
-        level = logging.INFO if outcome is ReportStatus.INCLUDED else logging.ERROR
-        log.log(level, "lease %d: report %s %s %s", number, report.value, outcome.value, why)
-        self._emit(ev.ReportOutcome(number, report, outcome, why))
-
     async def _until_answered(self, ask: Callable[[], Awaitable[T]], what: str) -> T:
         attempt = 0
         while True:
@@ -405,17 +347,6 @@ class CommandRunner:
                 log.warning("%s: %s; trying again", what, error)
             await asyncio.sleep(backoff(attempt, FIRST_PAUSE_S, LONGEST_PAUSE_S))
             attempt += 1
-
-
-def report_key(lease: HostLease, report: LeaseReport) -> str:
-    """Return the key of a report. A lease number is reused when a block is reverted; its creation time is not."""
-    return f"lease/{lease.number}/{lease.created_at_ms}/{report.value}"
-
-
-def disk_excess(spec: PodSpec, mib: int) -> str:
-    """Return a sentence if this is more disk than the lease has; else ""."""
-    most_mib = spec.disk_gib * 1024
-    return f"the pod took {mib} MiB of disk, its lease is for {most_mib}" if mib > most_mib else ""
 
 
 def seal_result(collected: CollectedResult, result: ResultSpec) -> CollectedResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -25,7 +26,7 @@ from node_agent.metering.docker import DockerUsageSource
 from node_agent.metering.gpus import MachineGpuSource
 from node_agent.metering.meter import UsageMeter, steady_time
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.background import keep_heap_trimmed
+from node_agent.runtime.background import trim_heap
 from node_agent.runtime.journal import EarningsJournal
 from node_agent.runtime.loop_thread import LoopThread
 from node_agent.runtime.machine_lock import MachineLock
@@ -48,6 +49,7 @@ from node_agent.telemetry.watch import FAULTS, DeviceMonitor
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
@@ -55,6 +57,7 @@ from offchain.errors import OurError
 from offchain.ports import ChainPort
 
 OPEN_FILES = 16_384
+TRIM_EVERY_S = 60.0
 SWITCH_S = 0.001
 """Switch interval in seconds: heartbeats share the interpreter with the thread of the link."""
 _NO_FACTS: Mapping[str, Mapping[str, Any]] = {"pods": {}, "devices": {}, "network": {}, "gateways": {}}
@@ -135,7 +138,8 @@ async def run_agent(settings: AgentSettings) -> None:
             pods=pods,
             sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
-            beside=(watch.run, journal.run, prober.run, meter.run, keep_heap_trimmed),
+            beside=(watch.run,),
+            periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, _keep_heap_trimmed),
             handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
             link=link,
             link_port=link_chain,
@@ -143,6 +147,12 @@ async def run_agent(settings: AgentSettings) -> None:
         facts = _facts(agent, lock, watch, prober, by_gateways)
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
+
+
+def _keep_heap_trimmed(_agent: NodeAgent, jobs: PeriodicJobs) -> None:
+    gc.collect()
+    gc.freeze()  # the present objects stay; later collections need not look through them again
+    jobs.add("heap", trim_heap, TRIM_EVERY_S)
 
 
 async def _open_link(

@@ -15,6 +15,7 @@ from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
 from offchain.adapters.outbox.store import Store
 from offchain.errors import OurError, StoreCorrupt
+from offchain.files import replace_file
 
 HOST_KEY = "host.key"
 _TABLES = [
@@ -92,7 +93,7 @@ class StateDir:
         """Store these bytes and return their SHA-256. They are on disk when this returns."""
         digest = hashlib.sha256(data).digest()
         target = self.path / "blobs" / digest.hex()
-        self._write(target, data)
+        replace_file(target, data)
         return digest
 
     def get_blob(self, digest: bytes) -> bytes | None:
@@ -112,17 +113,3 @@ class StateDir:
                     file.unlink(missing_ok=True)
                     removed += 1
         return removed
-
-    def _write(self, target: Path, data: bytes) -> None:
-        part = target.with_name(f".{target.name}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -12,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from node_agent.runtime.join_config import write_private
-from node_agent.runtime.processes import is_same_process, start_time
+from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.files import replace_file
+from offchain.processes import is_same_process, start_time
 
 log = logging.getLogger(__name__)
 
@@ -92,13 +92,11 @@ class StatusFile:
 
     async def run(self, ready: asyncio.Event) -> None:
         """Write the status until cancelled: first that the agent starts, then that it is ready."""
-        while not ready.is_set():
-            self._try_to_write(ready=False)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ready.wait(), EVERY_S)
-        while True:
+        async with PeriodicJobs() as jobs:
+            jobs.add("status file", lambda: self._try_to_write(ready=ready.is_set()), EVERY_S)
+            await ready.wait()
             self._try_to_write(ready=True)
-            await asyncio.sleep(EVERY_S)
+            await asyncio.Event().wait()
 
     def _try_to_write(self, *, ready: bool) -> None:
         try:
@@ -118,4 +116,4 @@ class StatusFile:
             "addresses": self._addresses,
             **{name: dict(values) for name, values in self._facts().items()},
         }
-        write_private(self._folder / NAME, json.dumps(document) + "\n")
+        replace_file(self._folder / NAME, json.dumps(document) + "\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.errors import OurError
+from offchain.files import replace_file
 from offchain.schema.chain_types._generated_chain import Capabilities, Tier
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -106,9 +107,7 @@ def save(path: Path, hardware: Hardware) -> None:
         "image_gib": hardware.image_gib,
         "devices": [asdict(device) for device in hardware.devices],
     }
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(document, indent=2) + "\n")
-    part.replace(path)
+    replace_file(path, json.dumps(document, indent=2) + "\n")
 
 
 def load(path: Path) -> Hardware | None:

@@ -14,10 +14,10 @@ from node_agent.core import network_estimate as core
 from node_agent.runtime.background import trim_heap
 from node_agent.telemetry.ports import ReportingAgent
 from offchain.adapters.keys import ss58
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.gateway_registration import resolve_gateway
 from offchain.adapters.transport.port import TransportError
 from offchain.adapters.transport.routing import addresses_of
-from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import (
     HostRecord,
     HostStatusRetired,
@@ -34,6 +34,7 @@ SMALL_BYTES = 64 << 10
 LARGE_BYTES = 4 << 20
 MEASURE_S = 60.0
 FIRST_S = 5.0
+JITTER_S = 2.0
 REPORT_EVERY_S = 20.0
 """Interval of the check whether to report: the chain accepts one report in a heartbeat period."""
 
@@ -43,15 +44,12 @@ class ProbeConnection(Protocol):
 
     async def ping(self) -> None:
         """Perform one round trip. Raises :class:`LinkError`."""
-        ...
 
     async def probe(self, size: int) -> float:
         """Return the seconds that the reception of `size` bytes took. Raises :class:`LinkError`."""
-        ...
 
     async def probe_up(self, size: int) -> float:
         """Return the seconds that the transmission of `size` bytes took. Raises :class:`LinkError`."""
-        ...
 
 
 OpenProbe = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[ProbeConnection]]
@@ -98,20 +96,20 @@ class NetworkProber:
             "told_latency_ms": found.published.latency_ms,
         }
 
-    async def run(self, agent: ReportingAgent) -> None:
-        await asyncio.sleep(FIRST_S)  # other duties have priority after a start
+    def add_jobs(self, agent: ReportingAgent, jobs: PeriodicJobs) -> None:
         clock = asyncio.get_running_loop()
-        due_s = clock.time()
-        while True:
-            try:
-                if clock.time() >= due_s:
-                    due_s = clock.time() + core.ROUND_MS / 1000
-                    await self.round(agent)
-                    trim_heap()  # megabytes were allocated and freed
-                await self.report(agent)
-            except (ChainUnreachable, BadReply) as error:
-                log.debug("the network's measurement waits for the chain: %s", error)
-            await asyncio.sleep(REPORT_EVERY_S)
+        due_s = float("-inf")
+
+        async def measure_and_report() -> None:
+            nonlocal due_s
+            if clock.time() >= due_s:
+                due_s = clock.time() + core.ROUND_MS / 1000
+                await self.round(agent)
+                trim_heap()  # megabytes were allocated and freed
+            await self.report(agent)
+
+        # Other duties have priority after a start.
+        jobs.add("network", measure_and_report, REPORT_EVERY_S, delay_s=FIRST_S, jitter_s=JITTER_S)
 
     async def round(self, agent: ReportingAgent) -> None:
         """Measure the gateways, report, and measure the peers of this round."""

@@ -25,19 +25,15 @@ class DeviceSource(Protocol):
 
     def devices(self) -> tuple[FoundDevice, ...]:
         """Return the present devices. Raises :class:`offchain.errors.OurError` if the driver exists and fails."""
-        ...
 
     def observe(self, uuids: Sequence[str | None]) -> list[Observation]:
         """Return the health of these devices by their index, without those of other vendors."""
-        ...
 
     def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
         """Return the events that the driver reports within this time."""
-        ...
 
     def close(self) -> None:
         """Close the driver. Never raises."""
-        ...
 
 
 class ReportingAgent(Protocol):
@@ -46,16 +42,13 @@ class ReportingAgent(Protocol):
     @property
     def chain(self) -> GantryChain:
         """The chain's state."""
-        ...
 
     @property
     def host(self) -> str:
         """The host's address."""
-        ...
 
     async def send(self, key: str, call: Call) -> bool:
         """Submit a call of the host, one at a time for each key; return whether it took effect."""
-        ...
 
 
 class DeviceAgent(ReportingAgent, Protocol):
@@ -63,4 +56,3 @@ class DeviceAgent(ReportingAgent, Protocol):
 
     def devices_failed(self, devices: frozenset[int], message: str) -> None:
         """Give back the pods on these devices. May be called repeatedly."""
-        ...

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from node_agent.core import devices as core
-from node_agent.runtime.join_config import write_private
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.ports import DeviceAgent, DeviceSource
 from offchain.errors import BadReply, ChainUnreachable
+from offchain.files import replace_file
 from offchain.schema.chain_types._generated_chain import calls, storage
 
 log = logging.getLogger(__name__)
@@ -155,4 +155,4 @@ def load_faults(path: Path, uuids: Sequence[str | None], boot_id: str) -> dict[i
 def save_faults(path: Path, faults: Mapping[int, str], uuids: Sequence[str | None], boot_id: str) -> None:
     """Store the faults of devices until the machine is restarted."""
     kept = {str(uuids[index]): why for index, why in faults.items()}
-    write_private(path, json.dumps({"boot_id": boot_id, "faults": kept}, indent=2) + "\n")
+    replace_file(path, json.dumps({"boot_id": boot_id, "faults": kept}, indent=2) + "\n")

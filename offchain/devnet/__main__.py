@@ -34,7 +34,7 @@ def prepare() -> int:
     try:
         node.chain_spec(binaries())
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     return 0
 
@@ -64,7 +64,7 @@ def base(arguments: list[str]) -> int:
         while True:
             network.supervisor.wait(3600)
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     finally:
         if network is not None:

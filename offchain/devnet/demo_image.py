@@ -184,7 +184,7 @@ def main() -> int:
     try:
         reference = load(find_engine())
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     sys.stdout.write(f"{reference}\n")
     if lacking := missing():

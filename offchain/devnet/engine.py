@@ -13,7 +13,8 @@ from pathlib import Path
 
 from offchain.devnet import engine_store
 from offchain.devnet.paths import DevnetError, DevnetPaths
-from offchain.devnet.processes import Child, end, read_record
+from offchain.processes import end, read_record
+from offchain.supervisor import Child
 
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
@@ -100,7 +101,7 @@ class PrivateEngine(Child):
         # Its containerd is ended with it, by the kernel. An engine takes the number in the file for a containerd that
         # runs, also if it is that of a corpse or of somebody else by now, and waits for it in vain.
         for left in _processes_with(f"{sockets}/exec/containerd/containerd.toml"):
-            end(left, seconds=2)
+            end(left, term_s=2)
         for record in (sockets / "dockerd.pid", sockets / "exec" / "containerd" / "containerd.pid"):
             record.unlink(missing_ok=True)
         for network in engine_store.repair(self._paths.engine):
@@ -158,13 +159,13 @@ def remove_private_engine(paths: DevnetPaths) -> None:
     record = paths.run / "docker.json"
     pid = read_record(record)
     if pid is not None:
-        end(pid, seconds=20)
+        end(pid, term_s=20)
     record.unlink(missing_ok=True)
     # One that was killed while it started a container leaves that behind, and the shim beside it.
     for left in _in_containers(_containers(paths)):
-        end(left, seconds=0)
+        end(left, term_s=0)
     for left in _processes_with(f"{paths.sockets}/exec/"):
-        end(left, seconds=2)
+        end(left, term_s=2)
     for bridge in _bridges_of(paths):
         subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
     for folder in (paths.engine, paths.sockets):

@@ -16,9 +16,10 @@ from typing import Any
 
 from offchain.devnet import engine, node, node_rpc, ports
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
-from offchain.devnet.processes import Child, command_line, end, marked, read_record
 from offchain.devnet.release import Binaries
-from offchain.devnet.supervisor import BackgroundCommand, ProcessSupervisor
+from offchain.files import part_of, replace_file
+from offchain.processes import command_line, die_with_parent, end, marked, read_record
+from offchain.supervisor import Child, Supervisor
 
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
@@ -34,7 +35,53 @@ _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _CLEAR_SECONDS = 60.0
+_LONGEST_PAUSE_SECONDS = 10.0
+_STEADY_SECONDS = 30.0
 _LOOKS = 5
+
+
+def network_supervisor() -> Supervisor:
+    """Return a supervisor that raises DevnetError if a child does not start."""
+    return Supervisor(longest_pause_s=_LONGEST_PAUSE_SECONDS, steady_s=_STEADY_SECONDS, give_up=_give_up)
+
+
+def _give_up(child: Child) -> None:
+    raise DevnetError(
+        f"{child.name} ends as soon as it is started. Its last lines:\n{child.last_lines()}",
+        f"The whole log is {child.log_path}",
+    )
+
+
+class BackgroundCommand:
+    """A command that runs beside the network until `finish` returns or `stop` ends it."""
+
+    def __init__(self, command: list[str], env: Mapping[str, str], supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        # Errors and progress go to the terminal.
+        self._process = subprocess.Popen(
+            [*die_with_parent(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env
+        )
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for its end while supervising the network, and return its exit status and standard output."""
+        assert self._process.stdout is not None  # noqa: S101  (asked for above)
+        chunks: list[bytes] = []
+        fd = self._process.stdout.fileno()
+        while True:
+            if self._supervisor.wait(3600, fd):
+                chunk = os.read(fd, 65536)
+                if not chunk:
+                    break
+                chunks.append(chunk)
+        self._process.stdout.close()
+        return self._process.wait(), b"".join(chunks).decode()
+
+    def stop(self) -> None:
+        """End it if it still runs."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        with self._process:
+            pass
 
 
 class LocalNetwork:
@@ -53,7 +100,7 @@ class LocalNetwork:
         self.rpc_port = rpc_port
         self.say = say
         self.genesis_patch = genesis_patch
-        self.supervisor = ProcessSupervisor()
+        self.supervisor = network_supervisor()
         self.url = f"ws://127.0.0.1:{rpc_port}"
         self.engine_url = ""
         self._env = _child_env(paths)
@@ -70,7 +117,7 @@ class LocalNetwork:
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
-        self._write(self.paths.network_file, json.dumps(facts) + "\n")
+        replace_file(self.paths.network_file, json.dumps(facts) + "\n", mode=0o644)
         options = self._agent_options()
         registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
@@ -148,7 +195,7 @@ class LocalNetwork:
         if status != 0:
             raise DevnetError("the demo's image could not be made", "The reason is above")
         reference = output.strip()
-        self._write(self.paths.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
+        replace_file(self.paths.env_file, f"GANTRY_DEMO_IMAGE={reference}\n", mode=0o644)
         self.say("Demo image", reference)
 
     def _start_workers(self, answers: str) -> None:
@@ -194,11 +241,6 @@ class LocalNetwork:
         self.supervisor.add(Child("agent", command, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Agent", "runs")
 
-    def _write(self, path: Path, text: str) -> None:
-        part = path.with_suffix(".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-
 
 def _simulated() -> bool:
     """Return whether this machine has no NVIDIA GPU, so that the host offers a simulated one."""
@@ -218,7 +260,7 @@ def clean(paths: DevnetPaths) -> bool:
         pid = read_record(record)
         if pid is not None and pid != os.getpid():
             found = True
-            end(pid, seconds=40 if record.stem == "supervisor" else 10)
+            end(pid, term_s=40 if record.stem == "supervisor" else 10)
         record.unlink(missing_ok=True)
     # Those without a record: commands beside the network, and what a supervisor had just started when it was killed.
     # The kernel ends a child with its parent only once the child has asked for that. Each may have started another
@@ -238,7 +280,7 @@ def clean(paths: DevnetPaths) -> bool:
     for file in (paths.network_file, paths.env_file):
         file.unlink(missing_ok=True)
         # Left by one who was killed while it wrote.
-        file.with_suffix(".part").unlink(missing_ok=True)
+        part_of(file).unlink(missing_ok=True)
     return found
 
 

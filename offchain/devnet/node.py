@@ -78,15 +78,15 @@ def _keep_spec(file: Path, text: str) -> None:
 
 def read_patch(file: Path) -> dict[str, Any]:
     """Read a genesis patch, a JSON object, from a file. Raises DevnetError."""
-    remedy = f'Write one JSON object to {file}, for example {{"validators": {{"slotMs": 500}}}}'
+    hint = f'Write one JSON object to {file}, for example {{"validators": {{"slotMs": 500}}}}'
     try:
         patch = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DevnetError(f"the genesis patch {file} cannot be read: {error.strerror}", remedy) from None
+        raise DevnetError(f"the genesis patch {file} cannot be read: {error.strerror}", hint) from None
     except ValueError as error:
-        raise DevnetError(f"the genesis patch {file} is not JSON: {error}", remedy) from None
+        raise DevnetError(f"the genesis patch {file} is not JSON: {error}", hint) from None
     if not isinstance(patch, dict):
-        raise DevnetError(f"the genesis patch {file} is not a JSON object", remedy)
+        raise DevnetError(f"the genesis patch {file} is not a JSON object", hint)
     return patch
 
 

@@ -15,10 +15,10 @@ _SOCKET_ROOM = 60
 class DevnetError(Exception):
     """An error that the user can fix: what happened, and what to do."""
 
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 def cache_dir() -> Path:

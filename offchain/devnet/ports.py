@@ -14,7 +14,7 @@ _LOWEST = 10_240
 _CHOICE = random.SystemRandom()
 
 
-def require_free(port: int, what: str, remedy: str) -> None:
+def require_free(port: int, what: str, hint: str) -> None:
     """Raise DevnetError if something listens on this port already."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -23,7 +23,7 @@ def require_free(port: int, what: str, remedy: str) -> None:
         except OSError as error:
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
                 why = "is in use" if error.errno == errno.EADDRINUSE else "may not be used by this user"
-                raise DevnetError(f"port {port}, {what}, {why}", remedy) from None
+                raise DevnetError(f"port {port}, {what}, {why}", hint) from None
             raise
 
 

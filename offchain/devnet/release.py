@@ -122,7 +122,7 @@ def main() -> int:
     try:
         found = binaries(from_source="--from-source" in sys.argv[1:])
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     sys.stdout.write(f"{found.node}\n{found.runtime}\n")
     return 0

@@ -19,8 +19,8 @@ from offchain.devnet import ports
 from offchain.devnet.network import TENANT, LocalNetwork, clean
 from offchain.devnet.node import read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
-from offchain.devnet.processes import read_record, write_record
 from offchain.devnet.release import binaries
+from offchain.processes import read_record, write_record
 
 _EXAMPLE = ROOT / "examples" / "primes.yaml"
 
@@ -83,7 +83,7 @@ def up(options: argparse.Namespace) -> int:
         with _alone(paths):
             _run(options, paths, began, detached)
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     except _Stop:
         return 0 if not options.once else 130
@@ -91,8 +91,8 @@ def up(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached: int | None) -> None:
-    remedy = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
-    ports.require_free(options.rpc_port, "for the node's RPC", remedy)
+    hint = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
+    ports.require_free(options.rpc_port, "for the node's RPC", hint)
     patch = None if options.genesis_patch is None else read_patch(options.genesis_patch)
     progress = StepProgress(began)
     say = progress.say

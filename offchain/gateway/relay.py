@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from offchain.adapters.keys import ss58
 from offchain.adapters.transport.gateway_registration import KEEPALIVE
 from offchain.adapters.transport.host_server import Handler
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.adapters.transport.session import Session
 from offchain.errors import GantryError
 from offchain.gateway.limits import RelayedStream, RelayLimits, refusal, window
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request

@@ -17,11 +17,13 @@ from offchain.adapters.chain.chain_identity import require_continued
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import Transport
 from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
+from offchain.files import replace_file
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.limits import RelayLimits
 from offchain.gateway.relay import Authorise, Relay
@@ -114,10 +116,15 @@ async def run_gateway(settings: GatewaySettings) -> None:
         )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
-        _write_address(settings.state_dir / ADDRESS, address)
+        replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
-        saying = asyncio.create_task(_say_status(settings.state_dir / STATUS, address, gateway.relay))
-        stack.callback(saying.cancel)
+        jobs = await stack.enter_async_context(PeriodicJobs())
+        started_ms = _unix_ms()
+        jobs.add(
+            "status",
+            lambda: _write_status(settings.state_dir / STATUS, address, gateway.relay, started_ms),
+            STATUS_EVERY_S,
+        )
         await run_until_stopped(lambda: _serve(gateway, watch, out), out)
 
 
@@ -125,7 +132,7 @@ async def _serve(gateway: GatewayServer, watch: ChainWatch, out: log.EventLog) -
     """Serve until the gateway is closed, or its node serves another chain."""
     async with asyncio.TaskGroup() as group:
         group.create_task(gateway.serve())
-        group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, remedy=error.remedy)))
+        group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, hint=error.hint)))
 
 
 class ChainWatch:
@@ -201,24 +208,12 @@ def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | N
         ) from None
 
 
-async def _say_status(path: Path, address: GatewayAddress, relay: Relay) -> None:
-    started_ms = _unix_ms()
-    out = log.EventLog("gateway")
-    while True:
-        facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": _unix_ms()}
-        try:
-            part = path.with_suffix(".part")
-            part.write_text(json.dumps(facts | asdict(relay.load)) + "\n", encoding="utf-8")
-            part.replace(path)
-        except OSError as error:  # a full disk is no reason to carry nothing
-            out.warning("status-not-written", reason=error.strerror)
-        await asyncio.sleep(STATUS_EVERY_S)
-
-
-def _write_address(path: Path, address: GatewayAddress) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(address.text + "\n", encoding="utf-8")
-    part.replace(path)
+def _write_status(path: Path, address: GatewayAddress, relay: Relay, started_ms: int) -> None:
+    facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": _unix_ms()}
+    try:
+        replace_file(path, json.dumps(facts | asdict(relay.load)) + "\n", mode=0o644, durable=False)
+    except OSError as error:  # a full disk is no reason to relay nothing
+        log.EventLog("gateway").warning("status-not-written", reason=error.strerror)
 
 
 def _unix_ms() -> int:

@@ -89,9 +89,6 @@ def derive(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
         yield MentionRow(subject, seen.block, seen.place)
 
 
-# --- tasks and their leases -------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class _Sums:
     """What an event leaves of a task's numbers, while its leases are gone through."""
@@ -206,10 +203,6 @@ def _submitted(seen: IndexedEvent) -> Iterator[Row]:
             submitted_ms=seen.time_ms,
             changed_block=seen.block,
             changed_ms=seen.time_ms,
-            paid=CoinAmount(0),
-            fee=CoinAmount(0),
-            refunded=CoinAmount(0),
-            pruned=0,
         )
 
 
@@ -231,14 +224,6 @@ def _opened(seen: IndexedEvent, task: int, lease: int, host: str, rate: int = 0,
         settler_fee=CoinAmount(0),
         refunded=CoinAmount(0),
         assigned_ms=seen.time_ms,
-        started_ms=None,
-        ended_ms=None,
-        exit_code=None,
-        result_digest=None,
-        wall_ms=None,
-        cpu_ms=None,
-        memory_peak_mib=None,
-        stars=None,
     )
 
 
@@ -336,9 +321,6 @@ def _paid_meanwhile(seen: IndexedEvent, lease: LeaseRow, payment: LeaseAmounts, 
         )
 
 
-# --- hosts ------------------------------------------------------------------------------------------------------------
-
-
 def _hosts(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields = seen.fields
     if seen.name == "Registered":
@@ -380,9 +362,6 @@ def _reputation(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     host = get(HostRow, seen.fields.get("host")) if seen.name == "Scored" else None
     if host is not None:
         yield replace(host, score_ppm=seen.fields["score_ppm"])
-
-
-# --- coins ------------------------------------------------------------------------------------------------------------
 
 
 def _balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:

@@ -38,9 +38,6 @@ class MetaRow(Row):
     value: str
 
 
-# --- tables that are read from the chain ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class BlockRow(Row):
     """A final block. Hashes are 0x and hex digits."""
@@ -92,9 +89,6 @@ class EventRow(Row):
     name: str
     fields: str
     failure: str | None
-
-
-# --- tables that are derived from the events --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.adapters.chain.watcher import Commit, Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.port import TransportError
 from offchain.core.autoscaling import PodResources, Recommendations, Scaling, decide, load_ppm
 from offchain.core.pod_metric import MAX_ANSWER, MetricReadError, MetricSample, load_milli, question, read
@@ -293,12 +294,12 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
     async with (
         continued(chain, lambda: watcher.cursor, store.path),
         contextlib.AsyncExitStack() as stack,
+        PeriodicJobs() as jobs,
         asyncio.TaskGroup() as group,
     ):
         ways = HostConnections(stack, await chain.genesis_hash(), account)
         scaler = Autoscaler(GantryChain(chain), Submitter(outbox), ways.to, tenant, account.address)
         group.create_task(outbox.run())
         group.create_task(watcher.run(observe))
-        while True:
-            await scaler.step()
-            await asyncio.sleep(STEP_S)
+        jobs.add("autoscaling", scaler.step, STEP_S)
+        await jobs.wait_for_failure()

@@ -135,7 +135,7 @@ class DecisionRecorder:
         try:
             store = self._open()
         except GantryError as error:
-            self._log.warning("not kept", reason=error.message, remedy=error.remedy)
+            self._log.warning("not kept", reason=error.message, hint=error.hint)
             store = None
         rows = 0
         while (write := self._pending.get()) is not None:
@@ -153,7 +153,7 @@ class DecisionRecorder:
                         _prune(store)
                         rows = 0
             except GantryError as error:
-                self._log.warning("not kept", reason=error.message, remedy=error.remedy)
+                self._log.warning("not kept", reason=error.message, hint=error.hint)
         if store is not None:
             store.close()
 

@@ -154,7 +154,7 @@ async def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]], out: 
             except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
                 # The picture is read anew; the outbox goes on where it was.
                 away = _outage(error)
-                out.warning("waiting", reason=away.message, remedy=away.remedy)
+                out.warning("waiting", reason=away.message, hint=away.hint)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RECONNECT_S)
     out.info("stopped")

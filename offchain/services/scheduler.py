@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from offchain.core.backoff import Backoff
+from offchain.backoff import Backoff
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits, HealthSigns, health_signs, risk_of

@@ -10,8 +10,8 @@ import asyncio
 from typing import Final
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import TransportError
+from offchain.adapters.transport.session import Session
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.host_connections import HostConnections
 from offchain.services.rolling_update import IsHealthy

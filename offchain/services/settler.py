@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from offchain.core.backoff import Backoff
+from offchain.backoff import Backoff
 from offchain.core.settlement import (
     Command,
     Crank,
@@ -26,13 +26,12 @@ from offchain.core.settlement import (
 from offchain.core.snapshot import Touched
 from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord, calls
 from offchain.schema.chain_types.ids import lease_parts
-from offchain.schema.chain_types.values import Call
+from offchain.schema.chain_types.values import FINAL_TASK_STATES, Call
 from offchain.services.log import EventLog
 from offchain.services.snapshot_reader import SnapshotReader
 from offchain.services.submitter import PendingCalls, SubmitCall
 from offchain.services.view import ChainView
 
-FINAL_STATES: Final = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
 PAGE: Final = 1000
 """How many records are read in one step; as many tasks fit into one call."""
 PAUSE_MS: Final = 600_000
@@ -67,7 +66,7 @@ class Pruner:
 def may_be_pruned(record: TaskRecord, now: int, archive_after_ms: int) -> bool:
     """Return whether the chain prunes this task: it ended long enough ago, and none of its data is retained."""
     return (
-        record.state.tag in FINAL_STATES
+        record.state.tag in FINAL_TASK_STATES
         and record.changed_at + archive_after_ms <= now
         and not any(isinstance(lease.state, LeaseStateRetained) for lease in record.leases)
     )

@@ -65,10 +65,10 @@ class TraceError(Exception):
 
     code = "bad_trace"
 
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 class CsvLine:
@@ -104,13 +104,13 @@ class CsvLine:
             raise self.wrong(field, "write seconds, like 90 or 0.25")
         return int(whole) * 1000 + int(f"{part:0<3}"[:3])
 
-    def wrong(self, field: str, remedy: str) -> TraceError:
+    def wrong(self, field: str, hint: str) -> TraceError:
         """Return the error for this field."""
         value = self.text(field)
         shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
         said = f"{field} is {shown!r}" if value else f"{field} is missing"
         position = self._record.position(self._columns[field])
-        return TraceError(f"{self._source}, {position}: {said}.", f"{remedy[0].upper()}{remedy[1:]}.")
+        return TraceError(f"{self._source}, {position}: {said}.", f"{hint[0].upper()}{hint[1:]}.")
 
 
 def read_nodes(text: str, source: str) -> list[HostSpec]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from offchain.devnet.ports import free
-from offchain.devnet.processes import read_record
+from offchain.processes import read_record
 
 COMPILING = b"offchain.services.compiling"
 PODS_BRIDGES = "gtr"

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake.driver import FakeEngine
+from node_agent.drivers.fake.engine import FakeEngine
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.adapters.keys.signer import from_uri

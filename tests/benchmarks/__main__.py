@@ -53,7 +53,7 @@ def main() -> int:
         sys.stderr.write(f"error: {error}\n")
         return 1
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     if not options.no_record and figures:
         record(figures, (before, pace()))

@@ -18,7 +18,7 @@ from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageInventory, ImageStore
-from offchain.devnet.processes import read_record
+from offchain.processes import read_record
 from offchain.schema.manifest.types import ImageRef, ResultSpec, ServiceSpec
 
 IDLE_SECONDS = 60

@@ -21,7 +21,7 @@ from table import MIB, ROOT, Figure
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import signer as keys
-from offchain.devnet.processes import read_record
+from offchain.processes import read_record
 from offchain.schema.chain_types._generated_chain import IndexTag, calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec

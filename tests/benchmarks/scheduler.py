@@ -87,6 +87,6 @@ def _traces(nodes: Path | None, pods: Sequence[Path]) -> list[tuple[str, list[Ho
             for file in pods
         ]
     except csv_tables.TraceError as error:
-        raise SchedulerBenchError(f"{error.message} {error.remedy}") from None
+        raise SchedulerBenchError(f"{error.message} {error.hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SchedulerBenchError(f"a trace cannot be read: {error}") from None

@@ -22,8 +22,8 @@ from offchain.adapters.keys.signer import Ed25519Signer, verify
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.iroh_quic import IrohTransport
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import Transport
+from offchain.adapters.transport.session import Session
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Op, Request

@@ -10,7 +10,8 @@ import driver_cases as case
 
 from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core.values import PodSpec
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, packed
+from node_agent.drivers.fake.driver import FakeDriver, packed
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.handlers.checkpoint_requests import CheckpointRequests, check_requesting_host
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun, ImageUnavailable
 from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 

@@ -191,6 +191,6 @@ async def refusal(work):
         await work
     except HostRefused as no:
         assert no.refusal.message
-        assert no.refusal.remedy
+        assert no.refusal.hint
         return no.refusal.code
     raise AssertionError("it was not refused")

@@ -11,7 +11,8 @@ from driver_fixtures import image_store
 
 from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.drivers.port import ImageCannotRun, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import ImageRef, ResultSpec

@@ -58,12 +58,13 @@ def test_the_newest_revision_is_the_schema_version():
     assert ScriptDirectory.from_config(migrations.configuration()).get_current_head() == str(SCHEMA_VERSION)
 
 
-def test_migrations_of_an_empty_database_make_the_tables(address):
+def test_migrations_of_an_empty_database_make_the_tables(address, monkeypatch):
     db, _ = prepared(address)
     assert differences(db) == []
     assert db.execute(text("SELECT version_num FROM alembic_version")) == [(str(SCHEMA_VERSION),)]
     assert queries.read_meta(db)["schema"] == str(SCHEMA_VERSION)
     db.close()
+    monkeypatch.setattr(command, "upgrade", lambda *_: pytest.fail("there is no revision to apply"))
     db, writer = prepared(address)
     writer.add(BLOCKS)
     assert stored_digest(db).hex() == replayed_digest(db).hex()
@@ -122,6 +123,19 @@ def test_a_migration_that_is_interrupted_leaves_nothing(address, monkeypatch):
     db, _ = prepared(address)
     assert differences(db) == []
     db.close()
+
+
+def test_an_indexer_of_an_index_without_new_revisions_starts_without_alembic(tmp_path):
+    db, _ = prepared(str(tmp_path / "index.db"))
+    db.close()
+    code = f"""
+import sys
+from offchain.indexer.database import open_index
+from offchain.indexer.writer import IndexWriter
+IndexWriter(open_index({str(tmp_path / "index.db")!r})).prepare(bytes.fromhex({GENESIS.hex()!r}))
+sys.exit("alembic" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_command_line_starts_without_sqlalchemy():

@@ -203,7 +203,7 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
         free = fill(store)
         with pytest.raises(StoreStuck) as stuck:
             await submit_for_ever()
-        assert "Free some space" in stuck.value.remedy
+        assert "Free some space" in stuck.value.hint
         assert len(OutboxAdmin(store).entries()) == len(stored)
         work, watching = rig.tasks
         for _ in range(3):

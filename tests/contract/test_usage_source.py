@@ -10,7 +10,8 @@ import pytest
 from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.metering.docker import DockerUsageSource
 from node_agent.metering.fake import FakeUsageSource
 from node_agent.metering.usage import MeteredUsage, PodSample, fold

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from offchain.adapters.transport.port import HostRefused, refused
-from offchain.cli.kit import failures, output, step_output
+from offchain.cli.kit import failures, output
 from offchain.cli.kit.failures import CliError
 from offchain.schema import terminal_escaping
 from offchain.schema.protocol.messages import Code
@@ -92,9 +92,8 @@ PRINTERS = {
         None,
     ),
     "an error that nobody foresaw": (lambda value: failures.report_failure(RuntimeError(value), as_json=False), None),
-    "the agent's text": (lambda value: step_output.StepOutput(as_json=False).text("Status", f"Region {value}"), 2),
-    "the agent's JSON": (lambda value: step_output.StepOutput(as_json=True).result({"region": value}), 1),
-    "the agent's error": (lambda value: step_output.print_failure(value, "code", value, value, as_json=True), None),
+    "the agent's text": (lambda value: output.StepOutput(as_json=False).text("Status", f"Region {value}"), 2),
+    "the agent's JSON": (lambda value: output.StepOutput(as_json=True).result({"region": value}), 1),
 }
 
 

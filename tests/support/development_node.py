@@ -10,8 +10,8 @@ from typing import Any, Self
 from offchain.devnet import node_rpc, ports
 from offchain.devnet.node import AUTHOR, chain_spec, command, with_certificates, write_spec
 from offchain.devnet.paths import DevnetError
-from offchain.devnet.processes import Child
 from offchain.devnet.release import Binaries
+from offchain.supervisor import Child
 
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine, FakeProgram
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeEngine, FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir

@@ -22,8 +22,9 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.limits import ConnectionLimits, ServerLimits
-from offchain.adapters.transport.peer import SLOTS, Peer, Session
+from offchain.adapters.transport.peer import SLOTS, Peer
 from offchain.adapters.transport.port import ConnectionLost, PeerConnection, refused
+from offchain.adapters.transport.session import Session
 from offchain.schema.protocol.fields import canonical_json
 from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Code, Op, Refusal, Request

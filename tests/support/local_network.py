@@ -20,8 +20,8 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
 from offchain.cli.operator.chain import EventHistory, task_history
 from offchain.core.pricing import billed_ms, fee, owed, rate_per_hour
-from offchain.devnet.processes import read_record
 from offchain.ports import ChainPort
+from offchain.processes import read_record
 from offchain.schema.chain_types._generated_chain import Lease
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.variables import resolve

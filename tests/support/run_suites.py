@@ -200,7 +200,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 2
     except DevnetError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 2
     _interrupt_on_signals()
     with tempfile.TemporaryDirectory(prefix="gantry-test-") as folder:

@@ -51,7 +51,7 @@ def test_without_a_common_version_both_are_told_what_to_update():
         old.receive(new.take())
     (gone,) = [event for event in mux.Mux(dialler=True).receive(old.take()) if isinstance(event, mux.GoneAway)]
     assert gone.refusal.code is Code.UNSUPPORTED_VERSION
-    assert "Update" in gone.refusal.remedy
+    assert "Update" in gone.refusal.hint
 
 
 def test_a_question_and_its_answer():

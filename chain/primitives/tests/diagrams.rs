@@ -1,6 +1,6 @@
-//! The diagrams in docs/invariants.md and docs/verification.md are drawn from the transition tables.
+//! The diagrams in docs/invariants.md and docs/verification.md equal those generated from the transition tables.
 //!
-//! After a change of a table, `GANTRY_DRAW=1 cargo test -p gantry-primitives --test diagrams` draws them anew.
+//! After a change of a table, `GANTRY_DRAW=1 cargo test -p gantry-primitives --test diagrams` generates them again.
 
 use std::{env, fmt::Debug, fs, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The cases of tests/vectors/fit.json, which Python runs too.
+//! The cases of tests/vectors/fit.json, which the Python tests also run.
 
 use std::{fs, path::Path};
 

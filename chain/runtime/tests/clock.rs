@@ -1,4 +1,4 @@
-//! What an author of blocks can do with the chain's clock: nothing but make its own block in its own slot.
+//! Influence of a block author on the chain's clock: an author can only make its own block in its own slot.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Validators of the whole runtime: epochs, session keys, and what happens to those who equivocate.
+//! Validators of the whole runtime: epochs, session keys, equivocation.
 
 mod common;
 

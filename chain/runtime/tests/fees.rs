@@ -1,4 +1,4 @@
-//! What transactions cost by the load of the chain, and who gets it.
+//! Transaction fees by the load of the chain, and their receivers.
 
 mod common;
 

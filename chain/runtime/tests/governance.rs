@@ -1,4 +1,4 @@
-//! Who decides: presets without sudo, the council, and its delayed way to root.
+//! Governance: presets without sudo, the council, and its delayed way to root.
 
 mod common;
 

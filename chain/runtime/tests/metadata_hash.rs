@@ -1,4 +1,4 @@
-//! Transactions that prove with which metadata their signer has read them.
+//! Transactions whose signature contains the hash of the metadata with which the signer decoded them.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Sequences of calls of all pallets together: the seeds of the fuzzer (`scripts/fuzz chain`), and random mutations of them.
-//! The target is the fuzzer's; here it runs without coverage.
+//! Sequences of calls of all pallets: the seeds of the fuzzer (`scripts/fuzz chain`), and random mutations of them.
+//! The target is the fuzzer's; this test runs it without coverage.
 
 mod common;
 #[allow(dead_code, reason = "the fuzzer uses the rest")]

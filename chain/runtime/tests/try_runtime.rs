@@ -1,4 +1,4 @@
-//! What `try-runtime` checks on the state of a running chain, on chains of the tests.
+//! The checks of `try-runtime` on the state of a running chain, executed on test chains.
 
 #![cfg(feature = "try-runtime")]
 

@@ -18,13 +18,11 @@ from node_agent.drivers.access_port import AccessRefused, ByteStream, ExecSessio
 from node_agent.drivers.docker.container_paths import hidden_below, mounts_of
 from node_agent.drivers.docker.engine import Engine
 from node_agent.drivers.docker.http import DockerHttp, HijackedStream
-from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_LEASE
+from node_agent.drivers.docker.spec import LABEL_HOST, LABEL_INDEX, LABEL_LEASE, LABEL_SERVICE
 from node_agent.drivers.docker.start_gate import gate_of, is_open
 from node_agent.drivers.net_namespace import connect_inside
 from node_agent.drivers.port import DriverError, EngineBusy, PodGone
 
-LABEL_SERVICE: Final = "gantry.service"
-LABEL_INDEX: Final = "gantry.index"
 PIECE: Final = 1 << 17
 _HEAD: Final = struct.Struct(">B3xI")
 _LONGEST_PIECE: Final = 1 << 24

@@ -171,7 +171,7 @@ def _next(engine: Engine, stream: Iterator[bytes]) -> bytes | None:
 
 def _put(api: Any, container: str, seed: Seed) -> None:
     parent, missing = posixpath.dirname(seed.path), list[str]()
-    while parent != "/" and not _is_there(api, container, parent):
+    while parent != "/" and _head(api, container, parent).status_code != _OK:
         parent, name = posixpath.split(parent)
         missing.insert(0, name)
     try:
@@ -183,11 +183,6 @@ def _put(api: Any, container: str, seed: Seed) -> None:
         if "No such container" in str(error):
             raise
         raise FolderRefused(f"the engine does not unpack {seed.path}: {error.explanation or error}") from None
-
-
-def _is_there(api: Any, container: str, path: str) -> bool:
-    response = api.head(api._url("/containers/{0}/archive", container), params={"path": path}, timeout=CALL_TIMEOUT_S)  # noqa: SLF001
-    return bool(response.status_code == 200)
 
 
 def _folders(names: list[str]) -> bytes:

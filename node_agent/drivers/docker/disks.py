@@ -27,6 +27,7 @@ from node_agent.drivers import mounts
 from node_agent.drivers.docker.engine import Engine
 from node_agent.drivers.lease_disks import DiskError, LeaseDisks, copy_tree, remove_tree
 from node_agent.drivers.port import DriverError, ImageCannotRun, PodGone, ResourcesUnavailable
+from offchain.files import replace_file
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -263,9 +264,8 @@ class DockerDisks:
             for overlay in wanted:
                 _fill(overlay, own / overlay.inside)
             own.mkdir(parents=True, exist_ok=True)
-            part = own / "places.part"
-            part.write_text(json.dumps([[str(one.engine_path), one.inside] for one in wanted]), encoding="utf-8")
-            part.rename(record)
+            places = [[str(one.engine_path), one.inside] for one in wanted]
+            replace_file(record, json.dumps(places), durable=False)
         _bind(own)
 
     def _restore(self, disks: LeaseDisks) -> None:

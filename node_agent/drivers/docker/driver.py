@@ -6,28 +6,19 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import FoundContainer, Handle, PodSpec, Usage
-from node_agent.drivers.docker.container_end import (
-    ResourceSample,
-    event_window,
-    events_of_run,
-    is_full,
-    parse_ending,
-    parse_health,
-    parse_sample,
-    parse_time_ms,
-)
 from node_agent.drivers.docker.container_files import ContainerFolders, read_file, read_output
 from node_agent.drivers.docker.container_start import HANDLE_VERSION, NAME, ContainerStarter
+from node_agent.drivers.docker.container_watch import ContainerWatcher
 from node_agent.drivers.docker.data_volumes import DockerVolumes
 from node_agent.drivers.docker.disk_usage import layers_bytes
 from node_agent.drivers.docker.disks import DockerDisks
-from node_agent.drivers.docker.engine import ContainerEventWatcher, Engine
+from node_agent.drivers.docker.engine import Engine
 from node_agent.drivers.docker.engine_features import RUNTIME_OPTION, Isolation, checked_runtime
 from node_agent.drivers.docker.logs import ContainerLogs
 from node_agent.drivers.docker.mount_checks import MountChecker
@@ -48,8 +39,6 @@ from node_agent.drivers.docker.start_gate import StartGates
 from node_agent.drivers.port import (
     CollectedResult,
     DriverError,
-    EngineBusy,
-    EngineUnreachable,
     Fingerprint,
     Inspection,
     PodFiles,
@@ -67,9 +56,6 @@ from offchain.schema.protocol.snapshots import RentalSnapshot
 
 log = logging.getLogger(__name__)
 
-FIRST_POLL_S = 0.1
-POLL_SHARE = 0.25
-LONGEST_POLL_S = 5.0
 MAIN = "0"
 """Label of a pod's main container; containers of older agents have none, and are alone."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
@@ -103,11 +89,8 @@ class DockerDriver:
         self._data = DockerVolumes(self._engine, host, self._disks)
         self._networks = PodNetworks(self._engine, host, self._data, network=network)
         self._logs = ContainerLogs(self._engine)
-        self._events = ContainerEventWatcher(lambda: self._engine.client(None), f"{LABEL_HOST}={host}")
-        self._samples: dict[str, ResourceSample] = {}
+        self._watcher = ContainerWatcher(self._engine, f"{LABEL_HOST}={host}")
         self._dead_containers = DeadContainerDetector()
-        self._root = ""
-        """The engine's data folder."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
         self._folders = ContainerFolders(self._engine)
         self._checks = MountChecker(self._engine, self._data, self._gates)
@@ -162,7 +145,7 @@ class DockerDriver:
             except ValueError as error:
                 raise DriverError(f"{error}. Change {RUNTIME_OPTION}, or the runtimes of the engine.") from None
         self._networks.architecture = str(info.get("Architecture"))
-        self._root = str(info.get("DockerRootDir") or "")
+        self._watcher.root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
         await self._gates.connect(self._engine.url, self._networks.architecture)
         if self._gates.trouble:
@@ -233,44 +216,21 @@ class DockerDriver:
                 continue
             continues = await self._starts.continues(found, follows)
             if continues:
-                self._samples.pop(found["Id"], None)  # of the earlier run
+                self._watcher.forget(found["Id"])
             handle = await self._starts.adopt(spec, service, found, start, seed, continues=continues)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
         return await self._starts.make(spec, service, start, seed)
 
-    async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
-        last: Inspection | None = None
-        with self._events.subscribe(handle.reference) as changed:
-            while True:
-                changed.clear()
-                with contextlib.suppress(EngineUnreachable, EngineBusy):
-                    # The engine may be restarting; its later answers count.
-                    now = await self.inspect(handle)
-                    if now != last:
-                        last = now
-                        yield now
-                    if now.ending is not None:
-                        return
-                    await self.stats(handle)
-                # Usage after the last reading is not measured: at most a quarter of the time.
-                pause_s = (loop.time() - began_s) * POLL_SHARE
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
+    def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
+        return self._watcher.watch(handle)
 
     async def inspect(self, handle: Handle) -> Inspection:
-        return await self._engine.call(lambda: self._inspect(handle.reference))
+        return await self._watcher.inspect(handle)
 
     async def stats(self, handle: Handle) -> Usage:
-        one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
-        sample = parse_sample(await self._engine.call(one)).joined(
-            self._samples.get(handle.reference, ResourceSample())
-        )
-        self._samples[handle.reference] = sample
-        return Usage(0, sample.cpu_ms, sample.memory_mib)
+        return await self._watcher.stats(handle)
 
     async def logs(
         self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
@@ -312,7 +272,7 @@ class DockerDriver:
 
     async def stop(self, lease: int) -> None:
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
-        await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
+        await asyncio.gather(*(self._unless_gone(self._engine.api.stop, str(one["Id"])) for one in running))
 
     async def set_notice(self, lease: int, notice: bytes | None) -> None:
         if self._files is not None:
@@ -320,10 +280,10 @@ class DockerDriver:
 
     async def signal(self, lease: int, name: str) -> None:
         running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
-        await asyncio.gather(*(self._signal(identity, name) for identity in running))
+        await asyncio.gather(*(self._unless_gone(self._engine.api.kill, identity, name) for identity in running))
 
     async def stop_container(self, handle: Handle) -> None:
-        await self._stop(handle.reference)
+        await self._unless_gone(self._engine.api.stop, handle.reference)
 
     async def destroy(self, lease: int, *, keep_data: bool) -> None:
         for found in await self._containers(lease, everything=True):
@@ -338,10 +298,9 @@ class DockerDriver:
     async def collect(self, handle: Handle, result: ResultSpec) -> CollectedResult:
         await self._disks.restore()
         path, api = result.path, self._engine.api
-        if path is None:
-            collected = await self._engine.call(lambda: read_output(api, handle.reference))
-        else:
-            collected = await self._engine.call(lambda: read_file(api, handle.reference, path))
+        collected = await self._engine.call(
+            lambda: read_output(api, handle.reference) if path is None else read_file(api, handle.reference, path)
+        )
         full_mib = await self._data.full_mib(handle.lease)
         if full_mib is None:
             return collected
@@ -394,13 +353,11 @@ class DockerDriver:
 
     async def leases(self) -> frozenset[int]:
         containers = await self._containers(None, everything=True)
-        own = {int(one["Labels"][LABEL_LEASE]) for one in containers if LABEL_LEASE in one["Labels"]}
-        return (
-            frozenset(own) | await self._networks.leases() | await self._data.leases() | await self._snapshots.leases()
-        )
+        own = frozenset(int(one["Labels"][LABEL_LEASE]) for one in containers if LABEL_LEASE in one["Labels"])
+        return own | await self._networks.leases() | await self._data.leases() | await self._snapshots.leases()
 
     async def close(self) -> None:
-        await self._events.close()
+        await self._watcher.close()
         self._logs.close()
         self._snapshots.close()
         self._folders.close()
@@ -419,34 +376,13 @@ class DockerDriver:
         own.sort(key=lambda one: int(one["Labels"].get(LABEL_INDEX, MAIN)))
         return own + sandboxes if everything else own
 
-    async def _stop(self, identity: str) -> None:
+    async def _unless_gone(self, act: Callable[..., Any], *arguments: str) -> None:
         with contextlib.suppress(PodGone):
-            await self._engine.call(lambda: self._engine.api.stop(identity))
-
-    async def _signal(self, identity: str, name: str) -> None:
-        with contextlib.suppress(PodGone):
-            await self._engine.call(lambda: self._engine.api.kill(identity, name))
+            await self._engine.call(functools.partial(act, *arguments))
 
     async def _remove(self, identity: str) -> None:
-        self._samples.pop(identity, None)
+        self._watcher.forget(identity)
         await self._data.remove_container(identity)
-
-    def _inspect(self, identity: str) -> Inspection:
-        inspection = self._engine.api.inspect_container(identity)
-        state = inspection["State"]
-        if state.get("Running") or state.get("Status") not in ("exited", "dead"):
-            return Inspection(running=True, ending=None, healthy=parse_health(state))
-        sample = self._samples.get(identity, ResourceSample())
-        ending = parse_ending(inspection, sample, self._last_events(identity, state))
-        return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
-
-    def _last_events(self, identity: str, state: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        info = self._engine.api.info()
-        # Not by this process's clock: the engine waits until the given time by its own clock.
-        window = event_window(state, parse_time_ms(info.get("SystemTime")) / 1000)
-        events = self._engine.api.events(since="1", until=f"{window[1]:.3f}", decode=True)
-        outlives = bool(info.get("LiveRestoreEnabled"))
-        return events_of_run(events, identity, state, window, outlives_engine=outlives)
 
 
 def _service(found: dict[str, Any]) -> str:

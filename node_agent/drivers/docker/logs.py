@@ -49,13 +49,9 @@ class ContainerLogs:
 
         `tail`: only this many of the last existing lines of each. Raises EngineBusy if there are too many readers.
         """
-        if not follow:
-            async with contextlib.aclosing(self._read(containers, several=several, tail=tail)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        with self._following(lease, len(containers)):
-            async with contextlib.aclosing(self._read(containers, follow=True, several=several, tail=tail)) as pieces:
+        reading = self._read(containers, follow=follow, several=several, tail=tail)
+        with self._following(lease, len(containers)) if follow else contextlib.nullcontext():
+            async with contextlib.aclosing(reading) as pieces:
                 async for piece in pieces:
                     yield piece
 
@@ -77,7 +73,7 @@ class ContainerLogs:
                     del self._followers[lease]
 
     async def _read(
-        self, containers: Sequence[tuple[str, str]], *, follow: bool = False, several: bool, tail: int | None
+        self, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool, tail: int | None
     ) -> AsyncGenerator[bytes, None]:
         if self._readers + len(containers) > MAX_READERS:
             raise EngineBusy(f"{self._readers} readers follow logs already")

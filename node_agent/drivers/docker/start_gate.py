@@ -26,6 +26,7 @@ from docker.types import Mount
 from node_agent.drivers.docker.container_paths import GATE_WORDS, HEALTH_CHECK_WORDS, command_line
 from node_agent.drivers.docker.static_programs import elf, is_static
 from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, ExpectedMounts, MountEntry, parse_mounts
+from offchain.files import replace_file
 from offchain.schema.manifest.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
 
 log = logging.getLogger(__name__)
@@ -93,14 +94,14 @@ class StartGates:
         """Create a closed gate for the container of this name, and return its file. Blocks. Raises OSError."""
         assert self._folder is not None  # noqa: S101  (made only where there is no trouble)
         path = self._folder / name
-        _write(path, self._program, _CLOSED)
+        replace_file(path, self._program, mode=_CLOSED, durable=False)  # it is written again before each start
         return path
 
     def close(self, path: Path) -> None:
         """Restore a gate's file, closed, for another start. Blocks. Raises OSError."""
         if self._folder is None or path.parent != self._folder or not self._program:
             raise OSError(f"{path} is not a gate of this agent")
-        _write(path, self._program, _CLOSED)
+        replace_file(path, self._program, mode=_CLOSED, durable=False)
         if not self.init.exists():
             self._place_init()
 
@@ -123,7 +124,7 @@ class StartGates:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._place_init()
             trial = self._folder / ".trial"
-            _write(trial, self._program, _OPEN)
+            replace_file(trial, self._program, mode=_OPEN, durable=False)
             done = subprocess.run([trial, self.init, "--version"], check=False, capture_output=True, timeout=_TRIAL_S)
             trial.unlink()
         except FileNotFoundError as error:
@@ -138,7 +139,7 @@ class StartGates:
             data = b"" if found is None else Path(found).read_bytes()
             if is_static(data):
                 if not self.init.exists() or self.init.read_bytes() != data:
-                    _write(self.init, data, _CLOSED)
+                    replace_file(self.init, data, mode=_CLOSED, durable=False)
                 return
         raise FileNotFoundError(f"no {' and no '.join(_INIT_NAMES)} is installed that runs in every image")
 
@@ -223,13 +224,3 @@ def _sees_processes_of(url: str | None) -> bool:
     with contextlib.suppress(PermissionError, FileNotFoundError):
         return Path(f"/proc/{peer}/ns/pid").readlink() == Path("/proc/self/ns/pid").readlink()
     return True
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    # Not synchronised with the disk: it is written again before each start.
-    with part.open("xb") as file:
-        file.write(data)
-        os.fchmod(file.fileno(), mode)
-    part.replace(path)

@@ -12,7 +12,7 @@ from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.metadata import StorageEntry
 from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
 from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
-from offchain.core.backoff import pause_ms
+from offchain.backoff import backoff
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import compact
@@ -247,7 +247,7 @@ class SubstrateChain:
                 lost += 1
                 if lost > _MOST_LOST:
                     raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {error}") from None
-                await asyncio.sleep(pause_ms(lost, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000)
+                await asyncio.sleep(backoff(lost - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000)
 
     async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
         runtime = await self._ready()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from offchain.core.backoff import pause_ms
+from offchain.backoff import backoff
 from offchain.errors import BadValue, ChainUnreachable
 
 FIRST_PAUSE_MS = 100
@@ -187,7 +187,7 @@ class RpcClient:
                 raise
             except RpcConnectionLost as lost:
                 failures += 1
-                pause_s = pause_ms(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
+                pause_s = backoff(failures - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
                 if loop.time() + pause_s >= deadline:
                     raise ChainUnreachable(self.url, str(lost)) from None
             await asyncio.sleep(pause_s)

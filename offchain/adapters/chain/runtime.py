@@ -94,7 +94,7 @@ class ChainRuntime:
             skip = _HASHERS[hasher][1]
             if skip is None:
                 raise BadValue(f"The keys of {entry.prefix}.{entry.name} are hashed and cannot be read back.")
-            value, pos = self._decoder.decoder(type_id)(key, pos + skip)
+            value, pos = self._decoder.coder(type_id)(key, pos + skip)
             parts.append(value)
         rest = parts[known:]
         return rest[0] if len(rest) == 1 else tuple(rest)

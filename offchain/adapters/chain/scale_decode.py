@@ -10,14 +10,16 @@ A decoder takes the data and an offset, and returns the value with the offset af
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from offchain.adapters.chain import metadata as md
 from offchain.adapters.keys import ss58
 from offchain.errors import BadReply
 
 Decode = Callable[[bytes, int], tuple[Any, int]]
+Coder = TypeVar("Coder", bound=Callable[..., Any])
 
 ACCOUNT = ("sp_core", "crypto", "AccountId32")
 OPTION = ("Option",)
@@ -29,17 +31,33 @@ INTEGERS = {
 """Size in bytes, and whether negative numbers are possible."""
 
 
-class ScaleDecoder:
-    """Decoders for the types of one runtime, each made when it is first needed."""
+class TypeCodec(ABC, Generic[Coder]):
+    """Coders for the types of one runtime, each made when it is first needed."""
 
     def __init__(self, types: tuple[md.Type, ...]) -> None:
         self._types = types
-        self._made: dict[int, Decode] = {}
+        self._made: dict[int, Any] = {}
+
+    def coder(self, type_id: int) -> Coder:
+        """Return the coder of a type. One of a ScaleDecoder raises IndexError or UnicodeDecodeError on other bytes."""
+        made: Coder | None = self._made.get(type_id)
+        if made is None:
+            # A type may contain itself (a call of calls): until it is made, the entry looks itself up.
+            self._made[type_id] = lambda one, two: self._made[type_id](one, two)  # noqa: PLW0108 - looked up late
+            made = self._made[type_id] = self._make(self._types[type_id])
+        return made
+
+    @abstractmethod
+    def _make(self, type_: md.Type) -> Coder: ...
+
+
+class ScaleDecoder(TypeCodec[Decode]):
+    """Decoders for the types of one runtime."""
 
     def decode(self, type_id: int, data: bytes) -> Any:
         """The plain value of exactly these bytes. Raises BadReply where they are not a value of the type."""
         try:
-            value, end = self.decoder(type_id)(data, 0)
+            value, end = self.coder(type_id)(data, 0)
         except (IndexError, UnicodeDecodeError) as error:
             raise BadReply(f"A value of the chain cannot be read: {error}.", "Ask the node again.") from error
         if end != len(data):
@@ -48,15 +66,6 @@ class ScaleDecoder:
                 "The node's runtime is newer than this program's metadata: use the release that belongs to it.",
             )
         return value
-
-    def decoder(self, type_id: int) -> Decode:
-        """The decoder of a type. It raises IndexError or UnicodeDecodeError on bytes that are not of the type."""
-        made = self._made.get(type_id)
-        if made is None:
-            # A type may contain itself (a call of calls): until it is made, the entry looks itself up.
-            self._made[type_id] = lambda data, pos: self._made[type_id](data, pos)  # noqa: PLW0108 - looked up late
-            made = self._made[type_id] = self._make(self._types[type_id])
-        return made
 
     def _make(self, type_: md.Type) -> Decode:  # noqa: C901, PLR0911 - one line for each kind of type
         if type_.path == ACCOUNT:
@@ -69,16 +78,16 @@ class ScaleDecoder:
             case md.Composite(fields):
                 return self._fields(fields)
             case md.Tuple(types):
-                return _tuple([self.decoder(item) for item in types])
+                return _tuple([self.coder(item) for item in types])
             case md.Sequence(item):
-                return _bytes if self._types[item].definition == BYTE else _vector(self.decoder(item))
+                return _bytes if self._types[item].definition == BYTE else _vector(self.coder(item))
             case md.Array(length, item):
                 return (
-                    _fixed_bytes(length) if self._types[item].definition == BYTE else _array(length, self.decoder(item))
+                    _fixed_bytes(length) if self._types[item].definition == BYTE else _vector(self.coder(item), length)
                 )
             case md.Enumeration(variants):
                 if type_.path == OPTION:
-                    return _option(self.decoder(variants[1].fields[0].type))
+                    return _option(self.coder(variants[1].fields[0].type))
                 readers = {v.index: (v.name, self._fields(v.fields) if v.fields else None) for v in variants}
                 return _enum("::".join(type_.path), readers)
             case md.BitSequence():
@@ -86,7 +95,7 @@ class ScaleDecoder:
         raise AssertionError(type_)
 
     def _fields(self, fields: tuple[md.TypeField, ...]) -> Decode:
-        parts = [(field.name, self.decoder(field.type)) for field in fields]
+        parts = [(field.name, self.coder(field.type)) for field in fields]
         if len(parts) == 1 and parts[0][0] is None:
             return parts[0][1]
         if any(name is None for name, _ in parts):
@@ -187,20 +196,11 @@ def _tuple(parts: list[Decode]) -> Decode:
     return read
 
 
-def _array(length: int, item: Decode) -> Decode:
+def _vector(item: Decode, length: int | None = None) -> Decode:
+    """Return the decoder of a vector, or of an array of this length."""
+
     def read(data: bytes, pos: int) -> tuple[Any, int]:
-        values = []
-        for _ in range(length):
-            value, pos = item(data, pos)
-            values.append(value)
-        return values, pos
-
-    return read
-
-
-def _vector(item: Decode) -> Decode:
-    def read(data: bytes, pos: int) -> tuple[Any, int]:
-        count, pos = read_compact(data, pos)
+        count, pos = read_compact(data, pos) if length is None else (length, pos)
         values = []
         for _ in range(count):
             value, pos = item(data, pos)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from offchain.adapters.chain import metadata as md
-from offchain.adapters.chain.scale_decode import ACCOUNT, BYTE, INTEGERS, OPTION
+from offchain.adapters.chain.scale_decode import ACCOUNT, BYTE, INTEGERS, OPTION, TypeCodec
 from offchain.adapters.keys import ss58
 from offchain.errors import BadKey, BadValue
 from offchain.schema.chain_types.values import compact
@@ -31,31 +31,18 @@ class _WrongValueError(Exception):
         self.path: list[str] = []
 
 
-class ScaleEncoder:
-    """Encoders for the types of one runtime, each made when it is first needed."""
-
-    def __init__(self, types: tuple[md.Type, ...]) -> None:
-        self._types = types
-        self._made: dict[int, Encode] = {}
+class ScaleEncoder(TypeCodec[Encode]):
+    """Encoders for the types of one runtime."""
 
     def encode(self, type_id: int, value: Any, what: str = "value") -> bytes:
         """The bytes of a plain value. BadValue names the part that is not of its type, as a path from `what`."""
         out = bytearray()
         try:
-            self.encoder(type_id)(value, out)
+            self.coder(type_id)(value, out)
         except _WrongValueError as error:
             where = "".join([what, *reversed(error.path)])
             raise BadValue(f"{where}: {error.reason}.", "Correct this value.") from None
         return bytes(out)
-
-    def encoder(self, type_id: int) -> Encode:
-        """The encoder of a type."""
-        made = self._made.get(type_id)
-        if made is None:
-            # A type may contain itself (a call of calls): until it is made, the entry looks itself up.
-            self._made[type_id] = lambda value, out: self._made[type_id](value, out)  # noqa: PLW0108 - looked up late
-            made = self._made[type_id] = self._make(self._types[type_id])
-        return made
 
     def _make(self, type_: md.Type) -> Encode:  # noqa: C901, PLR0911 - one line for each kind of type
         if type_.path == ACCOUNT:
@@ -68,18 +55,16 @@ class ScaleEncoder:
             case md.Composite(fields):
                 return self._fields(fields)
             case md.Tuple(types):
-                return _tuple([self.encoder(item) for item in types])
+                return _tuple([self.coder(item) for item in types])
             case md.Sequence(item):
-                return _bytes if self._types[item].definition == BYTE else _vector(self.encoder(item), None)
+                return _bytes if self._types[item].definition == BYTE else _vector(self.coder(item))
             case md.Array(length, item):
                 return (
-                    _fixed_bytes(length)
-                    if self._types[item].definition == BYTE
-                    else _vector(self.encoder(item), length)
+                    _fixed_bytes(length) if self._types[item].definition == BYTE else _vector(self.coder(item), length)
                 )
             case md.Enumeration(variants):
                 if type_.path == OPTION:
-                    return _option(self.encoder(variants[1].fields[0].type))
+                    return _option(self.coder(variants[1].fields[0].type))
                 writers = {v.name: (v.index, self._fields(v.fields) if v.fields else None) for v in variants}
                 return _enum("::".join(type_.path), writers, is_address=type_.path == _ADDRESS)
             case md.BitSequence():
@@ -88,9 +73,9 @@ class ScaleEncoder:
 
     def _fields(self, fields: tuple[md.TypeField, ...]) -> Encode:
         if any(field.name is None for field in fields):
-            encoders = [self.encoder(field.type) for field in fields]
+            encoders = [self.coder(field.type) for field in fields]
             return encoders[0] if len(encoders) == 1 else _tuple(encoders)
-        return _struct({field.name: self.encoder(field.type) for field in fields if field.name})
+        return _struct({field.name: self.coder(field.type) for field in fields if field.name})
 
 
 def _part(write: Encode, value: Any, out: bytearray, step: str) -> None:
@@ -209,7 +194,7 @@ def _tuple(parts: list[Encode]) -> Encode:
     return write
 
 
-def _vector(part: Encode, length: int | None) -> Encode:
+def _vector(part: Encode, length: int | None = None) -> Encode:
     """A vector, or an array of this length."""
 
     def write(value: Any, out: bytearray) -> None:

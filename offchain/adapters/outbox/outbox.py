@@ -159,8 +159,7 @@ class Outbox:
         """Wake the waiters of calls that another program (`gantry outbox`) has ended."""
         if self._version != (now := self._store.version):
             self._version = now
-            for key in [key for key in self._ended if self._intents.outcome(key) is not None]:
-                self._wake_waiters(key)
+            self._wake_waiters(*[key for key in self._ended if self._intents.outcome(key) is not None])
 
     async def run(self) -> None:
         """Send the calls that are due, for ever. Starts with the outcomes of extrinsics of earlier processes."""
@@ -222,8 +221,7 @@ class Outbox:
                 reason = f"it is in block {number}, but the node no longer knows what came of it there"
                 ended += self._intents.give_up_included(one, reason)
             self._intents.set_scanned(number)
-        for key in ended:
-            self._wake_waiters(key)
+        self._wake_waiters(*ended)
 
     def _record_block(self, block: Block) -> None:
         scanned = self._intents.scanned
@@ -234,8 +232,7 @@ class Outbox:
             for inclusion in block.inclusions:
                 ended += self._intents.record_included(inclusion, block.ref)
             self._intents.set_scanned(block.ref.number)
-        for key in ended:
-            self._wake_waiters(key)
+        self._wake_waiters(*ended)
 
     async def _expire(self, block: Block) -> None:
         """Expire the extrinsics that no block after this final one can include, and free their calls."""
@@ -257,11 +254,8 @@ class Outbox:
             return
         self._rebroadcast_at = self._height
         for submission in self._pending():
-            if (
-                not submission.is_confirmed
-                or submission.is_suspect
-                or self._height - submission.sent_at >= _REBROADCAST_AFTER_BLOCKS
-            ):
+            waited = self._height - submission.sent_at
+            if not submission.is_confirmed or submission.is_suspect or waited >= _REBROADCAST_AFTER_BLOCKS:
                 await self._broadcast_again(submission)
 
     def _pending(self) -> list[Submission]:
@@ -377,9 +371,8 @@ class Outbox:
             nonce = await self._chain.next_nonce(self._signer.address)
             for submission in self._pending():
                 if submission.extrinsic.nonce >= nonce and not submission.is_suspect:
-                    await self._broadcast_again(
-                        submission
-                    )  # the node does not count its nonce, so it may have dropped it
+                    # The node does not count its nonce, so it may have dropped it.
+                    await self._broadcast_again(submission)
             self._nonce = nonce
         taken = {submission.extrinsic.nonce for submission in self._intents.submissions() if not submission.is_suspect}
         while self._nonce in taken:
@@ -397,10 +390,9 @@ class Outbox:
                     given_up.append(one.key)
                 else:
                     self._intents.requeue(one.seq, block + pause, retry_reason(refusal))
-        for key in given_up:
-            self._wake_waiters(key)
+        self._wake_waiters(*given_up)
 
-    def _wake_waiters(self, key: str) -> None:
-        ended = self._ended.pop(key, None)
-        if ended is not None:
-            ended.set()
+    def _wake_waiters(self, *keys: str) -> None:
+        for key in keys:
+            if (ended := self._ended.pop(key, None)) is not None:
+                ended.set()

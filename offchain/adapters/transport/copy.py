@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offchain.adapters.transport import tar_files
 from offchain.adapters.transport.host_client import decoded, finished
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable
+from offchain.adapters.transport.session import Session
 from offchain.adapters.transport.tar_files import CHUNK, Packing
 from offchain.errors import OurError
 from offchain.schema.protocol.messages import Answer, Code, Control

@@ -21,9 +21,9 @@ from offchain.adapters.transport.gateway_registration import (
 )
 from offchain.adapters.transport.happy_eyeballs import first_connected
 from offchain.adapters.transport.host_client import HostClient
-from offchain.adapters.transport.peer import BULK_WINDOW
 from offchain.adapters.transport.port import Admit, HostUnreachable, PeerConnection, Transport
 from offchain.adapters.transport.relayed import SessionStream, dial
+from offchain.adapters.transport.session import BULK_WINDOW
 from offchain.errors import GantryError
 from offchain.ports import Signer
 from offchain.schema.protocol.gateway import GatewayAddress, is_gateway, parse_gateway

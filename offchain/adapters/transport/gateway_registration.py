@@ -12,17 +12,18 @@ import logging
 import random
 import socket
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.host_client import HostClient
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostUnreachable, PeerConnection, Transport
 from offchain.adapters.transport.relayed import SessionStream, answer
-from offchain.core.backoff import pause_ms
+from offchain.adapters.transport.session import Session
+from offchain.backoff import backoff
 from offchain.errors import GantryError
 from offchain.schema.protocol.gateway import GatewayAddress
 from offchain.schema.protocol.messages import WEBSOCKET
@@ -73,7 +74,7 @@ class GatewayRegistration:
         self._context = context
         self._arrived = arrived
         self._silence_s = silence_s
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self._problem = "not tried yet"
         self.registered = asyncio.Event()
 
@@ -98,12 +99,10 @@ class GatewayRegistration:
                     self._note_loss(f"it was silent for {self._silence_s:g} s")
                 failures = 0 if clock.time() - began_s > STEADY_S else failures + 1
                 # Hosts that lost their gateway at the same moment must not return at the same moment.
-                pause_s = pause_ms(failures + 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
+                pause_s = backoff(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  (no secret)
         finally:
-            for task in self._background:
-                task.cancel()
-            await asyncio.gather(*self._background, return_exceptions=True)
+            await self._background.close()
 
     def _note_loss(self, why: str) -> None:
         # One warning for each time that it was registered.
@@ -126,7 +125,7 @@ class GatewayRegistration:
             self.registered.set()
             await self._receive(client, session)
         except TimeoutError:
-            self._run_in_background(_close_when_idle(client))
+            self._background.run(_close_when_idle(client))
             raise
         except BaseException:
             await client.close()
@@ -145,12 +144,7 @@ class GatewayRegistration:
                 if token == KEEPALIVE:
                     await session.write(KEEPALIVE)
                 else:
-                    self._run_in_background(self._accept(client, token.hex()))
-
-    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+                    self._background.run(self._accept(client, token.hex()))
 
     async def _accept(self, client: HostClient, token: str) -> None:
         try:

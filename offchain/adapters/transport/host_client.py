@@ -10,9 +10,10 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from offchain.adapters.keys.sealed_box import OVERHEAD, seal_to_host
-from offchain.adapters.transport.peer import BULK_WINDOW, WINDOW, Peer, Session
+from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.adapters.transport.remote_program import RemoteProgram
+from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.ports import Signer
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
 from offchain.schema.protocol.mux import CONTROL, MAIN

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import verify
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.limits import Admission, ConnectionLimits, ServerLimits
-from offchain.adapters.transport.peer import BULK_WINDOW, Peer, Session
+from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import (
     HostMisbehaved,
     HostRefused,
@@ -22,25 +24,25 @@ from offchain.adapters.transport.port import (
     Transport,
     refused,
 )
+from offchain.adapters.transport.probes import ProbeHandler, answer_ping
 from offchain.adapters.transport.request_admission import (
-    MAX_NONCES,
-    MAX_NONCES_PER_ACCOUNT,
     NonceCache,
     QueryQueue,
+    check_in_time,
     count_down,
+    replayed,
+    too_many_nonces,
 )
+from offchain.adapters.transport.session import Session
 from offchain.errors import BadKey, GantryError
 from offchain.schema.protocol.messages import (
     MAX_REQUEST_LIFE_MS,
-    Answer,
     Code,
-    Control,
     Op,
     Refusal,
     Request,
     WireError,
 )
-from offchain.schema.protocol.operations import PingArgs, ProbeArgs
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +56,6 @@ NETWORK_PART = 8
 MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
 """Longest time that a session outlives its right: three blocks."""
-PROBE_EVERY_S = 10.0
-PROBES_AT_ONCE = 4
-"""A small and a large probe each way; after them one in PROBE_EVERY_S."""
 FAREWELL = Refusal(
     Code.GONE,
     "The host's agent is being stopped or restarted; pods run on.",
@@ -110,11 +109,11 @@ class HostServer:
         self._transport = transport
         self._genesis_hash = genesis_hash
         self._authorise = authorise
-        self._handlers: dict[Op, Handler] = {Op.PING: _pong, Op.PROBE: self._probe, **handlers}
+        self._handlers: dict[Op, Handler] = {Op.PING: answer_ping, Op.PROBE: ProbeHandler(), **handlers}
         self._verify = verify
         self._now_ms = now_ms
         self._nonces = NonceCache()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._peers: set[Peer] = set()
         self._strangers: dict[int, tuple[Peer, str]] = {}
         """Peers on which no account is proven, and their addresses; the oldest first."""
@@ -123,7 +122,6 @@ class HostServer:
         self._queries = QueryQueue()
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
-        self._probed: dict[str, list[float]] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -137,15 +135,13 @@ class HostServer:
 
     async def serve(self) -> None:
         """Accept connections until :meth:`close`."""
-        rechecking = self._spawn(self._recheck_forever())
-        try:
+        async with PeriodicJobs() as jobs:
+            jobs.add("authorisation of sessions", self.recheck, self._recheck_s, delay_s=self._recheck_s)
             while (connection := await self._transport.accept()) is not None:
                 if len(self._peers) >= self._most_connections:
-                    self._spawn(connection.close())
+                    self._tasks.run(connection.close())
                     continue
-                self._spawn(self._serve_connection(connection))
-        finally:
-            rechecking.cancel()
+                self._tasks.run(self._serve_connection(connection))
 
     async def recheck(self) -> None:
         """Authorise every session of a lease again, and drop those whose right has ended."""
@@ -163,15 +159,7 @@ class HostServer:
         """Send every peer the farewell, drop its connection, and stop listening."""
         await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
         await self._transport.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        await self._tasks.close()
 
     async def _refusal_now(self, request: Request) -> Refusal | None:
         try:
@@ -183,11 +171,6 @@ class HostServer:
             return None
         return None
 
-    async def _recheck_forever(self) -> None:
-        while True:
-            await asyncio.sleep(self._recheck_s)
-            await self.recheck()
-
     async def _serve_connection(self, connection: PeerConnection) -> None:
         limits = self._limits.connect(connection.remote_address)
         self._make_room(limits.network)
@@ -195,7 +178,7 @@ class HostServer:
         known = asyncio.Event()
         self._peers.add(peer)
         self._strangers[id(peer)] = peer, limits.network
-        guard = self._spawn(self._watch_stranger(peer, known))
+        guard = self._tasks.run(self._watch_stranger(peer, known))
         sessions: set[asyncio.Task[None]] = set()
         try:
             while (session := await peer.accept()) is not None:
@@ -203,7 +186,7 @@ class HostServer:
                     peer.release()
                     self._count_refusal(peer, limits)
                     continue
-                task = self._spawn(self._serve_session(session, peer, limits, known))
+                task = self._tasks.run(self._serve_session(session, peer, limits, known))
                 # Nothing more is done for a session that its peer has dropped.
                 session.when_over(partial(_cancel, task))
                 task.add_done_callback(partial(_release, session, peer))
@@ -229,7 +212,7 @@ class HostServer:
         else:
             return
         peer, _ = self._strangers.pop(oldest)
-        self._spawn(peer.close())
+        self._tasks.run(peer.close())
 
     def _may_connect(self, address: str, validated: bool, /) -> Admission:  # noqa: FBT001  (a callback)
         return self._limits.admit(address, self._now_s(), validated=validated)
@@ -280,7 +263,7 @@ class HostServer:
     def _count_refusal(self, peer: Peer, limits: ConnectionLimits) -> None:
         """Count a request of a stranger that was refused, or that its peer dropped before the answer."""
         if limits.refuse(self._now_s()):
-            self._spawn(peer.close(_TOO_MANY_REFUSED))
+            self._tasks.run(peer.close(_TOO_MANY_REFUSED))
 
     async def _run(self, request: Request, session: Session) -> None:
         handler = self._handlers.get(request.op)
@@ -307,21 +290,21 @@ class HostServer:
         if request.op is Op.PING:
             return request  # anybody may repeat a ping; its nonce is not stored, or anybody could fill the cache
         if self._nonces.seen(request):
-            raise _replayed()
+            raise replayed()
         if not self._nonces.has_room(request.account, self._now_ms()):
-            raise _too_many_nonces()
+            raise too_many_nonces()
         if limits.is_proven:
             await self._authorise(request)
         else:
             async with self._queries.slot(limits.network, suspect=limits.is_suspect(self._now_s())):
                 await self._authorise(request)
         # A nonce is forgotten when its request expires, which may have happened while the chain was queried.
-        _check_in_time(request, self._now_ms())
+        check_in_time(request, self._now_ms())
         # No await between these two: of two equal requests at the same time, one passes.
         if self._nonces.seen(request):
-            raise _replayed()
+            raise replayed()
         if not self._nonces.add(request, self._now_ms()):
-            raise _too_many_nonces()
+            raise too_many_nonces()
         return request
 
     def _genuine(self, data: bytes) -> Request:
@@ -331,7 +314,7 @@ class HostServer:
         except WireError as error:
             raise refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
         now_ms = self._now_ms()
-        _check_in_time(request, now_ms)
+        check_in_time(request, now_ms)
         if request.expires_ms > now_ms + MAX_REQUEST_LIFE_MS:
             raise refused(
                 Code.EXPIRES_TOO_LATE,
@@ -346,32 +329,6 @@ class HostServer:
                 "Sign with the tenant's key, for the chain and the host key you are dialling.",
             )
         return request
-
-    async def _probe(self, request: Request, session: Session) -> None:
-        now_s = asyncio.get_running_loop().time()
-        since_s = now_s - PROBE_EVERY_S * PROBES_AT_ONCE
-        recent = {who: [at for at in times if at > since_s] for who, times in self._probed.items()}
-        self._probed = {who: times for who, times in recent.items() if times}
-        mine = self._probed.setdefault(request.account, [])
-        if len(mine) >= PROBES_AT_ONCE:
-            raise refused(
-                Code.BUSY,
-                f"{PROBES_AT_ONCE} probes in {PROBE_EVERY_S * PROBES_AT_ONCE:g} s are enough.",
-                "Wait a little.",
-            )
-        mine.append(now_s)
-        assert isinstance(request.args, ProbeArgs)  # noqa: S101  (decoded by its op)
-        if not request.args.up:
-            session.accept(Answer(size=request.args.size))
-            await session.write(bytes(request.args.size))
-            return
-        session.accept(window=BULK_WINDOW)
-        missing = request.args.size
-        while missing >= 0 and (piece := await session.read_main()) is not None:
-            missing -= len(piece)
-        if missing:
-            raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
-        await session.say(Control(done=True))
 
 
 _TOO_MANY_REFUSED: Final = Refusal(
@@ -388,33 +345,6 @@ def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
     # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
     session.when_over(None)
     peer.release()
-
-
-def _check_in_time(request: Request, now_ms: int) -> None:
-    if request.expires_ms <= now_ms:
-        late_s = (now_ms - request.expires_ms) / 1000
-        raise refused(
-            Code.EXPIRED,
-            f"The request expired {late_s:.1f} s ago.",
-            "Check your machine's clock and send a new one.",
-        )
-
-
-def _replayed() -> HostRefused:
-    return refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
-
-
-def _too_many_nonces() -> HostRefused:
-    return refused(
-        Code.BUSY,
-        f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
-        "Try again in a minute.",
-    )
-
-
-async def _pong(request: Request, session: Session) -> None:
-    assert isinstance(request.args, PingArgs)  # noqa: S101  (decoded by its op)
-    session.accept()
 
 
 def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import iroh
 from iroh import iroh_ffi
 
+from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.transport.limits import Admission
 from offchain.adapters.transport.linux_network import bridge_addresses, drop_packets_to
 from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection, admit_all
@@ -87,7 +88,7 @@ class IrohTransport:
         self._key = bytes(endpoint.id().to_bytes())
         self._ready: asyncio.Queue[PeerConnection | None] = asyncio.Queue()
         self._handshakes: set[asyncio.Task[None]] = set()
-        self._guards: set[asyncio.Task[None]] = set()
+        self._guards = BackgroundTasks()
         self._acceptor: asyncio.Task[None] | None = None
         self._closed_until_s = 0.0
         self._admit: Admit = admit_all
@@ -175,9 +176,7 @@ class IrohTransport:
         if self._acceptor is not None:
             await self._acceptor
         await asyncio.gather(*self._handshakes)
-        for guard in self._guards:
-            guard.cancel()
-        await asyncio.gather(*self._guards, return_exceptions=True)
+        await self._guards.close()
         self._ready.put_nowait(None)
 
     async def _accept_all(self) -> None:
@@ -219,9 +218,7 @@ class IrohTransport:
                 await accept()
                 connection.close(1, b"one stream")
 
-        task = asyncio.create_task(guard())
-        self._guards.add(task)
-        task.add_done_callback(self._guards.discard)
+        self._guards.run(guard())
 
     async def _handshake(self, incoming: Any) -> None:
         connection = None

@@ -33,7 +33,7 @@ class HostRefused(TransportError):
     """The host refused the request. Callbacks of a host raise it to refuse."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message, refusal.remedy, code=refusal.code.value)
+        super().__init__(refusal.message, refusal.hint, code=refusal.code.value)
         self.refusal = refusal
 
 
@@ -45,9 +45,9 @@ class ConnectionLost(TransportError):
     """The connection ended or broke."""
 
 
-def refused(code: Code, message: str, remedy: str) -> HostRefused:
+def refused(code: Code, message: str, hint: str) -> HostRefused:
     """Return the error of a refusal."""
-    return HostRefused(Refusal(code, message, remedy))
+    return HostRefused(Refusal(code, message, hint))
 
 
 class PeerConnection(Protocol):

@@ -15,8 +15,8 @@ from typing import Final
 
 from offchain.adapters.keys.signer import Ed25519Signer, verify
 from offchain.adapters.transport.certificate import client_context, is_certificate_of
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import ConnectionLost, HostUnreachable
+from offchain.adapters.transport.session import Session
 from offchain.errors import GantryError
 
 PROOF_CONTEXT: Final = b"gantry/carried-client/v1"

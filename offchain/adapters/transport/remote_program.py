@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from offchain.adapters.transport.peer import Session
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable
+from offchain.adapters.transport.session import Session
 from offchain.schema.protocol.messages import Code, Control, Refusal, WireError
 from offchain.schema.protocol.mux import CONTROL
 from offchain.schema.protocol.operations import AttachArgs

@@ -155,3 +155,26 @@ class QueryQueue:
 
 def _is_full() -> HostRefused:
     return refused(Code.BUSY, "Too many requests of unknown peers wait for an answer of the chain.", "Try again soon.")
+
+
+def check_in_time(request: Request, now_ms: int) -> None:
+    """Raise HostRefused if the request has expired."""
+    if request.expires_ms <= now_ms:
+        late_s = (now_ms - request.expires_ms) / 1000
+        raise refused(
+            Code.EXPIRED,
+            f"The request expired {late_s:.1f} s ago.",
+            "Check your machine's clock and send a new one.",
+        )
+
+
+def replayed() -> HostRefused:
+    return refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
+
+
+def too_many_nonces() -> HostRefused:
+    return refused(
+        Code.BUSY,
+        f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
+        "Try again in a minute.",
+    )

@@ -340,14 +340,3 @@ class TaskBill:
 
     def _of(self, lease: int) -> LeaseTotals:
         return self.leases.setdefault(lease, LeaseTotals(lease))
-
-
-def plain_fields(value: Any) -> Any:
-    """Return an event's fields for JSON, with bytes as 0x and hex digits."""
-    if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    if isinstance(value, Mapping):
-        return {name: plain_fields(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_fields(item) for item in value]
-    return value

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
-import json
 import os
+import sqlite3
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit.output import counted
+from offchain.cli.kit.output import counted, emit, progress
+from offchain.errors import GantryError
 from offchain.schema.manifest.types import ManifestError
-from offchain.schema.terminal_escaping import line
 
+T = TypeVar("T")
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70
@@ -28,11 +30,11 @@ class CliError(Exception):
     """An error that the user can fix. `code` is stable; `facts` are further fields for --json."""
 
     def __init__(
-        self, message: str, remedy: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
+        self, message: str, hint: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
         self.code = code
         self.facts = dict(facts or {})
 
@@ -40,8 +42,8 @@ class CliError(Exception):
 def unknown_command(name: str, known: list[str]) -> CliError:
     """Return the error for a subcommand that does not exist."""
     close = difflib.get_close_matches(name, known, n=1)
-    remedy = f"Did you mean {close[0]}?" if close else "gantry --help lists the commands."
-    return CliError(f'there is no command "{name}".', remedy, code="usage")
+    hint = f"Did you mean {close[0]}?" if close else "gantry --help lists the commands."
+    return CliError(f'there is no command "{name}".', hint, code="usage")
 
 
 def report_failure(error: BaseException, *, as_json: bool) -> int:
@@ -52,7 +54,8 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
         # A part with a command line of its own has printed its messages already.
         return error.code if isinstance(error.code, int) else EXIT_FAILED if error.code else 0
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        sys.stderr.write("\ninterrupted\n")
+        progress("")
+        progress("interrupted")
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         # The reader of a pipe has gone; keep the interpreter from complaining about the same at its end.
@@ -60,25 +63,42 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
         return EXIT_FAILED
     status, report = _report(error)
     if as_json:
-        sys.stdout.write(json.dumps({"error": report}).replace("\x7f", "\\u007f") + "\n")
+        emit({"error": report})
     for problem in report.get("lines", [report["message"]]):
-        sys.stderr.write(f"error: {line(problem)}\n")
-    if report["remedy"]:
-        sys.stderr.write(f"  {line(report['remedy'])}\n")
+        progress(f"error: {problem}")
+    if report["hint"]:
+        progress(f"  {report['hint']}")
     return status
+
+
+def run_command(work: Coroutine[Any, Any, T], *, as_json: bool = False, hint: str = "") -> T:
+    """Run a command of the agent; an error becomes one message and an exit status. `hint`: for errors of files."""
+    from node_agent.drivers.port import DriverError  # noqa: PLC0415  (only commands of the agent have drivers)
+
+    try:
+        return asyncio.run(work)
+    except (GantryError, CliError) as error:
+        sys.exit(report_failure(error, as_json=as_json))
+    except DriverError as error:
+        sys.exit(report_failure(CliError(str(error), "", code="driver"), as_json=as_json))
+    except KeyboardInterrupt:
+        progress("stopped")
+        sys.exit(EXIT_FAILED)
+    except (OSError, sqlite3.Error) as error:
+        sys.exit(report_failure(CliError(f"{error}.", hint), as_json=as_json))
 
 
 def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, ManifestError):
         problems = [
-            {"line": found.line, "path": found.path, "message": found.message, "remedy": found.hint}
+            {"line": found.line, "path": found.path, "message": found.message, "hint": found.hint}
             for found in error.problems
         ]
         summary = f"{error.source} has {counted(len(problems), 'problem')}."
         return EXIT_FAILED, {
             "code": "bad_manifest",
             "message": summary,
-            "remedy": "",
+            "hint": "",
             "lines": error.lines(),
             "problems": problems,
         }
@@ -87,19 +107,17 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
         return EXIT_USAGE, {
             "code": "usage",
             "message": error.format_message(),
-            "remedy": f"{name} --help shows how it is used.",
+            "hint": f"{name} --help shows how it is used.",
         }
     if isinstance(error, click.ClickException):
-        return EXIT_FAILED, {"code": "failed", "message": error.format_message(), "remedy": ""}
+        return EXIT_FAILED, {"code": "failed", "message": error.format_message(), "hint": ""}
     message = getattr(error, "message", None)
     if isinstance(message, str):
-        # Every error of ours that is meant for people carries message, remedy and code.
+        # Every error of ours that is meant for people carries message, hint and code.
         code = str(getattr(error, "code", "failed"))
         status = EXIT_USAGE if code == "usage" else EXIT_FAILED
         facts = error.facts if isinstance(error, CliError) else {}
-        return status, {"code": code, "message": message, "remedy": str(getattr(error, "remedy", "")), **facts}
-    if any(kind.__name__ == "LinkError" for kind in type(error).__mro__):
-        return EXIT_FAILED, {"code": "host", "message": str(error), "remedy": ""}
+        return status, {"code": code, "message": message, "hint": str(getattr(error, "hint", "")), **facts}
     return _bug(error)
 
 
@@ -117,7 +135,7 @@ def _bug(error: BaseException) -> tuple[int, dict[str, Any]]:
     return EXIT_BUG, {
         "code": "unexpected",
         "message": f"gantry failed unexpectedly ({type(error).__name__}: {summary}); {where}.",
-        "remedy": "This is a bug in Gantry: please report it with that file.",
+        "hint": "This is a bug in Gantry: please report it with that file.",
     }
 
 

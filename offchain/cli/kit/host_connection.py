@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from offchain.adapters.keys import ss58
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
-from offchain.cli.kit.session import connected
+from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_host, read_task
 from offchain.ports import ChainPort, Signer
 
@@ -25,6 +25,7 @@ _NOTES = {
     "gateway": "The host itself does not answer; connecting through a gateway, which cannot read the traffic.",
 }
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class PodConnection:
     chain: ChainPort
     client: HostClient
     lease: LeaseView
+    signer: Signer
     name: str
 
 
@@ -89,12 +91,27 @@ async def connected_host(chain: ChainPort, lease: LeaseView, signer: Signer) -> 
 
 
 @contextlib.asynccontextmanager
-async def connected_pod(url: str | None, number: int, pod: int, signer: Signer) -> AsyncIterator[PodConnection]:
+async def connected_pod(
+    common: options.CommonOptions, number: int, pod: int, signer: Signer
+) -> AsyncIterator[PodConnection]:
     """Yield a pod of a task, connected to its host."""
-    async with connected(url) as chain:
+    async with common.connected() as chain:
         lease = lease_of(await read_task(chain, number), pod)
         async with connected_host(chain, lease, signer) as client:
-            yield PodConnection(chain, client, lease, f"pod {pod} of task {number}")
+            yield PodConnection(chain, client, lease, signer, f"pod {pod} of task {number}")
+
+
+def run_at_pod(
+    common: options.CommonOptions, number: int, pod: int, work: Callable[[PodConnection], Awaitable[T]]
+) -> T:
+    """Run `work` with a pod of a task, connected to its host, and return its result."""
+    signer = common.open_account()
+
+    async def connected_work() -> T:
+        async with connected_pod(common, number, pod, signer) as found:
+            return await work(found)
+
+    return run(connected_work())
 
 
 async def fetch_result(chain: ChainPort, lease: LeaseView, signer: Signer) -> bytes:

@@ -12,7 +12,8 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -109,6 +110,28 @@ def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None
         buffer.truncate()
 
 
+@dataclass(frozen=True, slots=True)
+class StepOutput:
+    """Output of a command with several steps: sentences, or with `as_json` one object a line, the result last."""
+
+    as_json: bool
+
+    def text(self, *lines: str) -> None:
+        """Print lines for people; nothing with --json."""
+        if not self.as_json:
+            for line in lines:
+                say(line)
+
+    def step(self, step: str, **facts: Any) -> None:
+        """Print a completed step for programs; nothing without --json."""
+        self.result({"step": step, **facts})
+
+    def result(self, facts: dict[str, Any]) -> None:
+        """Print the result for programs; nothing without --json."""
+        if self.as_json:
+            emit(facts)
+
+
 class Screen:
     """Standard output for bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal."""
 
@@ -167,4 +190,4 @@ class TransferProgress:
 def _plain(value: object) -> object:
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
-    return str(value)
+    return dict(value) if isinstance(value, Mapping) else str(value)

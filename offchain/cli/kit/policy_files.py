@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.core.scheduler.config import SchedulerConfig
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def policy_options(command: F) -> F:
-    """Add --queues and --reservations; :func:`read_definitions` reads the files."""
-    command = click.option(
-        "--reservations",
-        type=FILE,
-        envvar="GANTRY_RESERVATIONS",
-        help="YAML file of windows of time in which hosts are for some accounts alone (examples/reservations.yaml). "
-        "Else GANTRY_RESERVATIONS.",
-    )(command)
-    return click.option(
-        "--queues",
-        type=FILE,
-        envvar="GANTRY_QUEUES",
-        help="YAML file that defines queues: weights, limits, ageing, accounts (examples/queues.yaml). Else "
-        "GANTRY_QUEUES, else every account has the same share.",
-    )(command)
 
 
 def read_definitions(queues: Path | None, reservations: Path | None) -> SchedulerConfig:
@@ -54,3 +33,24 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         message = f"{path} is not text: the byte at {error.start} is not UTF-8."
         raise CliError(message, "Save the file as UTF-8.") from None
+
+
+policy_options = options.grouped(
+    "definitions",
+    read_definitions,
+    click.option(
+        "--queues",
+        type=FILE,
+        envvar="GANTRY_QUEUES",
+        help="YAML file that defines queues: weights, limits, ageing, accounts (examples/queues.yaml). Else "
+        "GANTRY_QUEUES, else every account has the same share.",
+    ),
+    click.option(
+        "--reservations",
+        type=FILE,
+        envvar="GANTRY_RESERVATIONS",
+        help="YAML file of windows of time in which hosts are for some accounts alone (examples/reservations.yaml). "
+        "Else GANTRY_RESERVATIONS.",
+    ),
+)
+"""Adds --queues and --reservations; the command receives what their files define."""

@@ -59,12 +59,12 @@ async def connected(url: str | None) -> AsyncIterator[ChainPort]:
 def _explain(error: Exception, network: networks.NodeEndpoint) -> None:
     """Raise a CliError that names the source of the address, if the node cannot be reached."""
     if getattr(error, "code", "") == "chain_unreachable":
-        remedy = {
+        hint = {
             "--url": "Check --url, and that the node is running and listens there.",
             "GANTRY_URL": "Check the variable GANTRY_URL, and that the node is running and listens there.",
             "the default": "Start a local network with scripts/up, or name a node with --url.",
         }.get(network.source, "Restart the local network: scripts/down, then scripts/up.")
-        raise CliError(str(getattr(error, "message", error)), remedy, code="chain_unreachable") from None
+        raise CliError(str(getattr(error, "message", error)), hint, code="chain_unreachable") from None
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

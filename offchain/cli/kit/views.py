@@ -16,10 +16,9 @@ from offchain.schema.chain_types.escrow import owed_by
 from offchain.schema.chain_types.reasons import SENTENCES, code, innermost, sentence
 from offchain.schema.chain_types.score import host_ppm
 from offchain.schema.chain_types.suspension import Suspension, suspension_of
+from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 from offchain.schema.manifest.values import format_amount
 
-LIVE_STATES = ("Pending", "Active", "Suspended")
-FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000
 _KEY = "json"
 
@@ -98,7 +97,7 @@ class LeaseView(JsonView):
 
     @property
     def is_live(self) -> bool:
-        return self.state in LIVE_STATES
+        return self.state in LIVE_LEASE_STATES
 
     @property
     def state_text(self) -> str:
@@ -135,7 +134,7 @@ class TaskView(JsonView):
 
     @property
     def is_final(self) -> bool:
-        return self.state.partition("(")[0] in FINAL_STATES
+        return self.state.partition("(")[0] in FINAL_TASK_STATES
 
     @property
     def state_text(self) -> str:

@@ -17,18 +17,17 @@ from offchain.cli.kit.event_text import (
     TaskBill,
     event_text,
     failure_of,
-    plain_fields,
     state_after,
     state_phrase,
     time_text,
 )
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run
-from offchain.cli.kit.views import FINAL_STATES
+from offchain.cli.kit.session import run
 from offchain.errors import BadReply
 from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
+from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
 
 _FETCHED_AHEAD = 16
@@ -73,9 +72,8 @@ _FROM_BLOCK = click.option(
 @inspect.command("task")
 @click.argument("number", type=click.IntRange(0))
 @_FROM_BLOCK
-@options.url
-@options.as_json
-def task(number: int, from_block: int | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def task(number: int, from_block: int | None, common: options.CommonOptions) -> None:
     """Show the history of a task, also of a removed one, with a bill added up from events.
 
     \b
@@ -83,60 +81,50 @@ def task(number: int, from_block: int | None, url: str | None, as_json: bool) ->
       gantry chain inspect task 7
       gantry chain inspect task 7 --json | jq .bill.paid
     """
-    _print_history(
-        {"task": number}, url, lambda port, notify: task_history(port, number, from_block, notify), as_json=as_json
-    )
+    _print_history({"task": number}, common, lambda port: task_history(port, number, from_block, progress))
 
 
 @inspect.command("lease")
 @click.argument("number", type=click.IntRange(0))
 @_FROM_BLOCK
-@options.url
-@options.as_json
-def lease(number: int, from_block: int | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def lease(number: int, from_block: int | None, common: options.CommonOptions) -> None:
     """Show the history of a lease.
 
     \b
     Example:
       gantry chain inspect lease 117440512
     """
-    _print_history(
-        {"lease": number}, url, lambda port, notify: lease_history(port, number, from_block, notify), as_json=as_json
-    )
+    _print_history({"lease": number}, common, lambda port: lease_history(port, number, from_block, progress))
 
 
 @inspect.command("host")
 @options.address
 @_FROM_BLOCK
-@options.url
-@options.as_json
-def host(address: str, from_block: int | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def host(address: str, from_block: int | None, common: options.CommonOptions) -> None:
     """Show the history of a host, with its leases and what they earned.
 
     \b
     Example:
       gantry chain inspect host 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
     """
-    _print_history(
-        {"host": address}, url, lambda port, notify: host_history(port, address, from_block, notify), as_json=as_json
-    )
+    _print_history({"host": address}, common, lambda port: host_history(port, address, from_block, progress))
 
 
 def _print_history(
     subject: dict[str, Any],
-    url: str | None,
-    read: Callable[[ChainPort, ReportProgress], Awaitable[EventHistory]],
-    *,
-    as_json: bool,
+    common: options.CommonOptions,
+    read: Callable[[ChainPort], Awaitable[EventHistory]],
 ) -> None:
     async def work() -> EventHistory:
-        async with connected(url) as port:
-            return await read(port, progress)
+        async with common.connected() as port:
+            return await read(port)
 
     history = run(work())
     if not history.complete:
         progress("The beginning is missing: it is before the first block read, or the node has pruned it.")
-    if as_json:
+    if common.as_json:
         emit(
             subject
             | {
@@ -228,7 +216,7 @@ class EventEntry:
             "block": self.block,
             "time": self.time_ms,
             "event": f"{self.event.pallet}.{self.event.name}",
-            "fields": plain_fields(self.event.fields),
+            "fields": self.event.fields,
             "text": self.text,
         }
 
@@ -254,7 +242,7 @@ class EventHistory:
     @property
     def final(self) -> bool:
         """Whether the state of the task can no longer change."""
-        return self.state is not None and self.state.partition("(")[0] in FINAL_STATES
+        return self.state is not None and self.state.partition("(")[0] in FINAL_TASK_STATES
 
 
 async def task_history(chain: ChainPort, task: int, from_block: int | None, notify: ReportProgress) -> EventHistory:

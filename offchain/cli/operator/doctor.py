@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import click
 
@@ -16,7 +16,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, say
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.core.conservation import AuditReport
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.protocol.gateway import parse_gateway
@@ -25,12 +25,12 @@ from offchain.services.audit import audit_chain
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """A check of this machine. `remedy`: what fixes it; empty if all is well."""
+    """A check of this machine. `hint`: what fixes it; empty if all is well."""
 
-    what: str
-    good: bool
+    check: str
+    ok: bool
     found: str
-    remedy: str = ""
+    hint: str = ""
 
 
 @click.command()
@@ -41,9 +41,8 @@ class DoctorCheck:
     is_flag=True,
     help="Let a Docker engine that does not start finish the removal of a network in which it was killed. Needs root.",
 )
-@options.url
-@options.as_json
-def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None:
+@options.common()
+def doctor(do_audit: bool, repair: bool, common: options.CommonOptions) -> None:
     """Check this machine, and print the command that fixes what is missing.
 
     With --audit: read every account of the chain at one final block and check that no coin is missing or surplus:
@@ -61,20 +60,20 @@ def doctor(do_audit: bool, repair: bool, url: str | None, as_json: bool) -> None
     if do_audit and repair:
         raise CliError("--audit and --mend-engine exclude each other.", "Give one of them.", code="usage")
     if repair:
-        _repair_engine(as_json=as_json)
+        _repair_engine(as_json=common.as_json)
         return
     if do_audit:
-        _audit(url, as_json=as_json)
+        _audit(common)
         return
-    checks = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
+    checks = [_python(), _engine(), _release(), _chain(common), *_gateways(common), _accounts()]
     for check in checks:
-        if as_json:
-            emit({"check": check.what, "ok": check.good, "found": check.found, "remedy": check.remedy})
+        if common.as_json:
+            emit(asdict(check))
         else:
-            say(f"{'ok     ' if check.good else 'missing'}  {check.what}: {check.found}")
-            if check.remedy:
-                say(f"         {check.remedy}")
-    if not all(check.good for check in checks):
+            say(f"{'ok     ' if check.ok else 'missing'}  {check.check}: {check.found}")
+            if check.hint:
+                say(f"         {check.hint}")
+    if not all(check.ok for check in checks):
         raise click.exceptions.Exit(1)
 
 
@@ -94,20 +93,20 @@ def _engine() -> DoctorCheck:
     except DevnetError as error:
         refused = error
     if found is not None:
-        return DoctorCheck("Docker engine", good=True, found=f"answers at {found}")
+        return DoctorCheck("Docker engine", ok=True, found=f"answers at {found}")
     half = _half_removed()
     if half:
         found = f"was killed while it removed the network {', '.join(half)}, and can no longer start"
-        return DoctorCheck("Docker engine", good=False, found=found, remedy="sudo gantry doctor --mend-engine")
+        return DoctorCheck("Docker engine", ok=False, found=found, hint="sudo gantry doctor --mend-engine")
     if refused is not None:
-        return DoctorCheck("Docker engine", good=False, found=refused.message, remedy=refused.remedy)
+        return DoctorCheck("Docker engine", ok=False, found=refused.message, hint=refused.hint)
     if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
         if os.getuid() == 0:
-            return DoctorCheck("Docker engine", good=True, found="installed; scripts/up starts a private one")
+            return DoctorCheck("Docker engine", ok=True, found="installed; scripts/up starts a private one")
         return DoctorCheck(
-            "Docker engine", good=False, found="installed, but stopped", remedy="sudo systemctl start docker"
+            "Docker engine", ok=False, found="installed, but stopped", hint="sudo systemctl start docker"
         )
-    return DoctorCheck("Docker engine", good=False, found="not installed", remedy="scripts/setup")
+    return DoctorCheck("Docker engine", ok=False, found="not installed", hint="scripts/setup")
 
 
 def _half_removed() -> list[str]:
@@ -145,44 +144,44 @@ def _release() -> DoctorCheck:
     from offchain.devnet.release import binaries  # noqa: PLC0415
 
     try:
-        return DoctorCheck("Node", good=True, found=str(binaries().node))
+        return DoctorCheck("Node", ok=True, found=str(binaries().node))
     except DevnetError as error:
-        return DoctorCheck("Node", good=False, found=error.message, remedy=error.remedy)
+        return DoctorCheck("Node", ok=False, found=error.message, hint=error.hint)
 
 
-def _chain(url: str | None) -> DoctorCheck:
-    chosen = network.choose_node(url)
+def _chain(common: options.CommonOptions) -> DoctorCheck:
+    chosen = network.choose_node(common.url)
 
     async def work() -> str:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             head = await chain.finalized_head()
             genesis = await chain.genesis_hash()
             return f"{chosen.url}, final block {head.number}, genesis 0x{genesis.hex()}"
 
     try:
-        return DoctorCheck("Chain", good=True, found=run(work()))
+        return DoctorCheck("Chain", ok=True, found=run(work()))
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        return DoctorCheck("Chain", good=False, found=message, remedy=str(getattr(error, "remedy", "")))
+        return DoctorCheck("Chain", ok=False, found=message, hint=str(getattr(error, "hint", "")))
 
 
-def _gateways(url: str | None) -> list[DoctorCheck]:
+def _gateways(common: options.CommonOptions) -> list[DoctorCheck]:
     """Check whether the known gateways answer. None known is fine: hosts name theirs on the chain."""
     try:
         known = network.known_gateways()
     except CliError as error:
-        return [DoctorCheck("Gateway", good=False, found=error.message, remedy=error.remedy)]
-    return [_gateway(url, address) for address in known]
+        return [DoctorCheck("Gateway", ok=False, found=error.message, hint=error.hint)]
+    return [_gateway(common, address) for address in known]
 
 
-def _gateway(url: str | None, address: str) -> DoctorCheck:
+def _gateway(common: options.CommonOptions, address: str) -> DoctorCheck:
     from offchain.adapters.transport.gateway_registration import resolve_gateway  # noqa: PLC0415
     from offchain.adapters.transport.routing import open_direct  # noqa: PLC0415
 
     async def work() -> float:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             genesis = await chain.genesis_hash()
         gateway = parse_gateway(address)
         # Any account may ask.
@@ -196,29 +195,29 @@ def _gateway(url: str | None, address: str) -> DoctorCheck:
             return (time.perf_counter() - began_s) * 1000
 
     try:
-        return DoctorCheck("Gateway", good=True, found=f"{address} answers in {run(work()):.1f} ms")
+        return DoctorCheck("Gateway", ok=True, found=f"{address} answers in {run(work()):.1f} ms")
     except Exception as error:
         message = getattr(error, "message", None)
         if not isinstance(message, str):
             raise
-        remedy = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
-        return DoctorCheck("Gateway", good=False, found=f"{address}: {message}", remedy=remedy)
+        hint = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
+        return DoctorCheck("Gateway", ok=False, found=f"{address}: {message}", hint=hint)
 
 
 def _accounts() -> DoctorCheck:
     found = accounts.list_accounts()
     if found:
-        return DoctorCheck("Accounts", good=True, found=", ".join(stored.name for stored in found))
-    return DoctorCheck("Accounts", good=True, found="none kept here; a local network knows //Alice to //Ferdie")
+        return DoctorCheck("Accounts", ok=True, found=", ".join(stored.name for stored in found))
+    return DoctorCheck("Accounts", ok=True, found="none kept here; a local network knows //Alice to //Ferdie")
 
 
-def _audit(url: str | None, *, as_json: bool) -> None:
+def _audit(common: options.CommonOptions) -> None:
     async def work() -> AuditReport:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             return await audit_chain(chain)
 
     report = run(work())
-    if as_json:
+    if common.as_json:
         emit(
             {
                 "sound": report.sound,
@@ -243,10 +242,10 @@ def _audit(url: str | None, *, as_json: bool) -> None:
             ]
         )
     if report.sound:
-        if not as_json:
+        if not common.as_json:
             say("Every coin is accounted for.")
         return
-    if as_json:
+    if common.as_json:
         raise click.exceptions.Exit(1)
     raise CliError(
         "the books do not balance: " + "; ".join(str(difference) for difference in report.differences) + ".",

@@ -91,11 +91,7 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
                 }
             )
             return
-        _events_table(happened)
-        say()
-        _leases_table(leases)
-        say()
-        details(_task_details(found))
+        _print(happened, leases, _task_details(found))
 
 
 @history.command("host")
@@ -131,11 +127,7 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
                 }
             )
             return
-        _events_table(happened)
-        say()
-        _leases_table(leases)
-        say()
-        details(_host_details(found))
+        _print(happened, leases, _host_details(found))
 
 
 @history.command("account")
@@ -302,6 +294,14 @@ def _cell(value: Any) -> Any:
     """Return the value as text that a spreadsheet does not read as a formula."""
     text = str(value) if isinstance(value, dict) else value
     return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
+
+
+def _print(happened: Sequence[TimedEvent], leases: Sequence[LeaseRow], pairs: Sequence[tuple[str, object]]) -> None:
+    _events_table(happened)
+    say()
+    _leases_table(leases)
+    say()
+    details(pairs)
 
 
 def _events_table(happened: Sequence[TimedEvent]) -> None:

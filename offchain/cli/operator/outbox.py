@@ -13,7 +13,7 @@ from offchain.adapters.outbox.admin import OutboxAdmin, OutboxEntry
 from offchain.adapters.outbox.intent_values import IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import plain_fields, time_text
+from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say, table
 
@@ -179,7 +179,7 @@ def _plain(database: Path, entry: OutboxEntry) -> dict[str, Any]:
         "account": entry.account,
         "key": entry.key,
         "call": f"{entry.call.pallet}.{entry.call.function}",
-        "args": plain_fields(entry.call.args),
+        "args": entry.call.args,
         "tries": entry.attempts,
         "since_ms": entry.created_ms,
         "valid_until": entry.valid_until,

@@ -52,8 +52,8 @@ def _only(folder: Path, there: Sequence[Path], what: str, columns: frozenset[str
         return str(found[0])
     if found:
         names = ", ".join(path.name for path in found)
-        remedy = f"gantry simulate {found[0]}" if what == "pods" else f"--nodes {found[0]}"
-        raise CliError(f"{folder} has several lists of {what}: {names}.", f"Say which one: {remedy}", code="usage")
+        hint = f"gantry simulate {found[0]}" if what == "pods" else f"--nodes {found[0]}"
+        raise CliError(f"{folder} has several lists of {what}: {names}.", f"Say which one: {hint}", code="usage")
     has = ", ".join(path.name for path in there) or "no .csv file at all"
     raise CliError(
         f"{folder} has no list of {what}; it has {has}.",

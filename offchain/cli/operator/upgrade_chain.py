@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from offchain.cli.kit import accounts, failures, options
+from offchain.cli.kit import failures, options
 from offchain.cli.kit import network as networks
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress
@@ -171,10 +171,8 @@ async def _migrated(chain: ChainPort, applied_in: int) -> int:
     default=RELEASED,
     help="The new runtime. Else the released one of this clone.",
 )
-@options.account
-@options.url
-@options.as_json
-def command(runtime: Path, account: str | None, password_file: str | None, url: str | None, *, as_json: bool) -> None:
+@options.common(account=True)
+def command(runtime: Path, common: options.CommonOptions) -> None:
     """Upgrade a running chain to a new runtime, and wait until its state is migrated.
 
     If nobody has authorized the upgrade yet, the account must be the chain's sudo key. Otherwise any account will do.
@@ -184,9 +182,9 @@ def command(runtime: Path, account: str | None, password_file: str | None, url: 
       scripts/upgrade-chain --url ws://127.0.0.1:9944 --account //Alice
     """
     code = read_runtime(runtime)
-    network = networks.choose_node(url)
-    done = asyncio.run(upgrade(network, accounts.open_account(account, password_file), code))
-    if as_json:
+    network = networks.choose_node(common.url)
+    done = asyncio.run(upgrade(network, common.open_account(), code))
+    if common.as_json:
         emit(asdict(done))
         return
     details(

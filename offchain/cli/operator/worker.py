@@ -11,7 +11,7 @@ import click
 
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
@@ -27,6 +27,7 @@ def _state_dir(name: str) -> Callable[[F], F]:
     )
 
 
+_SIGNS = options.common(account=True, json=False)
 RunRoles = Callable[[tuple[str, ...]], None]
 """Runs a worker with these roles, one of which is the scheduler."""
 
@@ -37,24 +38,15 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
     def add(command: Callable[[RunRoles], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def work(
-            account: str | None,
-            password_file: str | None,
-            url: str | None,
-            queues: Path | None,
-            reservations: Path | None,
+            common: options.CommonOptions,
+            definitions: SchedulerConfig,
             answers: str | None,
             state_dir: Path | None,
         ) -> None:
-            definitions = policy_files.read_definitions(queues, reservations)
             folder = state_dir or network.user_state_dir() / name
-            command(
-                lambda roles: _run(roles, url, folder, account, password_file, definitions=definitions, answers=answers)
-            )
+            command(lambda roles: _run(roles, common, folder, definitions=definitions, answers=answers))
 
-        with_options: Callable[..., None] = work
-        for option in (_state_dir(name), _answers, policy_files.policy_options, options.url, options.account):
-            with_options = option(with_options)
-        return with_options
+        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _state_dir(name)))
 
     return add
 
@@ -111,27 +103,23 @@ def scheduler(run_roles: RunRoles) -> None:
 
 
 @worker.command()
-@options.account
-@options.url
+@_SIGNS
 @_state_dir("settler")
-def settler(account: str | None, password_file: str | None, url: str | None, state_dir: Path | None) -> None:
+def settler(common: options.CommonOptions, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
 
     \b
     Example:
       gantry worker settler --account //Dave
     """
-    _run(("settler",), url, state_dir or network.user_state_dir() / "settler", account, password_file)
+    _run(("settler",), common, state_dir or network.user_state_dir() / "settler")
 
 
 @worker.command()
-@options.account
-@options.url
+@_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
 @_state_dir("autoscaler")
-def autoscaler(
-    account: str | None, password_file: str | None, url: str | None, tenant: str | None, state_dir: Path | None
-) -> None:
+def autoscaler(common: options.CommonOptions, tenant: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
 
     Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). The load is
@@ -143,13 +131,13 @@ def autoscaler(
       gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
     """
     owner = None if tenant is None else accounts.address_of(tenant)
-    _run(("autoscaler",), url, state_dir or network.user_state_dir() / "autoscaler", account, password_file, owner)
+    _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner)
 
 
 @worker.command()
-@options.url
+@options.common(json=False)
 @options.index
-def indexer(url: str | None, index: str | None) -> None:
+def indexer(common: options.CommonOptions, index: str | None) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
 
     Every event of every final block is stored once, in order, with the tasks, leases, hosts, bills and transfers that
@@ -163,13 +151,13 @@ def indexer(url: str | None, index: str | None) -> None:
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
-    chosen = network.choose_node(url)
+    chosen = network.choose_node(common.url)
     address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash))
 
 
 @worker.command()
-@options.url
+@options.common(json=False)
 @click.option(
     "--bind",
     default=f"0.0.0.0:{DEFAULT_PORT}",
@@ -188,7 +176,9 @@ def indexer(url: str | None, index: str | None) -> None:
     help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
 )
 @click.option("--show-address", is_flag=True, help="Print the address to give to hosts and tenants, and exit.")
-def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | None, show_address: bool) -> None:
+def gateway(
+    common: options.CommonOptions, bind: str, public: str | None, state_dir: Path | None, show_address: bool
+) -> None:
     """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
 
     A host keeps a stream to the gateway (gantry agent run --gateway ADDRESS) and names it on the chain; tenants'
@@ -206,8 +196,8 @@ def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | No
     if show_address:
         say(gateway_address(folder, bind, public).text)
         return
-    run(_check_network(url))
-    chosen = network.choose_node(url)
+    run(_check_network(common))
+    chosen = network.choose_node(common.url)
     run(
         run_gateway(
             GatewaySettings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)
@@ -215,33 +205,26 @@ def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | No
     )
 
 
-async def _check_network(url: str | None) -> None:
+async def _check_network(common: options.CommonOptions) -> None:
     """Check the network before the worker starts; a running worker waits for its node."""
-    async with connected(url):
+    async with common.connected():
         pass
-
-
-def _address(given: str) -> tuple[str, int]:
-    from offchain.services.decision_server import parse_address  # noqa: PLC0415  (slow to load)
-
-    return parse_address(given)
 
 
 def _run(
     roles: tuple[str, ...],
-    url: str | None,
+    common: options.CommonOptions,
     state_dir: Path,
-    account: str | None,
-    password_file: str | None,
     tenant: str | None = None,
     definitions: SchedulerConfig | None = None,
     answers: str | None = None,
 ) -> None:
-    from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
+    from offchain.services.decision_server import parse_address  # noqa: PLC0415  (load everything that a worker needs)
+    from offchain.services.runner import run_worker  # noqa: PLC0415
 
-    address = None if answers is None else _address(answers)
+    address = None if answers is None else parse_address(answers)
     # A wrong network is reported before the password is asked for.
-    run(_check_network(url))
-    signer = accounts.open_account(account, password_file)
-    chosen = network.choose_node(url)
+    run(_check_network(common))
+    signer = common.open_account()
+    chosen = network.choose_node(common.url)
     run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offchain.cli.kit import network
+from offchain.cli.kit.failures import report_failure
 from offchain.cli.kit.lazy_group import LazyGroup
 from offchain.schema.terminal_escaping import LogFormatter
 
@@ -69,16 +70,9 @@ def report_usage_errors(arguments: Sequence[str], name: str) -> Iterator[None]:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        code, remedy = "failed", ""
-        if isinstance(error, click.UsageError):
-            command = error.ctx.command_path if error.ctx else name
-            code, remedy = "usage", f"{command} --help shows how it is used."
-        from offchain.cli.kit.step_output import print_failure  # noqa: PLC0415  (--help works without it)
-
-        message = error.format_message()
-        shown = f"{message}\n  {remedy}" if remedy else message
-        print_failure(shown, code, message, remedy, as_json="--json" in arguments)
-        sys.exit(error.exit_code)
+        if isinstance(error, click.UsageError) and error.ctx is None:
+            error.ctx = click.Context(main, info_name=name)
+        sys.exit(report_failure(error, as_json="--json" in arguments))
     except click.Abort:
         click.echo("stopped", err=True)
         sys.exit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
@@ -17,11 +17,11 @@ from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
-from offchain.cli.kit.step_output import print_error
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import report_failure
+from offchain.cli.kit.output import StepOutput
 from offchain.errors import GantryError
 from offchain.schema.chain_types._generated_chain import Ask, BillingUnit, GpuPrice, Tier
-from offchain.schema.manifest.values import parse_amount
-from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
 from offchain.schema.terminal_escaping import unseen
 
@@ -32,100 +32,42 @@ DEFAULT_URL = "ws://127.0.0.1:9944"
 DEFAULT_STATE = Path.home() / ".local/share/gantry/agent"
 
 
-class PriceParam(click.ParamType[int]):
-    name = "GTY"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the price in base units."""
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_amount(value if "GTY" in value else f"{value} GTY")
-        except ValueError as error:
-            self.fail(f"{error}; write it like 0.5", param, ctx)
+def _model_price(text: str) -> GpuPrice:
+    model, _, price = text.rpartition("=")
+    if not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
+        raise ValueError(f'{text!r} is not MODEL=GTY; write it like "NVIDIA A100-SXM4-80GB=2.5"')
+    return GpuPrice(model.encode(), options.base_units(price))
 
 
-class ModelPriceParam(click.ParamType[GpuPrice]):
-    name = "MODEL=GTY"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuPrice:
-        """Return model and price in base units."""
-        if isinstance(value, GpuPrice):
-            return value
-        model, _, price = str(value).rpartition("=")
-        if not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
-            self.fail(f'{value!r} is not MODEL=GTY; write it like "NVIDIA A100-SXM4-80GB=2.5"', param, ctx)
-        return GpuPrice(model.encode(), PriceParam().convert(price, param, ctx))
-
-
-class UnitFactorParam(click.ParamType[tuple[BillingUnit, int]]):
-    """Factor on the list price for leases billed by a unit."""
-
-    name = "UNIT=FACTOR"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[BillingUnit, int]:
-        """Return the unit, and the factor in parts per million."""
-        unit, _, factor = str(value).partition("=")
-        try:
-            ppm = int(Decimal(factor) * PPM)
-            found = BillingUnit(unit.capitalize())
-        except (ValueError, ArithmeticError):
-            ppm, found = -1, BillingUnit.SECOND
-        if not 0 <= ppm <= 10 * PPM:
-            self.fail(f"{value!r} is not UNIT=FACTOR; write it like day=0.8 (0: not offered; at most 10)", param, ctx)
-        return found, ppm
+def _unit_factor(text: str) -> tuple[BillingUnit, int]:
+    """Return a unit, and the factor on the list price for leases billed by it, in parts per million."""
+    unit, _, factor = text.partition("=")
+    try:
+        ppm = int(Decimal(factor) * PPM)
+        found = BillingUnit(unit.capitalize())
+    except (ValueError, ArithmeticError):
+        ppm, found = -1, BillingUnit.SECOND
+    if not 0 <= ppm <= 10 * PPM:
+        raise ValueError(f"{text!r} is not UNIT=FACTOR; write it like day=0.8 (0: not offered; at most 10)")
+    return found, ppm
 
 
-class BindAddressParam(click.ParamType[str]):
-    name = "IP:PORT"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        ip, _, port = value.rpartition(":")
-        if not ip or not port.isdecimal() or int(port) > 65535:
-            self.fail(f"{value!r} is not IP:PORT; write it like 0.0.0.0:4434 (port 0: any free one)", param, ctx)
-        return value
+def _bind_address(text: str) -> str:
+    ip, _, port = text.rpartition(":")
+    if not ip or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{text!r} is not IP:PORT; write it like 0.0.0.0:4434 (port 0: any free one)")
+    return text
 
 
-class GatewayParam(click.ParamType[GatewayAddress]):
-    name = "ADDRESS"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GatewayAddress:
-        if isinstance(value, GatewayAddress):
-            return value
-        try:
-            return parse_gateway(str(value))
-        except WireError as error:
-            self.fail(f"{error}; its operator knows it", param, ctx)
-
-
-class RegistryParam(click.ParamType[Endpoint]):
-    """A registry from which images may be pulled at any address."""
-
-    name = "HOST[:PORT]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint:
-        if isinstance(value, Endpoint):
-            return value
-        try:
-            return parse_allowed(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class GenesisParam(click.ParamType[bytes]):
-    name = "HASH"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return its 32 bytes."""
-        if isinstance(value, bytes):
-            return value
-        try:
-            raw = bytes.fromhex(str(value).removeprefix("0x"))
-        except ValueError:
-            raw = b""
-        if len(raw) != 32:
-            self.fail(f"{value!r} is not a genesis hash: write 64 hex digits; gantry doctor shows it", param, ctx)
-        return raw
+def _genesis(text: str) -> bytes:
+    """Return the 32 bytes of a genesis hash."""
+    try:
+        raw = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        raw = b""
+    if len(raw) != 32:
+        raise ValueError(f"{text!r} is not a genesis hash: write 64 hex digits; gantry doctor shows it")
+    return raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +150,20 @@ _STATE = click.option(
 _URL = click.option("--url", help="The chain node's address. Default: the one joined with, else the local network's.")
 _GENESIS = click.option(
     "--genesis",
-    type=GenesisParam(),
+    type=options.Parsed("HASH", _genesis),
     envvar="GANTRY_GENESIS",
     help="Require the chain with this genesis hash. Default: the one of the first contact.",
 )
 _MACHINE = (
     click.option(
         "--bind",
-        type=BindAddressParam(),
+        type=options.Parsed("IP:PORT", _bind_address),
         help="UDP address where tenants reach this host. Default: any address, the last port.",
     ),
     click.option(
         "--gateway",
         "gateways",
-        type=GatewayParam(),
+        type=options.Parsed("ADDRESS", parse_gateway, "; its operator knows it"),
         multiple=True,
         envvar="GANTRY_GATEWAY",
         help="Also be reachable through this gateway: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
@@ -265,7 +207,7 @@ _IMAGES = (
     click.option(
         "--allow-registry",
         "allow_registries",
-        type=RegistryParam(),
+        type=options.Parsed("HOST[:PORT]", parse_allowed),
         multiple=True,
         envvar="GANTRY_ALLOW_REGISTRY",
         help="Pull images from this registry although its address is not public. With http:// before it, without TLS. "
@@ -278,24 +220,24 @@ _IMAGES = (
     ),
 )
 _PRICES = (
-    click.option("--gpu-price", type=PriceParam(), help="A whole GPU for 1 h.  [default: 1]"),
-    click.option("--cpu-price", type=PriceParam(), help="A core for 1 h.  [default: 0.01]"),
-    click.option("--memory-price", type=PriceParam(), help="A GiB of memory for 1 h.  [default: 0.002]"),
-    click.option("--disk-price", type=PriceParam(), help="A GiB of disk for 1 h.  [default: 0.0001]"),
+    click.option("--gpu-price", type=options.AMOUNT, help="A whole GPU for 1 h.  [default: 1]"),
+    click.option("--cpu-price", type=options.AMOUNT, help="A core for 1 h.  [default: 0.01]"),
+    click.option("--memory-price", type=options.AMOUNT, help="A GiB of memory for 1 h.  [default: 0.002]"),
+    click.option("--disk-price", type=options.AMOUNT, help="A GiB of disk for 1 h.  [default: 0.0001]"),
     click.option(
-        "--storage-price", type=PriceParam(), help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"
+        "--storage-price", type=options.AMOUNT, help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]"
     ),
     click.option(
         "--gpu-model-price",
         "model_prices",
-        type=ModelPriceParam(),
+        type=options.Parsed("MODEL=GTY", _model_price),
         multiple=True,
         help="A whole GPU of this model for 1 h, instead of --gpu-price. May be given 8 times.",
     ),
     click.option(
         "--unit-factor",
         "unit_factors",
-        type=UnitFactorParam(),
+        type=options.Parsed("UNIT=FACTOR", _unit_factor),
         multiple=True,
         help="Factor on the list price for leases billed by the second, hour or day.  [default: 1 for each]",
     ),
@@ -306,31 +248,16 @@ TIER = click.option(
     help="Tier of the machine, which determines the bond. Default: by its GPU models.",
 )
 REGION = click.option("--region", help="Location of the machine, at most 32 characters.  [default: local]")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one per line for several steps.")
 
 
-def folder(command: Any) -> Any:
+def folder(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --state, --url and --genesis, for commands on a joined host. Passes AgentSettings."""
-    return _gathered(command, (_STATE, _URL, _GENESIS), joined=True)
+    return _with_settings(command, (_STATE, _URL, _GENESIS))
 
 
-def machine(command: Any) -> Any:
+def machine(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of :func:`folder` and those that describe the machine. Passes AgentSettings."""
-    return _gathered(command, (_STATE, _URL, _GENESIS, *_MACHINE, *_IMAGES), joined=False)
-
-
-def prices(command: Any) -> Any:
-    """Add the price list. Passes `ask`: a function from the previous ask, None without one, to the new one."""
-    names = ("gpu_price", "cpu_price", "memory_price", "disk_price", "storage_price", "model_prices", "unit_factors")
-
-    @wraps(command)
-    def gathered(*settings: Any, **values: Any) -> Any:
-        given = PriceList(**{name: values.pop(name) for name in names})
-        return command(*settings, ask=given.over, **values)
-
-    for option in reversed(_PRICES):
-        gathered = option(gathered)
-    return gathered
+    return _with_settings(command, (_STATE, _URL, _GENESIS, *_MACHINE, *_IMAGES))
 
 
 STANDARD_ASK = Ask((), GTY, GTY // 100, GTY // 500, GTY // 10_000, 0, GTY // 10_000, PPM, PPM, PPM)
@@ -387,30 +314,34 @@ def tier_of(text: str | None) -> Tier | None:
     return None if text is None else Tier(text.capitalize())
 
 
-def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
-    machine_names = () if joined else (
-        "bind", "docker_host", "runtime", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib",
-        "reserve_disk_gib", "keep_gpus", "share_gpus", "registry_mirror", "allow_registries", "image_quota_gib",
-        "gateways",
-    )  # fmt: skip
+prices = options.grouped("ask", lambda **given: PriceList(**given).over, *_PRICES)
+"""Adds the price list. Passes `ask`: a function from the previous ask, None without one, to the new one."""
+output = options.grouped(
+    "output",
+    StepOutput,
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or one per line for several steps."),
+)
+"""Adds --json. Passes `output`."""
+
+
+def _with_settings(command: Callable[..., Any], given: Sequence[Callable[[Any], Any]]) -> Callable[..., Any]:
+    names = options.parameter_names(given)
 
     @wraps(command)
     @click.pass_context
-    def gathered(ctx: click.Context, /, **values: Any) -> Any:
-        names = ("state", "url", "genesis", *machine_names)
-        given = AgentArguments(**{name: values.pop(name) for name in names})
-        given = dataclasses.replace(given, state=given.state.absolute(), tier=tier_of(values.pop("tier", None)))
+    def call(ctx: click.Context, /, **values: Any) -> Any:
+        arguments = AgentArguments(**{name: values.pop(name) for name in names})
+        arguments = dataclasses.replace(
+            arguments, state=arguments.state.absolute(), tier=tier_of(values.pop("tier", None))
+        )
         network = ctx.obj if isinstance(ctx.obj, DefaultNetwork) else DefaultNetwork()
         try:
-            config = configs.load(given.state)
+            config = configs.load(arguments.state)
         except GantryError as error:
-            print_error(error, as_json=bool(values.get("as_json")))
-            ctx.exit(1)
-        return command(resolve_settings(given, config, network), **values)
+            ctx.exit(report_failure(error, as_json="output" in values and values["output"].as_json))
+        return command(resolve_settings(arguments, config, network), **values)
 
-    for option in reversed(options):
-        gathered = option(gathered)
-    return gathered
+    return options.with_options(call, given)
 
 
 def _or(given: int | None, before: int) -> int:

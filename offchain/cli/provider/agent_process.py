@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import click
 
@@ -13,28 +12,19 @@ from node_agent.install.releases import Releases
 from node_agent.install.service import service_for
 from node_agent.runtime.settings import AgentSettings, key_of
 from node_agent.runtime.startup import run_agent
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options
 from offchain.errors import OurError
 from offchain.schema import terminal_escaping
-
-
-class DigestParam(click.ParamType[str]):
-    name = "SHA256"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return its 64 hex digits."""
-        try:
-            return updating.digest_of(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 @click.command()
 @click.argument("source", metavar="FILE|URL")
 @click.option(
     "--digest",
-    type=DigestParam(),
+    type=options.Parsed("SHA256", updating.digest_of),
     help="The required SHA-256 of the release. Needed without release keys.",
 )
 @click.option(
@@ -43,7 +33,7 @@ class DigestParam(click.ParamType[str]):
     help="The signed release statement, needed with release keys.  [default: the release's name with .statement]",
 )
 @click.option("--allow-downgrade", is_flag=True, help="Accept a signed release that is not newer than the one in use.")
-@agent_options.JSON
+@agent_options.output
 @agent_options.folder
 def update(
     settings: AgentSettings,
@@ -52,7 +42,7 @@ def update(
     statement: str | None,
     *,
     allow_downgrade: bool,
-    as_json: bool,
+    output: StepOutput,
 ) -> None:
     """Update the agent to another release. Containers keep running; a release that does not become ready is undone.
 
@@ -64,7 +54,6 @@ def update(
       gantry agent update https://releases.example.org/agent-0.2.0.tar.gz
       gantry agent update --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 agent.tar.gz
     """
-    output = StepOutput(as_json)
 
     async def work() -> None:
         key_of(settings)
@@ -98,7 +87,7 @@ def update(
             }
         )
 
-    run_command(work(), as_json=as_json)
+    run_command(work(), as_json=output.as_json)
 
 
 @click.command()

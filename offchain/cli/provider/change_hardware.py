@@ -17,21 +17,18 @@ from node_agent.runtime.status_file import read_status
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.registration import change_hardware as changed_call
 from offchain.cli.kit.output import counted, detail_lines
-from offchain.cli.kit.step_output import StepOutput, run_command
-from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.host_lifecycle import ProviderSession, provider_session
+from offchain.cli.provider import agent_options
+from offchain.cli.provider.host_lifecycle import ProviderSession, session_command
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.manifest.values import format_amount
 
 
 @click.command("change-hardware")
-@signing.options
 @agent_options.TIER
 @click.option("--check", "check_only", is_flag=True, help="Only show the differences; change nothing.")
-@agent_options.JSON
-@agent_options.machine
-def change_hardware(settings: AgentSettings, keys: signing.SigningOptions, *, check_only: bool, as_json: bool) -> None:
+@session_command(agent_options.machine)
+async def change_hardware(session: ProviderSession, *, check_only: bool) -> None:
     """Update the registration to the present hardware: GPUs added or removed, memory, reserves, isolation.
 
     Probes the machine, shows the differences and asks the provider to sign. The isolation of pods (--runtime) is part
@@ -45,16 +42,7 @@ def change_hardware(settings: AgentSettings, keys: signing.SigningOptions, *, ch
       gantry agent drain --provider-key-file provider.json
       gantry agent change-hardware --provider-key-file provider.json
     """
-    output = StepOutput(as_json)
-
-    async def run() -> None:
-        async with provider_session(settings, keys, output) as session:
-            await _change(session, settings, check_only=check_only)
-
-    run_command(run(), as_json=as_json)
-
-
-async def _change(session: ProviderSession, settings: AgentSettings, *, check_only: bool) -> None:
+    settings = session.settings
     record = await session.record()
     kept = hw.load(settings.state / HARDWARE)
     if kept is None:

@@ -9,8 +9,8 @@ import click
 from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit.output import counted
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput, counted
 from offchain.cli.provider import agent_options, signing
 from offchain.cli.provider.host_view import LeaseEarnings, read_provider_host
 from offchain.errors import CallFailed
@@ -23,9 +23,9 @@ BATCH = 64
 
 @click.command()
 @signing.options
-@agent_options.JSON
+@agent_options.output
 @agent_options.folder
-def claim(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+def claim(settings: AgentSettings, keys: signing.SigningOptions, *, output: StepOutput) -> None:
     """Settle everything that is payable to the provider now.
 
     The network's settlers do this periodically. Any account may sign and pays the fee of the call; the coins go to the
@@ -35,7 +35,7 @@ def claim(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: boo
     Example:
       gantry agent claim --provider-key-file provider.json
     """
-    run_command(_claim(settings, keys, StepOutput(as_json)), as_json=as_json)
+    run_command(_claim(settings, keys, output), as_json=output.as_json)
 
 
 async def _claim(settings: AgentSettings, keys: signing.SigningOptions, output: StepOutput) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run, send
+from offchain.cli.kit.session import run, send
 from offchain.cli.kit.views import HostView, read_host, read_hosts, score_text, text_of
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.suspension import challenges_text
@@ -30,10 +30,9 @@ def host() -> None:
 
 
 @host.command("list")
-@options.url
-@options.as_json
+@options.common()
 @click.option("--online", is_flag=True, help="Only hosts that take work.")
-def list_(url: str | None, as_json: bool, online: bool) -> None:
+def list_(online: bool, common: options.CommonOptions) -> None:
     """List the registered hosts.
 
     \b
@@ -43,11 +42,11 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
     """
 
     async def work() -> list[HostView]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             return await read_hosts(chain)
 
     found = [view for view in run(work()) if not online or view.status == "Online"]
-    if as_json:
+    if common.as_json:
         for view in found:
             emit(view.plain())
         return
@@ -61,9 +60,8 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
 
 @host.command()
 @options.address
-@options.url
-@options.as_json
-def show(address: str, url: str | None, as_json: bool) -> None:
+@options.common()
+def show(address: str, common: options.CommonOptions) -> None:
     """Show one host: its capacity, what is free, and its prices.
 
     \b
@@ -72,11 +70,11 @@ def show(address: str, url: str | None, as_json: bool) -> None:
     """
 
     async def work() -> HostView:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             return await read_host(chain, address)
 
     view = run(work())
-    if as_json:
+    if common.as_json:
         emit(view.plain())
         return
     ask = view.ask
@@ -122,18 +120,8 @@ def show(address: str, url: str | None, as_json: bool) -> None:
 @options.address
 @click.option("--device", default=0, show_default=True, type=click.IntRange(0, 255), help="The number of the GPU.")
 @click.option("--lease", type=click.IntRange(0), help="Your lease of the GPU. Needed while it is leased.")
-@options.account
-@options.url
-@options.as_json
-def challenge(
-    address: str,
-    device: int,
-    lease: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def challenge(address: str, device: int, lease: int | None, common: options.CommonOptions) -> None:
     """Challenge a host to prove that a GPU is genuine. The account pays the verifiers.
 
     For verifiers and the host's provider; with --lease for the tenant of the GPU, who agrees that the pod loses the GPU
@@ -144,16 +132,16 @@ def challenge(
       gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --account //Bob
       gantry host challenge 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX --lease 458752 --account //Eve
     """
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
 
     async def work() -> dict[str, Any]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             call = calls.verification_open_challenge(host=address, device=device, lease=lease)
             opened = (await send(chain, call, signer)).event("Verification", "ChallengeOpened").fields
             return {name: opened[name] for name in ("challenge", "host", "device", "fee")}
 
     opened = run(work())
-    if as_json:
+    if common.as_json:
         emit(opened)
         return
     fee = format_amount(opened["fee"])
@@ -162,10 +150,10 @@ def challenge(
 
 
 @host.command()
-@options.url
+@options.common(json=False)
 @click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="How many hosts.")
 @click.option("--timeout", default="60s", show_default=True, metavar="TIME", help="How long to wait.")
-def wait(url: str | None, count: int, timeout: str) -> None:
+def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
     """Wait until hosts are online. Useful in scripts that start a network.
 
     \b
@@ -179,7 +167,7 @@ def wait(url: str | None, count: int, timeout: str) -> None:
 
     async def work() -> int:
         online = 0
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     async for head in chain.best():

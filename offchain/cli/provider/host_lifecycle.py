@@ -8,7 +8,8 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
+from typing import Any
 
 import click
 import docker
@@ -19,8 +20,9 @@ from node_agent.install.service import service_for
 from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit.output import counted, detail_lines
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput, counted, detail_lines
 from offchain.cli.provider import agent_options, signing
 from offchain.cli.provider.signing import duration
 from offchain.errors import OurError, RefusedError
@@ -95,186 +97,34 @@ async def provider_session(
         )
 
 
-def _command(
-    work: Callable[[ProviderSession], Awaitable[None]],
-    settings: AgentSettings,
-    keys: signing.SigningOptions,
-    output: StepOutput,
-) -> None:
-    async def run() -> None:
-        async with provider_session(settings, keys, output) as session:
-            await work(session)
+def session_command(
+    settings_options: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Make a command of a coroutine function of a ProviderSession: adds the options for signing, --json and these."""
 
-    run_command(run(), as_json=output.as_json)
+    def make(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @wraps(work)
+        def command(settings: AgentSettings, keys: signing.SigningOptions, output: StepOutput, **values: Any) -> None:
+            async def run() -> None:
+                async with provider_session(settings, keys, output) as session:
+                    await work(session, **values)
+
+            run_command(run(), as_json=output.as_json)
+
+        return signing.options(agent_options.output(settings_options(command)))
+
+    return make
 
 
 @click.command()
-@signing.options
-@agent_options.JSON
-@agent_options.folder
-def drain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
+@session_command(agent_options.folder)
+async def drain(session: ProviderSession) -> None:
     """Finish the present leases and take no new ones. undrain reverses this.
 
     \b
     Example:
       gantry agent drain --provider-key-file provider.json
     """
-    _command(_drain, settings, keys, StepOutput(as_json))
-
-
-@click.command()
-@signing.options
-@agent_options.JSON
-@agent_options.folder
-def undrain(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
-    """Take new leases again after drain.
-
-    \b
-    Example:
-      gantry agent undrain --provider-key-file provider.json
-    """
-
-    async def work(session: ProviderSession) -> None:
-        if (await session.record()).status.tag == "Draining":
-            await session.signing_session.submit(
-                calls.hosts_undrain(host=session.host), "The host takes leases again.", _is_not(session, "Draining")
-            )
-        _say_status(session.output, await session.record())
-
-    _command(work, settings, keys, StepOutput(as_json))
-
-
-@click.command("set-ask")
-@signing.options
-@agent_options.prices
-@agent_options.JSON
-@agent_options.folder
-def set_ask(
-    settings: AgentSettings, keys: signing.SigningOptions, ask: Callable[[Ask | None], Ask], *, as_json: bool
-) -> None:
-    """Change prices; others stay as they are. Open leases keep their price.
-
-    \b
-    Example:
-      gantry agent set-ask --gpu-price 0.7 --unit-factor day=0.8 --provider-key-file provider.json
-    """
-
-    async def work(session: ProviderSession) -> None:
-        record = await session.record()
-        wanted = ask(record.ask)
-        if wanted == record.ask:
-            session.output.text("The host has these prices already.")
-        else:
-
-            async def asked() -> bool:
-                return (await session.record()).ask == wanted
-
-            await session.signing_session.submit(
-                calls.hosts_set_ask(host=session.host, ask=wanted), "The host gets these prices.", asked
-            )
-            configs.with_ask(settings.state, wanted)
-        session.output.text(*_ask_lines(wanted))
-        session.output.result({"host": session.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
-
-    _command(work, settings, keys, StepOutput(as_json))
-
-
-@click.command("top-up")
-@click.option("--amount", type=agent_options.PriceParam(), help="Amount to add. Default: what the bond lacks.")
-@signing.options
-@agent_options.JSON
-@agent_options.folder
-def top_up(settings: AgentSettings, keys: signing.SigningOptions, *, amount: int | None, as_json: bool) -> None:
-    """Add to the host's bond. A host suspended for slashes is online again after its next heartbeat.
-
-    \b
-    Examples:
-      gantry agent top-up --provider-key-file provider.json
-      gantry agent top-up --amount 5 --provider-key-file provider.json
-    """
-
-    async def work(session: ProviderSession) -> None:
-        record = await session.record()
-        before = record.bond
-        added = max(0, record.bond_required - before) if amount is None else amount
-        if added:
-
-            async def done() -> bool:
-                return (await session.record()).bond >= before + added
-
-            call = calls.hosts_top_up_bond(host=session.host, amount=added)
-            await session.signing_session.submit(call, f"{format_amount(added)} is added to the bond.", done)
-            record = await session.record()
-        bond = f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"
-        session.output.text(
-            f"The bond is {bond}{'' if added else ', which is complete'}. The host is {record.status.tag}."
-        )
-        session.output.result(
-            {
-                "host": session.host,
-                "added": added,
-                "bond": record.bond,
-                "bond_required": record.bond_required,
-                "status": record.status.tag,
-            }
-        )
-
-    _command(work, settings, keys, StepOutput(as_json))
-
-
-@click.command()
-@signing.options
-@agent_options.JSON
-@agent_options.folder
-def leave(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
-    """Leave the network: drain, wait for the end of all leases, retire, stop the agent. A repeated run continues.
-
-    The bond stays held for a while; then gantry agent withdraw returns it.
-
-    \b
-    Example:
-      gantry agent leave --provider-key-file provider.json
-    """
-    _command(_leave, settings, keys, StepOutput(as_json))
-
-
-@click.command()
-@signing.options
-@agent_options.JSON
-@agent_options.folder
-def withdraw(settings: AgentSettings, keys: signing.SigningOptions, *, as_json: bool) -> None:
-    """Withdraw the bond after leave, once it is free. Needs the provider's own key, not a proxy's.
-
-    \b
-    Example:
-      gantry agent withdraw --provider-key-file provider.json
-    """
-
-    async def work(session: ProviderSession) -> None:
-        record = await session.record()
-        bond = record.bond
-        if isinstance(record.status, HostStatusRetiring):
-            left_ms = record.status.value - await session.chain.now_ms()
-            if left_ms > 0:
-                raise OurError(
-                    f"The bond of {format_amount(bond)} is held for another {duration(left_ms)}.",
-                    "Repeat this command then.",
-                )
-            await session.signing_session.submit(
-                calls.hosts_withdraw_bond(host=session.host), "The bond can be withdrawn.", _is_not(session, "Retiring")
-            )
-            session.output.text(f"{format_amount(bond)} was returned to {record.provider}.")
-        elif record.status.tag == "Retired":
-            bond = 0
-            session.output.text("The bond was returned already.")
-        else:
-            raise OurError(f"The host is {record.status.tag}; its bond is held.", "Run gantry agent leave first.")
-        session.output.result({"host": session.host, "status": (await session.record()).status.tag, "withdrawn": bond})
-
-    _command(work, settings, keys, StepOutput(as_json))
-
-
-async def _drain(session: ProviderSession) -> None:
     record = await session.record()
     if record.status.tag == "Online":
         await session.signing_session.submit(
@@ -288,7 +138,95 @@ async def _drain(session: ProviderSession) -> None:
     _say_status(session.output, record)
 
 
-async def _leave(session: ProviderSession) -> None:
+@click.command()
+@session_command(agent_options.folder)
+async def undrain(session: ProviderSession) -> None:
+    """Take new leases again after drain.
+
+    \b
+    Example:
+      gantry agent undrain --provider-key-file provider.json
+    """
+    if (await session.record()).status.tag == "Draining":
+        await session.signing_session.submit(
+            calls.hosts_undrain(host=session.host), "The host takes leases again.", _is_not(session, "Draining")
+        )
+    _say_status(session.output, await session.record())
+
+
+@click.command("set-ask")
+@agent_options.prices
+@session_command(agent_options.folder)
+async def set_ask(session: ProviderSession, ask: Callable[[Ask | None], Ask]) -> None:
+    """Change prices; others stay as they are. Open leases keep their price.
+
+    \b
+    Example:
+      gantry agent set-ask --gpu-price 0.7 --unit-factor day=0.8 --provider-key-file provider.json
+    """
+    record = await session.record()
+    wanted = ask(record.ask)
+    if wanted == record.ask:
+        session.output.text("The host has these prices already.")
+    else:
+
+        async def asked() -> bool:
+            return (await session.record()).ask == wanted
+
+        await session.signing_session.submit(
+            calls.hosts_set_ask(host=session.host, ask=wanted), "The host gets these prices.", asked
+        )
+        configs.with_ask(session.settings.state, wanted)
+    session.output.text(*_ask_lines(wanted))
+    session.output.result({"host": session.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
+
+
+@click.command("top-up")
+@click.option("--amount", type=options.AMOUNT, help="Amount to add. Default: what the bond lacks.")
+@session_command(agent_options.folder)
+async def top_up(session: ProviderSession, amount: int | None) -> None:
+    """Add to the host's bond. A host suspended for slashes is online again after its next heartbeat.
+
+    \b
+    Examples:
+      gantry agent top-up --provider-key-file provider.json
+      gantry agent top-up --amount 5 --provider-key-file provider.json
+    """
+    record = await session.record()
+    before = record.bond
+    added = max(0, record.bond_required - before) if amount is None else amount
+    if added:
+
+        async def done() -> bool:
+            return (await session.record()).bond >= before + added
+
+        call = calls.hosts_top_up_bond(host=session.host, amount=added)
+        await session.signing_session.submit(call, f"{format_amount(added)} is added to the bond.", done)
+        record = await session.record()
+    bond = f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"
+    session.output.text(f"The bond is {bond}{'' if added else ', which is complete'}. The host is {record.status.tag}.")
+    session.output.result(
+        {
+            "host": session.host,
+            "added": added,
+            "bond": record.bond,
+            "bond_required": record.bond_required,
+            "status": record.status.tag,
+        }
+    )
+
+
+@click.command()
+@session_command(agent_options.folder)
+async def leave(session: ProviderSession) -> None:
+    """Leave the network: drain, wait for the end of all leases, retire, stop the agent. A repeated run continues.
+
+    The bond stays held for a while; then gantry agent withdraw returns it.
+
+    \b
+    Example:
+      gantry agent leave --provider-key-file provider.json
+    """
     while True:
         record = await session.record()
         match next_leave_step(record):
@@ -324,6 +262,36 @@ async def _leave(session: ProviderSession) -> None:
     session.output.result(
         {"host": session.host, "status": record.status.tag, "bond": record.bond, "bond_free_at_ms": free_at}
     )
+
+
+@click.command()
+@session_command(agent_options.folder)
+async def withdraw(session: ProviderSession) -> None:
+    """Withdraw the bond after leave, once it is free. Needs the provider's own key, not a proxy's.
+
+    \b
+    Example:
+      gantry agent withdraw --provider-key-file provider.json
+    """
+    record = await session.record()
+    bond = record.bond
+    if isinstance(record.status, HostStatusRetiring):
+        left_ms = record.status.value - await session.chain.now_ms()
+        if left_ms > 0:
+            raise OurError(
+                f"The bond of {format_amount(bond)} is held for another {duration(left_ms)}.",
+                "Repeat this command then.",
+            )
+        await session.signing_session.submit(
+            calls.hosts_withdraw_bond(host=session.host), "The bond can be withdrawn.", _is_not(session, "Retiring")
+        )
+        session.output.text(f"{format_amount(bond)} was returned to {record.provider}.")
+    elif record.status.tag == "Retired":
+        bond = 0
+        session.output.text("The bond was returned already.")
+    else:
+        raise OurError(f"The host is {record.status.tag}; its bond is held.", "Run gantry agent leave first.")
+    session.output.result({"host": session.host, "status": (await session.record()).status.tag, "withdrawn": bond})
 
 
 async def _clear(session: ProviderSession) -> None:

@@ -7,9 +7,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
-from typing import Any
 
 import click
 
@@ -32,7 +31,9 @@ from node_agent.runtime.status_file import read_status
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
 from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict, EngineFacts, check_machine, failed
 from offchain.cli.provider.machine_survey import survey_machine
@@ -58,19 +59,6 @@ class JoinOptions:
     release_keys: tuple[str, ...] = ()
 
 
-class ReleaseKeyParam(click.ParamType[str]):
-    """A public key that signs releases of the agent."""
-
-    name = "HEX"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return its 64 hex digits."""
-        try:
-            return parse_key(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command()
 @agent_options.REGION
 @agent_options.TIER
@@ -82,12 +70,12 @@ class ReleaseKeyParam(click.ParamType[str]):
 @click.option(
     "--release-key",
     "release_keys",
-    type=ReleaseKeyParam(),
+    type=options.Parsed("HEX", parse_key),
     multiple=True,
     help="Accept only releases of the agent signed with this public key (gantry agent update); replaces the stored "
     "keys. May be given several times.",
 )
-@agent_options.JSON
+@agent_options.output
 @agent_options.machine
 def join(
     settings: AgentSettings,
@@ -99,7 +87,7 @@ def join(
     check_only: bool,
     no_start: bool,
     no_wait: bool,
-    as_json: bool,
+    output: StepOutput,
 ) -> None:
     """Make this machine a paid host: check it, make its key, register it, keep its agent running.
 
@@ -120,8 +108,7 @@ def join(
         wait=not no_wait,
         release_keys=_checked(release_keys),
     )
-    output = StepOutput(as_json)
-    if not run_command(_join(settings, keys, wanted, output), as_json=as_json):
+    if not run_command(_join(settings, keys, wanted, output), as_json=output.as_json):
         sys.exit(1)
 
 
@@ -202,7 +189,7 @@ async def _check_only(settings: AgentSettings, provider: str | None, output: Ste
         findings = check_machine(await survey_machine(settings, key, provider))
     good = _print_results(findings, output)
     output.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
-    output.result({"ready": good, "checks": [_plain(finding) for finding in findings]})
+    output.result({"ready": good, "checks": [asdict(finding) for finding in findings]})
     return good
 
 
@@ -245,19 +232,10 @@ def _configuration(
 def _print_results(findings: tuple[CheckResult, ...], output: StepOutput) -> bool:
     for finding in findings:
         output.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
-        if finding.remedy:
-            output.text(f"      {finding.remedy}")
-        output.step("check", **_plain(finding))
+        if finding.hint:
+            output.text(f"      {finding.hint}")
+        output.step("check", **asdict(finding))
     return not failed(findings)
-
-
-def _plain(finding: CheckResult) -> dict[str, str]:
-    return {
-        "check": finding.check,
-        "verdict": finding.verdict.value,
-        "found": finding.found,
-        "remedy": finding.remedy,
-    }
 
 
 async def _is_registered(chain: GantryChain, host: str) -> bool:

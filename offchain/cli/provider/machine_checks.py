@@ -34,12 +34,12 @@ class CheckVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check. `remedy` is empty exactly if there is nothing to do."""
+    """Result of one check. `hint` is empty exactly if there is nothing to do."""
 
     check: str
     verdict: CheckVerdict
     found: str
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +256,10 @@ def _access(engine: EngineFacts, devices: list[HostDevice]) -> Iterator[CheckRes
         yield CheckResult("GPU access", CheckVerdict.PASS, "by NVIDIA's runtime of the engine")
         return
     if version_of(engine.version) >= CDI_ENGINE:
-        remedy = f'{install}{generate}; put {{"features": {{"cdi": true}}}} into /etc/docker/daemon.json; restart it.'
+        hint = f'{install}{generate}; put {{"features": {{"cdi": true}}}} into /etc/docker/daemon.json; restart it.'
     else:
-        remedy = f"{install}sudo nvidia-ctk runtime configure --runtime=docker; restart the engine."
-    yield CheckResult("GPU access", CheckVerdict.FAIL, "the engine cannot give GPUs to containers", remedy)
+        hint = f"{install}sudo nvidia-ctk runtime configure --runtime=docker; restart the engine."
+    yield CheckResult("GPU access", CheckVerdict.FAIL, "the engine cannot give GPUs to containers", hint)
 
 
 def _disk(facts: MachineFacts) -> CheckResult:
@@ -345,14 +345,14 @@ def _chain(chain: ChainFacts | str) -> Iterator[CheckResult]:
     off = abs(chain.chain_ahead_ms)
     if chain.chain_ahead_ms < 0:
         found = f"the newest block is {off / 1000:.1f} s old by this machine's clock"
-        remedy = "Set the clock (sudo timedatectl set-ntp true); if it is right, the node is behind or makes no blocks."
+        hint = "Set the clock (sudo timedatectl set-ntp true); if it is right, the node is behind or makes no blocks."
     else:
         found = f"this machine's clock is {off / 1000:.1f} s behind the chain's"
-        remedy = "Set the clock: sudo timedatectl set-ntp true."
+        hint = "Set the clock: sudo timedatectl set-ntp true."
     if off >= CLOCK_FAIL_MS:
-        yield CheckResult("clock", CheckVerdict.FAIL, found, remedy)
+        yield CheckResult("clock", CheckVerdict.FAIL, found, hint)
     elif off >= CLOCK_WARN_MS:
-        yield CheckResult("clock", CheckVerdict.WARN, found, remedy)
+        yield CheckResult("clock", CheckVerdict.WARN, found, hint)
     else:
         yield CheckResult("clock", CheckVerdict.PASS, found)
 

@@ -11,7 +11,8 @@ from node_agent.runtime.settings import AgentSettings, find_hardware, open_pinne
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.submit_once import first_of
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
 from offchain.errors import RefusedError
 from offchain.schema.chain_types._generated_chain import Ask
@@ -31,7 +32,7 @@ INCLUDED, FINALIZED = "included", "finalized"
     show_default=True,
     help="Return once the newest block has the host, or once that block is final.",
 )
-@agent_options.JSON
+@agent_options.output
 @agent_options.machine
 def register(
     settings: AgentSettings,
@@ -40,12 +41,11 @@ def register(
     ask: Callable[[Ask | None], Ask],
     *,
     wait_for: str,
-    as_json: bool,
+    output: StepOutput,
 ) -> None:
     """Only register this machine as a host. The provider's account posts the bond and is paid."""
     where = agent_options.region_of(region or "local")
     prices = ask(None)
-    output = StepOutput(as_json)
 
     async def work() -> dict[str, object]:
         authority = keys.authority(None)
@@ -83,6 +83,6 @@ def register(
                 "simulated": any(device.simulated for device in hardware.devices),
             }
 
-    result = run_command(work(), as_json=as_json)
+    result = run_command(work(), as_json=output.as_json)
     output.text(f"Host {result['host']} is registered under {result['provider']} ({result['status']}).")
     output.result(result)

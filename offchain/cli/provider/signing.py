@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,8 @@ import click
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.kit.step_output import StepOutput
+from offchain.cli.kit import options as kit
+from offchain.cli.kit.output import StepOutput
 from offchain.errors import CallFailed, OurError, RefusedError
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.manifest.values import check_address, format_amount
@@ -25,23 +25,13 @@ TIMEOUT_S = 120.0
 _PASSWORD = "GANTRY_PASSWORD"  # noqa: S105  (the name of a variable)
 
 
-class AddressParam(click.ParamType[str]):
-    name = "ADDRESS"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return check_address(str(value))
-        except ValueError as error:
-            self.fail(f"{error}; write it as your wallet shows it", param, ctx)
-
-
 @dataclass(frozen=True, slots=True)
 class SigningOptions:
     """Options that choose the signer. At most one of the first three is given."""
 
-    uri: str | None
-    variable: str | None
-    key_file: Path | None
+    provider: str | None
+    provider_uri_env: str | None
+    provider_key_file: Path | None
     proxy_for: str | None
     by_hand: str | None
 
@@ -50,7 +40,7 @@ class SigningOptions:
 
         Raises OurError if the provider is unknown. Asks for the password of a key file.
         """
-        given = [value for value in (self.uri, self.variable, self.key_file) if value is not None]
+        given = [value for value in (self.provider, self.provider_uri_env, self.provider_key_file) if value is not None]
         if len(given) > 1 or (given and self.by_hand) or (self.proxy_for and (self.by_hand or not given)):
             raise OurError(
                 "Exactly one of --provider, --provider-uri-env, --provider-key-file and --by-hand is needed; "
@@ -70,25 +60,26 @@ class SigningOptions:
         return SigningAuthority(self.proxy_for or signer.address, signer)
 
     def _signer(self) -> Signer:
-        if self.uri is not None:
-            if not self.uri.startswith("//") or "///" in self.uri:
+        if self.provider is not None:
+            if not self.provider.startswith("//") or "///" in self.provider:
                 raise OurError(
                     "--provider takes development accounts only (//Bob): others see the arguments of a program.",
                     "Put the secret into an environment variable and name that with --provider-uri-env.",
                 )
-            return from_uri(self.uri)
-        if self.variable is not None:
+            return from_uri(self.provider)
+        if self.provider_uri_env is not None:
             # Removed, because the agent that this command may start would inherit it.
-            secret = os.environ.pop(self.variable, None)
+            secret = os.environ.pop(self.provider_uri_env, None)
             if not secret:
                 raise OurError(
-                    f"The environment variable {self.variable} is not set.", "Put the provider's secret into it."
+                    f"The environment variable {self.provider_uri_env} is not set.",
+                    "Put the provider's secret into it.",
                 )
             return from_uri(secret)
         password = os.environ.pop(_PASSWORD, None)
         if password is None:
-            password = click.prompt(f"Password of {self.key_file}", hide_input=True, err=True)
-        return keystore.load(Path(str(self.key_file)), password)
+            password = click.prompt(f"Password of {self.provider_key_file}", hide_input=True, err=True)
+        return keystore.load(Path(str(self.provider_key_file)), password)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,26 +172,10 @@ def events_of(block: Block, index: int) -> tuple[ChainEvent, ...]:
     return tuple(event for event in block.events if event.extrinsic == index)
 
 
-def options(command: Any) -> Any:
-    """Add the options that choose the signer. Passes `keys`."""
-
-    @wraps(command)
-    def gathered(*args: Any, **values: Any) -> Any:
-        keys = SigningOptions(
-            values.pop("provider"),
-            values.pop("provider_uri_env"),
-            values.pop("provider_key_file"),
-            values.pop("proxy_for"),
-            values.pop("by_hand"),
-        )
-        return command(*args, keys=keys, **values)
-
-    for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered
-
-
-_OPTIONS = (
+_ACCOUNT = kit.Parsed("ADDRESS", check_address, "; write it as your wallet shows it")
+options = kit.grouped(
+    "keys",
+    SigningOptions,
     click.option("--provider", metavar="//NAME", help="A development account that owns the host, for example //Bob."),
     click.option("--provider-uri-env", metavar="VAR", help="The environment variable that holds the signer's secret."),
     click.option(
@@ -210,13 +185,12 @@ _OPTIONS = (
     ),
     click.option(
         "--proxy-for",
-        type=AddressParam(),
+        type=_ACCOUNT,
         help="The key above is a proxy's (type Provider); this account owns the host.",
     ),
-    click.option(
-        "--by-hand", type=AddressParam(), help="This account owns the host, and you sign in a wallet of your own."
-    ),
+    click.option("--by-hand", type=_ACCOUNT, help="This account owns the host, and you sign in a wallet of your own."),
 )
+"""Adds the options that choose the signer. Passes `keys`."""
 
 
 async def _raise_refusal(port: ChainPort, events: tuple[ChainEvent, ...]) -> None:

@@ -13,8 +13,8 @@ from node_agent.install.release_trust import keys_text, load, version_in_use
 from node_agent.install.releases import Releases
 from node_agent.install.service import AgentService, service_for
 from node_agent.runtime.settings import AgentSettings, key_of, open_chain
-from offchain.cli.kit.output import counted, detail_lines
-from offchain.cli.kit.step_output import StepOutput, run_command
+from offchain.cli.kit.failures import run_command
+from offchain.cli.kit.output import StepOutput, counted, detail_lines
 from offchain.cli.provider import agent_options
 from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
 from offchain.cli.provider.signing import duration
@@ -24,16 +24,16 @@ from offchain.schema.manifest.values import format_amount
 
 
 @click.command()
-@agent_options.JSON
+@agent_options.output
 @agent_options.folder
-def status(settings: AgentSettings, *, as_json: bool) -> None:
+def status(settings: AgentSettings, *, output: StepOutput) -> None:
     """Show this host: its state on the chain, leases, GPUs, earnings, and its agent on this machine.
 
     \b
     Example:
       gantry agent status --json
     """
-    run_command(_status(settings, StepOutput(as_json)), as_json=as_json)
+    run_command(_status(settings, output), as_json=output.as_json)
 
 
 async def _status(settings: AgentSettings, output: StepOutput) -> None:

@@ -11,7 +11,7 @@ import click
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, table
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.schema.manifest.values import format_amount
 
 
@@ -153,9 +153,8 @@ def seal_key(name: str, as_json: bool) -> None:
 
 @account.command()
 @click.argument("name", required=False)
-@options.url
-@options.as_json
-def balance(name: str | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def balance(name: str | None, common: options.CommonOptions) -> None:
     """Show an account's coins. NAME: an account here, an address, or //Charlie.
 
     Held coins are yours but reserved: escrows of running tasks, deposits, bonds.
@@ -168,13 +167,13 @@ def balance(name: str | None, url: str | None, as_json: bool) -> None:
     address = accounts.address_of(name)
 
     async def work() -> dict[str, int]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             record = await chain.query("System", "Account", [address])
             data = record["data"] if record else {}
             return {"free": int(data.get("free", 0)), "held": int(data.get("reserved", 0))}
 
     coins = run(work())
-    if as_json:
+    if common.as_json:
         emit({"address": address, **coins, "free_gty": format_amount(coins["free"])})
         return
     details([("Address", address), ("Free", format_amount(coins["free"])), ("Held", format_amount(coins["held"]))])

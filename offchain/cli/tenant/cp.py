@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import PodConnection, connected_pod, pod_option, service_option
+from offchain.cli.kit.host_connection import PodConnection, pod_option, run_at_pod, service_option
 from offchain.cli.kit.output import TransferProgress, emit, progress, size_text
-from offchain.cli.kit.session import run
 
 _REMOTE = re.compile(r"(\d+):(/.*)", re.DOTALL)
 
@@ -34,19 +33,8 @@ class PodPath:
 @pod_option
 @service_option
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def cp(
-    source: str,
-    target: str,
-    pod: int,
-    service: str | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def cp(source: str, target: str, pod: int, service: str | None, common: options.CommonOptions) -> None:
     """Copy a file or folder into a pod or out of it. Write the path in the pod as ID:/path.
 
     DST names the copy; if it ends with / (or is a local folder), the copy is put into it under its own name. An
@@ -66,23 +54,20 @@ def cp(
             "Write the path in the pod like 7:/data/file.",
             code="usage",
         )
-    signer = accounts.open_account(account, password_file)
     transfer = TransferProgress()
+    remote = source_side if isinstance(source_side, PodPath) else target_side
+    assert isinstance(remote, PodPath)  # noqa: S101
 
-    async def work() -> str:
-        remote = source_side if isinstance(source_side, PodPath) else target_side
-        assert isinstance(remote, PodPath)  # noqa: S101
-        async with connected_pod(url, remote.task, pod, signer) as found:
-            if isinstance(target_side, PodPath):
-                assert isinstance(source_side, Path)  # noqa: S101
-                return await _copy_in(found, source_side, target_side.path, service, transfer)
+    async def work(found: PodConnection) -> str:
+        with transfer:
+            if isinstance(source_side, Path):
+                return await _copy_in(found, source_side, remote.path, service, transfer)
             assert isinstance(target_side, Path)  # noqa: S101
             return await _copy_out(found, remote.path, target_side, service, transfer)
 
-    with transfer:
-        copied_to = run(work())
+    copied_to = run_at_pod(common, remote.task, pod, work)
     seconds = transfer.seconds
-    if as_json:
+    if common.as_json:
         emit({"source": source, "target": copied_to, "bytes": transfer.bytes, "seconds": round(seconds, 3)})
     else:
         rate = size_text(int(transfer.bytes / max(seconds, 0.001)))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import lease_of, open_lease_host
 from offchain.cli.kit.output import emit, progress
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.schema.protocol.operations import MAX_SEALED
 
@@ -24,19 +24,8 @@ _LIVE = ("Pending", "Active")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--pod", type=click.IntRange(0), help="Only to this pod; else to every pod of the task.")
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def deliver(
-    number: int,
-    name: str,
-    file: Path,
-    pod: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def deliver(number: int, name: str, file: Path, pod: int | None, common: options.CommonOptions) -> None:
     """Deliver a secret or an input that the manifest names, sealed so that only the pod's host can open it.
 
     A pod starts when all files that it waits for are delivered. FILE -: read standard input, so that a secret need not
@@ -47,21 +36,21 @@ def deliver(
       gantry deliver 7 db_password secret.txt --account //Charlie
       pass show db | gantry deliver 7 db_password -
     """
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
     data = _read(file)
 
     async def work() -> list[LeaseView]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             leases = _wanted(await read_task(chain, number), pod)
             for lease in leases:
                 async with open_lease_host(chain, lease, signer) as client:
                     await client.deliver(lease.id, name, data)
-                if not as_json:
+                if not common.as_json:
                     progress(f"{name} ({len(data)} bytes) delivered to pod {lease.pod} on host {lease.host}.")
             return leases
 
     leases = run(work())
-    if as_json:
+    if common.as_json:
         emit({"task": number, "name": name, "bytes": len(data), "pods": [lease.pod for lease in leases]})
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from offchain.cli.kit import accounts, options, terminal
+from offchain.adapters.background_tasks import BackgroundTasks
+from offchain.cli.kit import options, terminal
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import connected_pod, pod_option, service_option
+from offchain.cli.kit.host_connection import PodConnection, pod_option, run_at_pod, service_option
 from offchain.cli.kit.output import emit, progress
-from offchain.cli.kit.session import run
 from offchain.schema.protocol.mux import ERR
 from offchain.schema.protocol.operations import ExecArgs
 from offchain.schema.terminal_escaping import line
@@ -31,19 +31,8 @@ _DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; 
 @pod_option
 @service_option
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def exec_(
-    number: int,
-    command: tuple[str, ...],
-    pod: int,
-    service: str | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def exec_(number: int, command: tuple[str, ...], pod: int, service: str | None, common: options.CommonOptions) -> None:
     """Run a program in a pod, with your input and its output, and exit with its exit code.
 
     CMD is not interpreted by a shell: for pipes and variables run a shell. Ctrl-C ends the program. A lost connection
@@ -55,22 +44,20 @@ def exec_(
       gantry exec 7 -- sh -c 'ls /data | wc -l'
       gantry exec 7 --service db -- psql -U app < dump.sql
     """
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> tuple[int, list[bytes]]:
-        async with connected_pod(url, number, pod, signer) as found:
-            program = await found.client.exec(found.lease.id, ExecArgs(command, service=service))
-            program.on_break = lambda reason: progress(f"{reason} Connecting again.")
-            outputs = [bytearray(), bytearray()] if as_json else None
-            try:
-                code = await attach(program, outputs)
-            except BaseException:
-                await program.kill()
-                raise
-            return code, [bytes(output) for output in outputs or ()]
+    async def work(found: PodConnection) -> tuple[int, list[bytes]]:
+        program = await found.client.exec(found.lease.id, ExecArgs(command, service=service))
+        program.on_break = lambda reason: progress(f"{reason} Connecting again.")
+        outputs = [bytearray(), bytearray()] if common.as_json else None
+        try:
+            code = await attach(program, outputs)
+        except BaseException:
+            await program.kill()
+            raise
+        return code, [bytes(output) for output in outputs or ()]
 
-    code, outputs = run(work())
-    if as_json:
+    code, outputs = run_at_pod(common, number, pod, work)
+    if common.as_json:
         stdout, stderr = (output.decode(errors="replace") for output in outputs)
         emit({"task": number, "pod": pod, "exit_code": code, "stdout": stdout, "stderr": stderr})
     exit_with(code)
@@ -117,17 +104,8 @@ async def _feed(program: RemoteProgram) -> None:
 @pod_option
 @service_option
 @options.gateway
-@options.account
-@options.url
-def shell(
-    number: int,
-    command: tuple[str, ...],
-    pod: int,
-    service: str | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-) -> None:
+@options.common(account=True, json=False)
+def shell(number: int, command: tuple[str, ...], pod: int, service: str | None, common: options.CommonOptions) -> None:
     """Open a terminal in a pod: bash if it is there, else sh, or the program you name.
 
     Ctrl-C and every other key go to the pod. To leave a shell that does not respond, press Enter, ~ and a dot. If your
@@ -146,21 +124,19 @@ def shell(
             f"Run a program instead: gantry exec {number} -- CMD.",
             code="no_terminal",
         )
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> int:
-        async with connected_pod(url, number, pod, signer) as found:
-            rows, columns = terminal.size()
-            args = ExecArgs(command or _DEFAULT, tty=True, service=service, rows=rows, columns=columns)
-            program = await found.client.exec(found.lease.id, args)
-            program.on_break = _tell_break
-            try:
-                return await _attached(program)
-            except BaseException:
-                await program.kill()
-                raise
+    async def work(found: PodConnection) -> int:
+        rows, columns = terminal.size()
+        args = ExecArgs(command or _DEFAULT, tty=True, service=service, rows=rows, columns=columns)
+        program = await found.client.exec(found.lease.id, args)
+        program.on_break = _tell_break
+        try:
+            return await _attached(program)
+        except BaseException:
+            await program.kill()
+            raise
 
-    exit_with(run(work()))
+    exit_with(run_at_pod(common, number, pod, work))
 
 
 def _tell_break(reason: str) -> None:
@@ -171,12 +147,10 @@ def _tell_break(reason: str) -> None:
 
 async def _attached(program: RemoteProgram) -> int:
     """Pass keys and screen output until the shell ends, and return its exit code."""
-    resizes: set[asyncio.Task[None]] = set()
+    resizes = BackgroundTasks()
 
     def resize() -> None:
-        task = asyncio.create_task(program.resize(*terminal.size()))
-        resizes.add(task)
-        task.add_done_callback(resizes.discard)
+        resizes.run(program.resize(*terminal.size()))
 
     with terminal.raw(), terminal.on_resize(resize):
         showing = asyncio.create_task(_show(program))
@@ -188,9 +162,10 @@ async def _attached(program: RemoteProgram) -> int:
                 return 0
             await showing
         finally:
-            for task in (showing, typing, *resizes):
+            for task in (showing, typing):
                 task.cancel()
-            await asyncio.gather(showing, typing, *resizes, return_exceptions=True)
+            await asyncio.gather(showing, typing, return_exceptions=True)
+            await resizes.close()
     return program.exit_code or 0
 
 

@@ -13,10 +13,11 @@ from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit.event_text import event_text, state_after
 from offchain.cli.kit.host_connection import fetch_result, open_lease_host
 from offchain.cli.kit.session import blocks, send
-from offchain.cli.kit.views import FINAL_STATES, LeaseView, TaskView, read_host, read_task
+from offchain.cli.kit.views import LeaseView, TaskView, read_host, read_task
 from offchain.errors import GantryError
 from offchain.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.chain_types.ids import tasks_of_event
+from offchain.schema.chain_types.values import FINAL_TASK_STATES
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""
@@ -63,7 +64,9 @@ async def until_running(
     """Wait until the first pods run or the task has failed, and return the task at that block."""
     notes = asyncio.create_task(report_start_notes(chain, number, signer, notify))
     try:
-        at = await _finished(chain, number, submitted, notify, ends=("Running", "Reported", "Verified", *FINAL_STATES))
+        at = await _finished(
+            chain, number, submitted, notify, ends=("Running", "Reported", "Verified", *FINAL_TASK_STATES)
+        )
     finally:
         notes.cancel()
         await asyncio.gather(notes, return_exceptions=True)
@@ -75,7 +78,7 @@ async def _finished(
     number: int,
     submitted: BlockRef,
     notify: Callable[[str], None],
-    ends: Collection[str] = FINAL_STATES,
+    ends: Collection[str] = FINAL_TASK_STATES,
 ) -> BlockRef:
     """Report the task's final events until it is in one of these states, and return the block of the last."""
     at = submitted

@@ -10,55 +10,39 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import connected_pod, pod_option
+from offchain.cli.kit.host_connection import PodConnection, pod_option, run_at_pod
 from offchain.cli.kit.output import emit, progress
-from offchain.cli.kit.session import run
 from offchain.errors import GantryError
 from offchain.schema.protocol.messages import Code
 
 if TYPE_CHECKING:
-    from offchain.adapters.transport.peer import Session
+    from offchain.adapters.transport.session import Session
 
 _PIECE = 1 << 17
 _FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})
 
 
-class PortsType(click.ParamType[tuple[int, int]]):
-    """A pair of a local port and a port in the pod."""
+def _ports(text: str) -> tuple[int, int]:
+    """Return the local port and the port in the pod."""
+    local, _, inside = text.rpartition(":")
+    ports = [int(text) if text.isdecimal() else -1 for text in (local or inside, inside)]
+    if not (0 <= ports[0] <= 65535 and 0 < ports[1] <= 65535):
+        raise ValueError(f"{text!r} is not [LOCAL:]PORT; write it like 8888 or 8080:80 (LOCAL 0: any free one)")
+    return ports[0], ports[1]
 
-    name = "[LOCAL:]PORT"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        local, _, inside = str(value).rpartition(":")
-        ports = [int(text) if text.isdecimal() else -1 for text in (local or inside, inside)]
-        if not (0 <= ports[0] <= 65535 and 0 < ports[1] <= 65535):
-            self.fail(
-                f"{value!r} is not [LOCAL:]PORT; write it like 8888 or 8080:80 (LOCAL 0: any free one)", param, ctx
-            )
-        return ports[0], ports[1]
+PORTS = options.Parsed("[LOCAL:]PORT", _ports)
 
 
 @click.command()
 @click.argument("number", metavar="ID", type=click.IntRange(0))
-@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PortsType())
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PORTS)
 @pod_option
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def forward(
-    number: int,
-    ports: tuple[tuple[int, int], ...],
-    pod: int,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def forward(number: int, ports: tuple[tuple[int, int], ...], pod: int, common: options.CommonOptions) -> None:
     """Forward TCP ports of a pod to this machine's 127.0.0.1, until Ctrl-C.
 
     The ports are open to nobody else, on the host or here. Programs in the pod that listen on 127.0.0.1 can be reached,
@@ -69,22 +53,21 @@ def forward(
       gantry forward 7 8888                     (a notebook: http://127.0.0.1:8888)
       gantry forward 7 8080:80 5432 --account anna
     """
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> None:
-        async with connected_pod(url, number, pod, signer) as found, contextlib.AsyncExitStack() as stack:
+    async def work(found: PodConnection) -> None:
+        async with contextlib.AsyncExitStack() as stack:
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             dial = partial(found.client.dial, found.lease.id)
             for local, inside in ports:
                 at = await stack.enter_async_context(listen_locally(dial, local, inside, failed, _FATAL))
-                if as_json:
+                if common.as_json:
                     emit({"task": number, "pod": pod, "local": f"127.0.0.1:{at}", "port": inside})
                 else:
                     progress(f"127.0.0.1:{at} is port {inside} of {found.name} ({found.client.via}).")
             progress("Ctrl-C ends it.")
             await failed
 
-    run(work())
+    run_at_pod(common, number, pod, work)
 
 
 @contextlib.asynccontextmanager

@@ -10,11 +10,10 @@ from typing import Final
 import click
 
 from offchain.adapters.transport.port import TransportError
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.event_text import phrase
-from offchain.cli.kit.host_connection import connected_host, connected_pod, pod_option
+from offchain.cli.kit.host_connection import PodConnection, connected_host, pod_option, run_at_pod
 from offchain.cli.kit.output import Screen, progress
-from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.ports import ChainPort
 
@@ -25,22 +24,16 @@ _AGAIN: Final = ("Preempted", "Moved", "HostLost", "HostRefused", "StartTimeout"
 """Reasons of ended leases whose pods continue, or start again, on another host."""
 
 
-class TimeType(click.ParamType[int]):
-    """A time: a duration before now, or a date."""
-
-    name = "WHEN"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return Unix time in ms."""
-        text = str(value)
-        if text[:-1].isdecimal() and text[-1:] in _UNITS:
-            ago_s = int(text[:-1]) * _UNITS[text[-1]]
-            return max(0, int((datetime.now(UTC).timestamp() - ago_s) * 1000))
-        try:
-            when = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is no time; write it like 10m, 2h, or 2026-05-01T12:00", param, ctx)
-        return max(0, int((when if when.tzinfo else when.astimezone()).timestamp() * 1000))
+def _unix_ms(text: str) -> int:
+    """Return the Unix time of a duration before now, or of a date."""
+    if text[:-1].isdecimal() and text[-1:] in _UNITS:
+        ago_s = int(text[:-1]) * _UNITS[text[-1]]
+        return max(0, int((datetime.now(UTC).timestamp() - ago_s) * 1000))
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time; write it like 10m, 2h, or 2026-05-01T12:00") from None
+    return max(0, int((when if when.tzinfo else when.astimezone()).timestamp() * 1000))
 
 
 @click.command()
@@ -54,10 +47,11 @@ class TimeType(click.ParamType[int]):
     help="Follow the log until the pod has ended; also on its next host, if it has to leave this one.",
 )
 @click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last LINES lines.")
-@click.option("--since", type=TimeType(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
+@click.option(
+    "--since", type=options.Parsed("WHEN", _unix_ms), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00."
+)
 @options.gateway
-@options.account
-@options.url
+@options.common(account=True, json=False)
 def logs(
     number: int,
     pod: int,
@@ -65,9 +59,7 @@ def logs(
     follow: bool,
     tail: int | None,
     since: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
+    common: options.CommonOptions,
 ) -> None:
     """Print the output of a pod, fetched from its host with your signature.
 
@@ -82,25 +74,23 @@ def logs(
       gantry logs 7 --since 10m --service web
       gantry task logs 7                        (the same command)
     """
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> None:
-        async with connected_pod(url, number, pod, signer) as found:
-            lease = found.lease
-            log = found.client.logs(lease.id, follow=follow, tail=tail, since_ms=since, service=service)
-            if not follow:
-                await _show(log)
-                return
-            failed = await _followed(log)
-            while (then := await wait_for_next_lease(found.chain, number, pod, lease, progress)) is not None:
-                lease = then
-                async with connected_host(found.chain, lease, signer) as client:
-                    failed = await _followed(client.logs(lease.id, follow=True, service=service))
-            # A host also closes the connection when the lease has ended: then there is no more output.
-            if failed is not None and await is_live(found.chain, number, lease):
-                raise failed
+    async def work(found: PodConnection) -> None:
+        lease = found.lease
+        log = found.client.logs(lease.id, follow=follow, tail=tail, since_ms=since, service=service)
+        if not follow:
+            await _show(log)
+            return
+        failed = await _followed(log)
+        while (then := await wait_for_next_lease(found.chain, number, pod, lease, progress)) is not None:
+            lease = then
+            async with connected_host(found.chain, lease, found.signer) as client:
+                failed = await _followed(client.logs(lease.id, follow=True, service=service))
+        # A host also closes the connection when the lease has ended: then there is no more output.
+        if failed is not None and await is_live(found.chain, number, lease):
+            raise failed
 
-    run(work())
+    run_at_pod(common, number, pod, work)
 
 
 async def _show(log: AsyncGenerator[bytes, None]) -> None:

@@ -95,7 +95,7 @@ def _from_file(source: str, task: int) -> SchedulerReply:
     try:
         return SchedulerReply(source, read(Path(source), task))
     except GantryError as error:
-        return SchedulerReply(source, None, f"{error.message} {error.remedy}")
+        return SchedulerReply(source, None, f"{error.message} {error.hint}")
 
 
 def _is_url(source: str) -> bool:

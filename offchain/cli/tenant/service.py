@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -14,11 +12,10 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted, details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run
-from offchain.cli.tenant.forward import PortsType, listen_locally
+from offchain.cli.kit.session import run
+from offchain.cli.tenant.forward import PORTS, listen_locally
 from offchain.cli.tenant.manifest import load
 from offchain.cli.tenant.service_update import UpdateOptions, update_service
-from offchain.cli.tenant.task_lifecycle import DURATION
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.task_spec import without_replaced_task
 from offchain.services.health_probe import HealthProbe
@@ -47,62 +44,44 @@ def service() -> None:
     """
 
 
-def _rolling(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of update and rollback; the command receives them as `asked`."""
-
-    @functools.wraps(command)
-    def roll(
-        surge: int | None,
-        unavailable: int,
-        settle: int,
-        patience: int,
-        account: str | None,
-        password_file: str | None,
-        url: str | None,
-        **own: Any,
-    ) -> None:
-        command(asked=UpdateOptions(url, account, password_file, surge, unavailable, settle, patience), **own)
-
-    with_options: Callable[..., None] = roll
-    for option in (
-        options.as_json,
-        options.url,
-        options.account,
-        options.gateway,
-        click.option(
-            "--patience",
-            type=DURATION,
-            default=PATIENCE_MS,
-            help="Roll back when no further pod becomes healthy for this time.  [default: 10m]",
-        ),
-        click.option(
-            "--settle",
-            type=DURATION,
-            default=SETTLE_MS,
-            help="How long a pod must have run before it counts as healthy.  [default: 10s]",
-        ),
-        click.option(
-            "--unavailable",
-            type=click.IntRange(0, 15),
-            default=0,
-            show_default=True,
-            help="How many of the present pods may be missing during the update.",
-        ),
-        click.option(
-            "--surge",
-            type=click.IntRange(1, 16),
-            help="How many pods more than now may exist during the update.  [default: the smallest possible number]",
-        ),
-    ):
-        with_options = option(with_options)
-    return with_options
+_ROLLING = options.grouped(
+    "asked",
+    UpdateOptions,
+    click.option(
+        "--surge",
+        type=click.IntRange(1, 16),
+        help="How many pods more than now may exist during the update.  [default: the smallest possible number]",
+    ),
+    click.option(
+        "--unavailable",
+        type=click.IntRange(0, 15),
+        default=0,
+        show_default=True,
+        help="How many of the present pods may be missing during the update.",
+    ),
+    click.option(
+        "--settle",
+        type=options.DURATION,
+        default=SETTLE_MS,
+        help="How long a pod must have run before it counts as healthy.  [default: 10s]",
+    ),
+    click.option(
+        "--patience",
+        type=options.DURATION,
+        default=PATIENCE_MS,
+        help="Roll back when no further pod becomes healthy for this time.  [default: 10m]",
+    ),
+)
+"""Adds the options of update and rollback."""
 
 
 @service.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--of", "which", metavar="NAME|ID", help="Which service.  [default: the one of the name in FILE]")
-@_rolling
-def update(asked: UpdateOptions, file: str, which: str | None, as_json: bool) -> None:
+@_ROLLING
+@options.gateway
+@options.common(account=True)
+def update(asked: UpdateOptions, common: options.CommonOptions, file: str, which: str | None) -> None:
     """Update a live service to the manifest FILE, without losing healthy pods on the way.
 
     A pod is healthy when it has run for --settle and passes every healthcheck of FILE. If the new version fails, the
@@ -129,13 +108,15 @@ def update(asked: UpdateOptions, file: str, which: str | None, as_json: bool) ->
             "Add name: NAME at its top, or give --of with the number of the service's task.",
             code="no_name",
         )
-    _ended(update_service(asked, word, (without_replaced_task(text), manifest)), as_json=as_json)
+    _ended(update_service(common, asked, word, (without_replaced_task(text), manifest)), as_json=common.as_json)
 
 
 @service.command()
 @_WHICH
-@_rolling
-def rollback(asked: UpdateOptions, which: str, as_json: bool) -> None:
+@_ROLLING
+@options.gateway
+@options.common(account=True)
+def rollback(asked: UpdateOptions, common: options.CommonOptions, which: str) -> None:
     """Roll a service back to its previous version.
 
     An update in progress is undone: the old version's pods are started again, then the new version is ended. After an
@@ -147,23 +128,20 @@ def rollback(asked: UpdateOptions, which: str, as_json: bool) -> None:
       gantry service rollback hello --account anna
       gantry service rollback 8 --account anna --json
     """
-    _ended(update_service(asked, which, None), as_json=as_json)
+    _ended(update_service(common, asked, which, None), as_json=common.as_json)
 
 
 @service.command("list")
-@options.account
-@options.url
-@options.as_json
-def list_(account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@options.common(account=True)
+def list_(common: options.CommonOptions) -> None:
     """List the live services of an account.
 
     \b
     Example:
       gantry service list --account anna
     """
-    del password_file  # nothing is signed
-    found = run(_services(url, account))
-    if as_json:
+    found = run(_services(common))
+    if common.as_json:
         for one in found:
             emit(plain_service(one))
         return
@@ -176,10 +154,8 @@ def list_(account: str | None, password_file: str | None, url: str | None, as_js
 
 @service.command()
 @_WHICH
-@options.account
-@options.url
-@options.as_json
-def status(which: str, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@options.common(account=True)
+def status(which: str, common: options.CommonOptions) -> None:
     """Show the task with a service's present version, the task that replaces it, and their pods.
 
     \b
@@ -187,9 +163,8 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
       gantry service status hello --account anna
       gantry service status 7 --account anna --json
     """
-    del password_file  # nothing is signed
-    one = find_service(run(_services(url, account)), which)
-    if as_json:
+    one = find_service(run(_services(common)), which)
+    if common.as_json:
         emit(plain_service(one))
         return
     details(service_lines(one))
@@ -197,19 +172,10 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
 
 @service.command()
 @_WHICH
-@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PortsType())
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PORTS)
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def forward(
-    which: str,
-    ports: tuple[tuple[int, int], ...],
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def forward(which: str, ports: tuple[tuple[int, int], ...], common: options.CommonOptions) -> None:
     """Forward TCP ports of a service to this machine's 127.0.0.1, until Ctrl-C, across changes of pods and versions.
 
     Connections go to the pods in turn. During an update, pods of the new version take part as soon as they are healthy.
@@ -220,10 +186,10 @@ def forward(
       gantry service forward hello 8080 --account anna
       gantry service forward 7 0:8080 --account anna --json
     """
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
 
     async def work() -> None:
-        async with connected(url) as chain, contextlib.AsyncExitStack() as stack:
+        async with common.connected() as chain, contextlib.AsyncExitStack() as stack:
             typed = GantryChain(chain)
             find_service(await services_of(typed, signer.address), which)
             connections = HostConnections(stack, await chain.genesis_hash(), signer, options.given_gateways())
@@ -231,7 +197,7 @@ def forward(
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             for local, inside in ports:
                 at = await stack.enter_async_context(listen_locally(proxy.dial, local, inside, failed, ("no_service",)))
-                if as_json:
+                if common.as_json:
                     emit({"service": which, "local": f"127.0.0.1:{at}", "port": inside})
                 else:
                     progress(f"127.0.0.1:{at} is port {inside} of the pods of {which}.")
@@ -241,9 +207,9 @@ def forward(
     run(work())
 
 
-async def _services(url: str | None, account: str | None) -> list[TenantService]:
-    tenant = accounts.address_of(account)
-    async with connected(url) as chain:
+async def _services(common: options.CommonOptions) -> list[TenantService]:
+    tenant = accounts.address_of(common.account)
+    async with common.connected() as chain:
         return await services_of(GantryChain(chain), tenant)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.store import Store
-from offchain.cli.kit import accounts, network, options
+from offchain.cli.kit import network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.tenant.submit import check_task
 from offchain.core.rollout import least_surge
 from offchain.ports import ChainPort, Signer
@@ -31,24 +31,23 @@ from offchain.services.submitter import Submitter
 class UpdateOptions:
     """The options of update and rollback. Times in ms."""
 
-    url: str | None
-    account: str | None
-    password_file: str | None
     surge: int | None
     unavailable: int
-    settle_ms: int
-    patience_ms: int
+    settle: int
+    patience: int
 
 
-def update_service(asked: UpdateOptions, word: str, wanted: tuple[bytes, Manifest] | None) -> UpdateResult:
+def update_service(
+    common: options.CommonOptions, asked: UpdateOptions, word: str, wanted: tuple[bytes, Manifest] | None
+) -> UpdateResult:
     """Update a service to this manifest (None: to its previous one), and wait until it is done.
 
     Raises CliError and GantryError if the update cannot be started, or neither completed nor rolled back.
     """
-    signer = accounts.open_account(asked.account, asked.password_file)
+    signer = common.open_account()
 
     async def work() -> UpdateResult:
-        async with connected(asked.url) as chain:
+        async with common.connected() as chain:
             where = folder(await chain.genesis_hash(), signer.address)
             with lock_state_dir(where), contextlib.closing(Store(where / "worker.db")) as store:
                 task = _Update(chain, signer, where, asked)
@@ -117,8 +116,8 @@ class _Update:
         return UpdateLimits(
             surge=surge,
             unavailable=self._asked.unavailable,
-            settle_ms=self._asked.settle_ms,
-            patience_ms=self._asked.patience_ms,
+            settle_ms=self._asked.settle,
+            patience_ms=self._asked.patience,
         )
 
     async def _begin(self, submit: Submitter, service: TenantService, text: bytes, manifest: Manifest) -> TenantService:

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import PodConnection, connected_pod
+from offchain.cli.kit.host_connection import PodConnection, run_at_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
-from offchain.cli.kit.session import run
-from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots, snapshot_name
 
-T = TypeVar("T")
 _NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
 
 
-class _Name(click.ParamType[str]):
-    """The name of a snapshot."""
-
-    name = "NAME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return snapshot_name(str(value))
-        except WireError as error:
-            self.fail(str(error), param, ctx)
+_NAME = options.Parsed("NAME", snapshot_name)
 
 
 def register(group: click.Group) -> None:
@@ -44,28 +30,18 @@ def register(group: click.Group) -> None:
 
 @click.command()
 @_NUMBER
-@click.option("--name", type=_Name(), help="What it is called.  [default: the time, as in 20260501-120000]")
+@click.option("--name", type=_NAME, help="What it is called.  [default: the time, as in 20260501-120000]")
 @click.option("--list", "listed", is_flag=True, help="Take none; show those there are.")
-@click.option("--remove", type=_Name(), help="Take none; remove this one.")
+@click.option("--remove", type=_NAME, help="Take none; remove this one.")
 @click.option(
     "--save",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Take none; write the one with --name, or the newest, to a file that docker load takes.",
 )
-@options.account
-@options.url
-@options.as_json
+@options.common(account=True)
 def snapshot(
-    number: int,
-    name: str | None,
-    listed: bool,
-    remove: str | None,
-    save: Path | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
+    number: int, name: str | None, listed: bool, remove: str | None, save: Path | None, common: options.CommonOptions
 ) -> None:
     """Store the state of a rental's machine as a snapshot on its host; gantry task restore brings it back.
 
@@ -91,7 +67,7 @@ def snapshot(
             code="usage",
         )
     if save is not None:
-        _save(number, name, save, account, password_file, url, as_json=as_json)
+        _save(number, name, save, common)
         return
     wanted = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
@@ -102,8 +78,8 @@ def snapshot(
             return await pod.client.snapshots(pod.lease.id, SnapshotAction.REMOVE, remove)
         return await pod.client.snapshots(pod.lease.id, SnapshotAction.TAKE, wanted)
 
-    there = _at_host(number, account, password_file, url, work)
-    if as_json:
+    there = run_at_pod(common, number, 0, work)
+    if common.as_json:
         emit({"task": number, "current": there.current, "snapshots": [asdict(one) for one in there.snapshots]})
     elif listed:
         _show(there)
@@ -123,13 +99,9 @@ def snapshot(
 
 @click.command()
 @_NUMBER
-@click.option("--name", type=_Name(), help="Which snapshot.  [default: the newest]")
-@options.account
-@options.url
-@options.as_json
-def restore(
-    number: int, name: str | None, account: str | None, password_file: str | None, url: str | None, as_json: bool
-) -> None:
+@click.option("--name", type=_NAME, help="Which snapshot.  [default: the newest]")
+@options.common(account=True)
+def restore(number: int, name: str | None, common: options.CommonOptions) -> None:
     """Reset a rental's machine to a snapshot. What its first container has written since is lost.
 
     Volumes stay as they are. A running machine is restarted, which ends its programs and sessions; a suspended one
@@ -146,8 +118,8 @@ def restore(
             chosen = _found(await pod.client.snapshots(pod.lease.id, SnapshotAction.LIST), None, number).name
         return await pod.client.snapshots(pod.lease.id, SnapshotAction.RESTORE, chosen), pod.lease.state
 
-    there, state = _at_host(number, account, password_file, url, work)
-    if as_json:
+    there, state = run_at_pod(common, number, 0, work)
+    if common.as_json:
         emit({"task": number, "current": there.current, "state": state})
     elif state == "Suspended":
         say(f"The machine is made of {there.current} when you resume it: gantry task resume {number}")
@@ -155,16 +127,7 @@ def restore(
         say(f"The machine stops, and starts again as it was in {there.current}, in some seconds.")
 
 
-def _save(
-    number: int,
-    name: str | None,
-    target: Path,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def _save(number: int, name: str | None, target: Path, common: options.CommonOptions) -> None:
     """Download a snapshot's image into a file."""
     from offchain.adapters.transport import copy  # noqa: PLC0415 - loaded when it is used
 
@@ -182,27 +145,11 @@ def _save(
         return found
 
     with transfer:
-        saved = _at_host(number, account, password_file, url, work)
-    if as_json:
+        saved = run_at_pod(common, number, 0, work)
+    if common.as_json:
         emit({"task": number, "file": str(target), "bytes": transfer.bytes, **asdict(saved)})
     else:
         progress(f"{size_text(transfer.bytes)} in {target}: docker load -i {target}, then run it as {saved.digest}")
-
-
-def _at_host(
-    number: int,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    work: Callable[[PodConnection], Awaitable[T]],
-) -> T:
-    signer = accounts.open_account(account, password_file)
-
-    async def asked() -> T:
-        async with connected_pod(url, number, 0, signer) as pod:
-            return await work(pod)
-
-    return run(asked())
 
 
 def _found(there: Snapshots, name: str | None, number: int) -> RentalSnapshot:

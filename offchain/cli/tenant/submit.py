@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from offchain.cli.kit import accounts, options, policy_files
+from offchain.cli.kit import options, policy_files
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say
-from offchain.cli.kit.session import connected, run, send
+from offchain.cli.kit.session import run, send
 from offchain.cli.kit.views import TaskView, score_text
 from offchain.cli.tenant import feasibility
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
@@ -60,20 +60,9 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     help="With --dry-run: the queues of the schedulers, which decide whose spot tasks are preempted. Else "
     "GANTRY_QUEUES, else every account has the same share.",
 )
-@options.account
-@options.url
-@options.as_json
+@options.common(account=True)
 def submit(
-    file: str,
-    wait: bool,
-    accept: bool,
-    dry_run: bool,
-    anyway: bool,
-    queues: Path | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
+    file: str, wait: bool, accept: bool, dry_run: bool, anyway: bool, queues: Path | None, common: options.CommonOptions
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
 
@@ -97,18 +86,18 @@ def submit(
     text, manifest = load(file)
     spec = to_task_spec(manifest, manifest_digest(text))
     _warn_of_secrets(manifest)
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
     if dry_run:
         definitions = policy_files.read_definitions(queues, None).queues
-        _dry_run(spec, text, signer, url, queues=definitions, anyway=anyway, as_json=as_json)
+        _dry_run(spec, text, signer, common, queues=definitions, anyway=anyway)
         return
 
     async def work() -> tuple[int, TaskOutcome | TaskView | None]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             found = await check_task(chain, spec, text, signer, anyway=anyway)
             _note_availability(spec, found)
             number, at = await _send(chain, spec, text, signer)
-            if not as_json or wait:
+            if not common.as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
                 return number, None
@@ -121,17 +110,17 @@ def submit(
 
     number, outcome = run(work())
     if outcome is None:
-        if as_json:
+        if common.as_json:
             emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
         else:
             say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
-            _print_next_steps(manifest, number, account)
+            _print_next_steps(manifest, number, common.account)
         return
     if isinstance(outcome, TaskView):
-        _print_running(outcome, manifest, account, as_json=as_json)
+        _print_running(outcome, manifest, common.account, as_json=common.as_json)
         return
-    _print_outcome(outcome, time.monotonic() - began, as_json=as_json)
-    _finish(outcome, as_json=as_json)
+    _print_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
+    _finish(outcome, as_json=common.as_json)
 
 
 def _warn_of_secrets(manifest: Manifest) -> None:
@@ -191,20 +180,19 @@ def _dry_run(
     spec: TaskSpec,
     text: bytes,
     signer: Signer,
-    url: str | None,
+    common: options.CommonOptions,
     *,
     queues: QueueTree | None,
     anyway: bool,
-    as_json: bool,
 ) -> None:
 
     async def work() -> FeasibilityReport:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             await check_task(chain, spec, text, signer, anyway=anyway)
             return await report_unsent(chain, spec, signer.address, queues or queue_tree())
 
     found = run(work())
-    if as_json:
+    if common.as_json:
         emit(feasibility.feasibility_fields(found) | {"leaving": feasibility.preemption_fields(found)})
         return
     details(feasibility.feasibility_lines(found) + feasibility.preemption_lines(found))
@@ -298,7 +286,7 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
     view = outcome.task
     if view.state != "Settled":
         more = f"gantry task show {view.id} shows details."
-        remedy = {
+        hint = {
             "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
             "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
             "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
@@ -306,10 +294,10 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
         }.get(view.state, more)
         message = f"task {view.id} did not succeed. Its state: {view.state_text}."
         if not as_json:
-            raise CliError(message, remedy, code="not_settled")
+            raise CliError(message, hint, code="not_settled")
         # The one object has been printed.
         progress(f"error: {message}")
-        progress(f"  {remedy}")
+        progress(f"  {hint}")
         raise click.exceptions.Exit(1)
     failed = [lease for lease in view.leases if lease.exit_code]
     if failed:

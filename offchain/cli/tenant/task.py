@@ -17,7 +17,7 @@ from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import fetch_result, lease_of
 from offchain.cli.kit.output import Screen, details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle
 from offchain.cli.tenant.logs import logs
@@ -96,12 +96,11 @@ task.add_command(usage)
 
 
 @task.command("list")
-@options.url
-@options.as_json
+@options.common()
 @click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
 @click.option("--state", metavar="STATE", help="Only tasks in this state, for example Running.")
 @click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
-def list_(url: str | None, as_json: bool, account: str | None, state: str | None, limit: int) -> None:
+def list_(account: str | None, state: str | None, limit: int, common: options.CommonOptions) -> None:
     """List tasks, the newest first.
 
     \b
@@ -112,7 +111,7 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
     tenant = accounts.address_of(account) if account else None
 
     async def work() -> list[TaskView]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             found: list[TaskView] = []
             async for numbers in _numbers(chain, tenant, state):
                 views = await read_tasks(chain, numbers)
@@ -122,7 +121,7 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
             return found[:limit]
 
     found = run(work())
-    if as_json:
+    if common.as_json:
         for view in found:
             emit(view.plain())
     elif found:
@@ -140,9 +139,8 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
 
 @task.command()
 @click.argument("number", type=click.IntRange(0))
-@options.url
-@options.as_json
-def show(number: int, url: str | None, as_json: bool) -> None:
+@options.common()
+def show(number: int, common: options.CommonOptions) -> None:
     """Show a task with its pods, result digests and bill, as the chain's storage has them now.
 
     For earlier events, and tasks that were removed from storage: gantry chain inspect.
@@ -153,12 +151,12 @@ def show(number: int, url: str | None, as_json: bool) -> None:
     """
 
     async def work() -> tuple[TaskView, StartConditions]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             view = await read_task(chain, number)
             return view, await start_conditions(chain, view)
 
     view, waited = run(work())
-    if as_json:
+    if common.as_json:
         emit(view.plain() | {"deliveries": list(waited.files), "start_by": waited.start_by})
         return
     details(
@@ -211,19 +209,8 @@ task.add_command(why)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def result(
-    number: int,
-    pod: int,
-    output: Path | None,
-    seal_key: str | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def result(number: int, pod: int, output: Path | None, seal_key: str | None, common: options.CommonOptions) -> None:
     """Fetch a pod's result from its host, and compare it with the digest on the chain.
 
     \b
@@ -233,10 +220,10 @@ def result(
       gantry task result 7 --seal-key mine      (where the manifest says result: seal_to)
     """
     private = None if seal_key is None else accounts.open_seal_key(seal_key)
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
 
     async def work() -> tuple[LeaseView, bytes]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             lease = lease_of(await read_task(chain, number), pod)
             if lease.result_digest is None:
                 raise CliError(
@@ -257,7 +244,7 @@ def result(
             output.write_bytes(data)
         except OSError as error:
             raise CliError(f"{output} cannot be written: {error.strerror}.", "Choose another file.") from None
-    if as_json:
+    if common.as_json:
         shown = {"file": str(output)} if output is not None else result_fields(data)
         emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
     elif output is not None:
@@ -271,10 +258,8 @@ def result(
 
 @task.command()
 @click.argument("number", type=click.IntRange(0))
-@options.account
-@options.url
-@options.as_json
-def cancel(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@options.common(account=True)
+def cancel(number: int, common: options.CommonOptions) -> None:
     """Cancel a task that has not reported. Pods that ran are paid for the time they ran.
 
     \b
@@ -287,8 +272,8 @@ def cancel(number: int, account: str | None, password_file: str | None, url: str
             raise CliError(f"task {number} is already {view.state_text}.", "There is nothing to cancel.", code="final")
         return [Call("Tasks", "cancel", {"task": number})]
 
-    view, _ = submit_calls(number, account, password_file, url, wanted)
-    if as_json:
+    view, _ = submit_calls(number, common, wanted)
+    if common.as_json:
         emit(view.plain())
     else:
         say(f"Task {number} is {view.state_text}; paid: {format_amount(view.paid)}.")

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.event_text import event_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say
-from offchain.cli.kit.session import IncludedCall, connected, run, send
+from offchain.cli.kit.session import IncludedCall, run, send
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.core.pricing import storage_rate_per_hour
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import calls
-from offchain.schema.manifest.values import parse_amount, parse_duration
 
 MakeCalls = Callable[[ChainPort, TaskView], Awaitable[list[Call]]]
 """Returns the calls for a task. Raises CliError if the action is not possible."""
 MAX_PODS = 16
 
 
-def submit_calls(
-    number: int, account: str | None, password_file: str | None, url: str | None, make_calls: MakeCalls
-) -> tuple[TaskView, IncludedCall]:
+def submit_calls(number: int, common: options.CommonOptions, make_calls: MakeCalls) -> tuple[TaskView, IncludedCall]:
     """Submit the calls as one, and return the task after them. Raises CliError for another tenant's task."""
-    signer = accounts.open_account(account, password_file)
+    signer = common.open_account()
 
     async def work() -> tuple[TaskView, IncludedCall]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             view = await read_task(chain, number)
             if view.tenant != signer.address:
                 raise CliError(
@@ -45,17 +43,6 @@ def submit_calls(
     return run(work())
 
 
-def print_outcome(view: TaskView, included: IncludedCall, *, as_json: bool) -> None:
-    """Print the events of the calls, or the task for --json."""
-    if as_json:
-        emit(view.plain())
-        return
-    for event in included.events:
-        if event.pallet in ("Tasks", "Leases"):
-            say(event_text(event))
-    say(f"Task {view.id} is {view.state_text}.")
-
-
 def _as_batch(several: list[Call]) -> Call:
     if len(several) == 1:
         return several[0]
@@ -63,29 +50,29 @@ def _as_batch(several: list[Call]) -> Call:
     return Call("Utility", "batch_all", {"calls": plain})
 
 
-_NUMBER = click.argument("number", type=click.IntRange(0))
+def action(make_calls: Callable[..., Awaitable[list[Call]]]) -> Callable[..., None]:
+    """Make a command of a function that returns the calls for a task, given the chain, the task and further options.
+
+    The command submits all calls or none, and prints what they did.
+    """
+
+    @functools.wraps(make_calls)
+    def command(number: int, common: options.CommonOptions, **values: Any) -> None:
+        view, included = submit_calls(number, common, functools.partial(make_calls, **values))
+        if common.as_json:
+            emit(view.plain())
+            return
+        for event in included.events:
+            if event.pallet in ("Tasks", "Leases"):
+                say(event_text(event))
+        say(f"Task {view.id} is {view.state_text}.")
+
+    return options.with_options(
+        command, (click.argument("number", type=click.IntRange(0)), options.common(account=True))
+    )
+
+
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
-
-
-class _Written(click.ParamType[int]):
-    """A value in the notation of manifests, converted to ms or base units."""
-
-    def __init__(self, name: str, parse: Callable[[str], int], example: str) -> None:
-        self.name = name
-        self._parse = parse
-        self._example = example
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as error:
-            self.fail(f"{error}; write for example {self._example}", param, ctx)
-
-
-DURATION = _Written("TIME", parse_duration, "30m, 2h or 1d12h")
-AMOUNT = _Written("GTY", lambda text: parse_amount(text if "GTY" in text else f"{text} GTY"), "0.5")
 
 
 def register(group: click.Group) -> None:
@@ -94,115 +81,73 @@ def register(group: click.Group) -> None:
 
 
 @click.command()
-@_NUMBER
-@options.account
-@options.url
-@options.as_json
-def end(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@action
+async def end(_: ChainPort, view: TaskView) -> list[Call]:
     """End a running service or rental. The volumes of a rental are kept for some days; jobs are cancelled instead.
 
     \b
     Example:
       gantry task end 7 --account //Charlie
     """
-    _submit_and_print(number, account, password_file, url, as_json, lambda _: [calls.tasks_end(task=number)])
+    return [calls.tasks_end(task=view.id)]
 
 
 @click.command()
-@_NUMBER
+@action
 @click.argument("pods", type=click.IntRange(1, MAX_PODS))
-@options.account
-@options.url
-@options.as_json
-def scale(
-    number: int, pods: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
-) -> None:
+async def scale(_: ChainPort, view: TaskView, pods: int) -> list[Call]:
     """Change the number of PODS of a service, within the min and max of its manifest.
 
     \b
     Example:
       gantry task scale 7 3 --account //Charlie
     """
-    _submit_and_print(
-        number, account, password_file, url, as_json, lambda _: [calls.tasks_scale(task=number, pods=pods)]
-    )
+    return [calls.tasks_scale(task=view.id, pods=pods)]
 
 
 @click.command()
-@_NUMBER
-@click.argument("time", type=DURATION)
+@action
+@click.argument("time", type=options.DURATION)
 @_POD
-@options.account
-@options.url
-@options.as_json
-def extend(
-    number: int,
-    time: int,
-    pod: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+async def extend(_: ChainPort, view: TaskView, time: int, pod: int | None) -> list[Call]:
     """Extend a service or rental by TIME. The cost at its present rate is deposited.
 
     \b
     Example:
       gantry task extend 7 2h --account //Charlie
     """
-
-    def make_calls(view: TaskView) -> list[Call]:
-        return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live_leases(view, pod)]
-
-    _submit_and_print(number, account, password_file, url, as_json, make_calls)
+    return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live_leases(view, pod)]
 
 
 @click.command("top-up")
-@_NUMBER
-@click.argument("amount", type=AMOUNT)
+@action
+@click.argument("amount", type=options.AMOUNT)
 @click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), default=0, show_default=True, help="Which pod.")
-@options.account
-@options.url
-@options.as_json
-def top_up(
-    number: int, amount: int, pod: int, account: str | None, password_file: str | None, url: str | None, as_json: bool
-) -> None:
+async def top_up(_: ChainPort, view: TaskView, amount: int, pod: int) -> list[Call]:
     """Deposit an AMOUNT of GTY more for a pod of a service or rental, which then lasts longer.
 
     \b
     Example:
       gantry task top-up 7 2.5 --account //Charlie
     """
-
-    def make_calls(view: TaskView) -> list[Call]:
-        return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live_leases(view, pod)]
-
-    _submit_and_print(number, account, password_file, url, as_json, make_calls)
+    return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live_leases(view, pod)]
 
 
 @click.command()
-@_NUMBER
-@options.account
-@options.url
-@options.as_json
-def suspend(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@action
+async def suspend(_: ChainPort, view: TaskView) -> list[Call]:
     """Stop the machine of a rental. Its volumes are kept, and only they are paid for.
 
     \b
     Example:
       gantry task suspend 7 --account //Charlie
     """
-    _submit_and_print(
-        number, account, password_file, url, as_json, lambda view: [calls.leases_suspend(lease=_only_lease(view).id)]
-    )
+    return [calls.leases_suspend(lease=_only_lease(view).id)]
 
 
 @click.command()
-@_NUMBER
-@options.account
-@options.url
-@options.as_json
-def resume(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@action
+async def resume(_: ChainPort, view: TaskView) -> list[Call]:
     """Start the machine of a suspended rental again, with its volumes as they were.
 
     If its host has let the resources to others meanwhile, the chain refuses, and you may try again later.
@@ -211,27 +156,14 @@ def resume(number: int, account: str | None, password_file: str | None, url: str
     Example:
       gantry task resume 7 --account //Charlie
     """
-    _submit_and_print(
-        number, account, password_file, url, as_json, lambda view: [calls.leases_resume(lease=_only_lease(view).id)]
-    )
+    return [calls.leases_resume(lease=_only_lease(view).id)]
 
 
 @click.command()
-@_NUMBER
-@click.argument("time", type=DURATION)
-@click.option("--max-rate", type=AMOUNT, help="The highest price an hour.  [default: what the host asks now]")
-@options.account
-@options.url
-@options.as_json
-def keep(
-    number: int,
-    time: int,
-    max_rate: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@action
+@click.argument("time", type=options.DURATION)
+@click.option("--max-rate", type=options.AMOUNT, help="The highest price an hour.  [default: what the host asks now]")
+async def keep(chain: ChainPort, view: TaskView, time: int, max_rate: int | None) -> list[Call]:
     """Keep the volumes of an ended rental for a TIME longer, at the host's storage price.
 
     The coins are held, and paid as the time passes. The rest is refunded when you release the volumes, when a new
@@ -241,35 +173,21 @@ def keep(
     Example:
       gantry task keep 7 30d --account //Charlie
     """
-
-    async def make_calls(chain: ChainPort, view: TaskView) -> list[Call]:
-        lease = _only_lease(view)
-        most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
-        return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
-
-    print_outcome(*submit_calls(number, account, password_file, url, make_calls), as_json=as_json)
+    lease = _only_lease(view)
+    most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
+    return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
 
 
 @click.command()
-@_NUMBER
-@options.account
-@options.url
-@options.as_json
-def release(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+@action
+async def release(_: ChainPort, view: TaskView) -> list[Call]:
     """Release the volumes of an ended rental: its host deletes them, and confirms that on the chain.
 
     \b
     Example:
       gantry task release 7 --account //Charlie
     """
-    _submit_and_print(
-        number,
-        account,
-        password_file,
-        url,
-        as_json,
-        lambda view: [calls.leases_release_data(lease=_only_lease(view).id)],
-    )
+    return [calls.leases_release_data(lease=_only_lease(view).id)]
 
 
 def _live_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
@@ -302,19 +220,3 @@ def _only_lease(view: TaskView) -> LeaseView:
         f"gantry task show {view.id} shows its pods.",
         code="not_a_rental",
     )
-
-
-def _submit_and_print(
-    number: int,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-    make_calls: Callable[[TaskView], list[Call]],
-) -> None:
-    """Submit the calls, all or none of them, and print what they did."""
-
-    async def of(_: ChainPort, view: TaskView) -> list[Call]:
-        return make_calls(view)
-
-    print_outcome(*submit_calls(number, account, password_file, url, of), as_json=as_json)

@@ -8,10 +8,9 @@ from typing import Final
 import click
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
-from offchain.cli.tenant.task_lifecycle import print_outcome, submit_calls
+from offchain.cli.tenant.task_lifecycle import action
 from offchain.core.feasibility import Fit, fit
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
@@ -23,21 +22,10 @@ _RUNS: Final = ("Pending", "Active")
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@action
 @click.option("--host", "to", required=True, metavar="ADDRESS", help="The new host; see gantry host list.")
 @click.option("--pod", type=click.IntRange(0), help="Which pod.  [default: the only one]")
-@options.account
-@options.url
-@options.as_json
-def move(
-    number: int,
-    to: str,
-    pod: int | None,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+async def move(chain: ChainPort, view: TaskView, to: str, pod: int | None) -> list[Call]:
     """Move a pod of a running job or service to another host, with what is left of its deposit.
 
     For tasks whose manifest says survival: move or standby. The pod stops and starts again on the other host, from its
@@ -49,17 +37,11 @@ def move(
       gantry task move 7 --host 5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY --account //Charlie
       gantry task move 7 --pod 1 --host 5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy --account anna --json
     """
-
-    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
-        lease = _of(view, pod, to)
-        found = await _place_at(chain, view, lease, to)
-        return [
-            calls.tasks_move_pod(
-                lease=lease.id, host=to, devices=bytes(found.devices), rate_per_hour=found.rate_per_hour
-            )
-        ]
-
-    print_outcome(*submit_calls(number, account, password_file, url, wanted), as_json=as_json)
+    lease = _of(view, pod, to)
+    found = await _place_at(chain, view, lease, to)
+    return [
+        calls.tasks_move_pod(lease=lease.id, host=to, devices=bytes(found.devices), rate_per_hour=found.rate_per_hour)
+    ]
 
 
 def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import event_text, plain_fields, state_phrase, time_text
+from offchain.cli.kit.event_text import event_text, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted, details, emit, progress, say, table
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.tenant import feasibility, scheduler_decisions
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
 from offchain.cli.tenant.scheduler_decisions import SchedulerReply
@@ -54,7 +54,7 @@ class TaskEvent:
 
     block: int
     time_ms: int
-    name: str
+    event: str
     text: str
     fields: dict[str, Any]
 
@@ -66,13 +66,6 @@ class TaskHistory:
     state: str
     steps: tuple[TaskEvent, ...]
     up_to_block: int | None
-
-    def plain(self) -> dict[str, Any]:
-        steps = [
-            {"block": one.block, "time_ms": one.time_ms, "event": one.name, "text": one.text, "fields": one.fields}
-            for one in self.steps
-        ]
-        return {"state": self.state, "steps": steps, "up_to_block": self.up_to_block}
 
 
 def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | None:
@@ -100,7 +93,7 @@ def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | 
         if row.pallet == "Tasks" and row.name in _NAMES:
             fields = with_bytes(unpack(row.fields))
             text = event_text(ChainEvent(row.pallet, row.name, fields, row.extrinsic), None)
-            steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, plain_fields(fields)))
+            steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, fields))
     return TaskHistory(found.state, tuple(steps), None if last is None else last.number)
 
 
@@ -108,7 +101,7 @@ def print_history(history: TaskHistory) -> None:
     say()
     table(
         ("BLOCK", "TIME", "ON THE CHAIN", ""),
-        [(one.block, time_text(one.time_ms), one.name, one.text) for one in history.steps],
+        [(one.block, time_text(one.time_ms), one.event, one.text) for one in history.steps],
     )
 
 
@@ -123,9 +116,8 @@ def print_history(history: TaskHistory) -> None:
     "Else GANTRY_SCHEDULER, else the scheduler of the local network.",
 )
 @options.index
-@options.url
-@options.as_json
-def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | None, as_json: bool) -> None:
+@options.common()
+def why(number: int, schedulers: tuple[str, ...], index: str | None, common: options.CommonOptions) -> None:
     """Explain why a task was placed where it is, or why it waits.
 
     Three sources are combined. The chain: where the task is, and while it waits, how many hosts each rule excludes,
@@ -139,10 +131,10 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
       gantry task why 7 --scheduler http://10.0.0.5:4437
       gantry task why 7 --scheduler ~/.local/state/gantry/scheduler --json
     """
-    sources = scheduler_decisions.choose_schedulers(schedulers, url)
+    sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
     async def work() -> tuple[FeasibilityReport | CliError, tuple[SchedulerReply, ...], bytes]:
-        async with connected(url) as chain:
+        async with common.connected() as chain:
             replies, report = await asyncio.gather(
                 scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
             )
@@ -155,9 +147,9 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
         if one.answer is None:
             progress(f"note: no answer from the scheduler {one.source}: {one.reason}")
     if isinstance(report, CliError) and not known:
-        remedy = _HOW.format(task=number) if report.code == "no_task" else report.remedy
-        raise CliError(report.message, remedy, code=report.code)
-    if as_json:
+        hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
+        raise CliError(report.message, hint, code=report.code)
+    if common.as_json:
         emit(_fields(number, report, replies, history))
         return
     _show(number, report, replies, history)
@@ -222,5 +214,5 @@ def _fields(
         {"source": one.source, "reason": one.reason, **(one.answer.plain() if one.answer is not None else {})}
         for one in replies
     ]
-    facts["history"] = None if history is None else history.plain()
+    facts["history"] = None if history is None else asdict(history)
     return facts

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit import accounts, options
+from offchain.cli.kit import options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import lease_of, open_lease_host
 from offchain.cli.kit.output import details, emit, say
-from offchain.cli.kit.session import connected, run
+from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.ports import ChainPort, Signer
 from offchain.schema.manifest.values import format_amount
@@ -49,18 +49,8 @@ class _Pod:
 @click.option("--pod", type=click.IntRange(0), help="Only this pod.  [default: all]")
 @click.option("--countersign", is_flag=True, help="Sign the receipts that match the chain, for their hosts.")
 @options.gateway
-@options.account
-@options.url
-@options.as_json
-def usage(
-    number: int,
-    pod: int | None,
-    countersign: bool,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+@options.common(account=True)
+def usage(number: int, pod: int | None, countersign: bool, common: options.CommonOptions) -> None:
     """Show what the pods of a task used and what it costs, by receipts that their hosts signed.
 
     Each receipt is compared with the chain: rate, billed time, amount, and the highest possible usage. --countersign
@@ -71,9 +61,9 @@ def usage(
       gantry task usage 7 --account //Charlie
       gantry task usage 7 --countersign --json --account //Charlie
     """
-    signer = accounts.open_account(account, password_file)
-    pods = run(_ask(url, number, pod, signer, countersign=countersign))
-    if as_json:
+    signer = common.open_account()
+    pods = run(_ask(common, number, pod, signer, countersign=countersign))
+    if common.as_json:
         emit({"task": number, "pods": [one.plain() for one in pods]})
     else:
         for place, one in enumerate(pods):
@@ -89,8 +79,10 @@ def usage(
         )
 
 
-async def _ask(url: str | None, number: int, pod: int | None, signer: Signer, *, countersign: bool) -> list[_Pod]:
-    async with connected(url) as chain:
+async def _ask(
+    common: options.CommonOptions, number: int, pod: int | None, signer: Signer, *, countersign: bool
+) -> list[_Pod]:
+    async with common.connected() as chain:
         view = await read_task(chain, number)
         wanted = [lease_of(view, pod)] if pod is not None else list(_placed(view))
         return [await _of(chain, lease, signer, countersign=countersign) for lease in wanted]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
-from offchain.core.backoff import pause_ms
+from offchain.backoff import backoff
 from offchain.core.scheduler.host_observations import (
     FAILURE_WEIGHT,
     MANIFEST_FAILURES,
@@ -188,7 +188,7 @@ class _Cooldown:
 def cooldown_ms(failures: int) -> int:
     """Return the cool-down after this many failures: it doubles with each one."""
     times = failures - FAILURES_BEFORE_COOLDOWN + 1
-    return pause_ms(times, FIRST_COOLDOWN_MS, LONGEST_COOLDOWN_MS) if times > 0 else 0
+    return backoff(times - 1, FIRST_COOLDOWN_MS, LONGEST_COOLDOWN_MS) if times > 0 else 0
 
 
 class Cooldowns:

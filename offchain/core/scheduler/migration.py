@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.backoff import Backoff
+from offchain.backoff import Backoff
 from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.columns import AnyInts, Bools, device_bits, device_indices
 from offchain.core.scheduler.cycle_filters import HostFilter, excluded_by_pods

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.core.backoff import Backoff
+from offchain.backoff import Backoff
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, GRACEFUL, HealthLimits, Risk, host_risk, move_reason
 from offchain.core.values import Host, Lease, Survival, Task, TaskState
 

@@ -48,9 +48,6 @@ class ArchivePage:
     def encode(self) -> Any:
         return {"digest": self.digest, "count": self.count}
 
-    def scale(self) -> bytes:
-        return self.digest + self.count.to_bytes(4, "little")
-
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -171,9 +168,6 @@ class Beta:
     def encode(self) -> Any:
         return {"positive": self.positive, "negative": self.negative}
 
-    def scale(self) -> bytes:
-        return self.positive.to_bytes(8, "little") + self.negative.to_bytes(8, "little")
-
 
 class BillingHoldReason(StrEnum):
     """pallet_gantry_billing::pallet::HoldReason."""
@@ -183,9 +177,6 @@ class BillingHoldReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> BillingHoldReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Escrow": 0}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +208,6 @@ class BillingParams:
             "settler_share_ppm": self.settler_share_ppm,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.fee_ppm.to_bytes(4, "little")
-            + self.held_back_ms.to_bytes(8, "little")
-            + self.depletion_bounty.to_bytes(16, "little")
-            + self.scheduler_share_ppm.to_bytes(4, "little")
-            + self.settler_share_ppm.to_bytes(4, "little")
-        )
-
 
 class BillingUnit(StrEnum):
     """gantry_primitives::types::tasks::BillingUnit."""
@@ -237,9 +219,6 @@ class BillingUnit(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> BillingUnit:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Second": 0, "Hour": 1, "Day": 2}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,13 +283,6 @@ class Capacity:
     def encode(self) -> Any:
         return {"cpu_milli": self.cpu_milli, "memory_mib": self.memory_mib, "disk_gib": self.disk_gib}
 
-    def scale(self) -> bytes:
-        return (
-            self.cpu_milli.to_bytes(4, "little")
-            + self.memory_mib.to_bytes(4, "little")
-            + self.disk_gib.to_bytes(4, "little")
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class ChallengeAnswer:
@@ -325,9 +297,6 @@ class ChallengeAnswer:
 
     def encode(self) -> Any:
         return {"digest": self.digest, "at": self.at}
-
-    def scale(self) -> bytes:
-        return self.digest + self.at.to_bytes(8, "little")
 
 
 class ChallengeOutcome(StrEnum):
@@ -345,9 +314,6 @@ class ChallengeOutcome(StrEnum):
     def decode(cls, plain: Any) -> ChallengeOutcome:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"Passed": 0, "Failed": 1, "NotAnswered": 2, "NoVerdict": 3, "TooFewVerifiers": 4, "HardwareChanged": 5, "Missed": 6}[self.value]])
-
 
 class ChallengePhase(StrEnum):
     """gantry_primitives::types::verification::ChallengePhase."""
@@ -361,9 +327,6 @@ class ChallengePhase(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> ChallengePhase:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Waiting": 0, "Answering": 1, "Committing": 2, "Revealing": 3, "Closed": 4}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,9 +398,6 @@ class CommitteeRole:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class CommitteeRoleFirst(CommitteeRole):
@@ -445,18 +405,12 @@ class CommitteeRoleFirst(CommitteeRole):
 
     tag: ClassVar[str] = "First"
 
-    def scale(self) -> bytes:
-        return bytes([0])
-
 
 @dataclass(frozen=True, slots=True)
 class CommitteeRoleSecond(CommitteeRole):
     """CommitteeRole: Second."""
 
     tag: ClassVar[str] = "Second"
-
-    def scale(self) -> bytes:
-        return bytes([1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,9 +422,6 @@ class CommitteeRoleConfirming(CommitteeRole):
 
     def encode(self) -> Any:
         return {"Confirming": {"paid": self.paid}}
-
-    def scale(self) -> bytes:
-        return bytes([2]) + self.paid.to_bytes(16, "little")
 
 
 _COMMITTEE_ROLE: Final[dict[str, Callable[[Any], CommitteeRole]]] = {
@@ -551,9 +502,6 @@ class DisputeOutcome(StrEnum):
     def decode(cls, plain: Any) -> DisputeOutcome:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"Upheld": 0, "Rejected": 1, "NoVerdict": 2}[self.value]])
-
 
 class DisputePhase(StrEnum):
     """gantry_primitives::types::verification::DisputePhase."""
@@ -568,9 +516,6 @@ class DisputePhase(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> DisputePhase:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Hearing": 0, "Waiting": 1, "Committing": 2, "Revealing": 3, "Decided": 4, "Closed": 5}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -645,9 +590,6 @@ class EndReason:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonCompleted(EndReason):
@@ -655,18 +597,12 @@ class EndReasonCompleted(EndReason):
 
     tag: ClassVar[str] = "Completed"
 
-    def scale(self) -> bytes:
-        return bytes([0])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonCancelled(EndReason):
     """EndReason: Cancelled."""
 
     tag: ClassVar[str] = "Cancelled"
-
-    def scale(self) -> bytes:
-        return bytes([1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -679,18 +615,12 @@ class EndReasonHostRefused(EndReason):
     def encode(self) -> Any:
         return {"HostRefused": self.value.value}
 
-    def scale(self) -> bytes:
-        return bytes([2]) + self.value.scale()
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonStartTimeout(EndReason):
     """EndReason: StartTimeout."""
 
     tag: ClassVar[str] = "StartTimeout"
-
-    def scale(self) -> bytes:
-        return bytes([3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -699,18 +629,12 @@ class EndReasonHostLost(EndReason):
 
     tag: ClassVar[str] = "HostLost"
 
-    def scale(self) -> bytes:
-        return bytes([4])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDurationExceeded(EndReason):
     """EndReason: DurationExceeded."""
 
     tag: ClassVar[str] = "DurationExceeded"
-
-    def scale(self) -> bytes:
-        return bytes([5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -719,18 +643,12 @@ class EndReasonGangAborted(EndReason):
 
     tag: ClassVar[str] = "GangAborted"
 
-    def scale(self) -> bytes:
-        return bytes([6])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonTenantEnded(EndReason):
     """EndReason: TenantEnded."""
 
     tag: ClassVar[str] = "TenantEnded"
-
-    def scale(self) -> bytes:
-        return bytes([7])
 
 
 @dataclass(frozen=True, slots=True)
@@ -739,18 +657,12 @@ class EndReasonExpired(EndReason):
 
     tag: ClassVar[str] = "Expired"
 
-    def scale(self) -> bytes:
-        return bytes([8])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonReclaimed(EndReason):
     """EndReason: Reclaimed."""
 
     tag: ClassVar[str] = "Reclaimed"
-
-    def scale(self) -> bytes:
-        return bytes([9])
 
 
 @dataclass(frozen=True, slots=True)
@@ -759,18 +671,12 @@ class EndReasonScaledDown(EndReason):
 
     tag: ClassVar[str] = "ScaledDown"
 
-    def scale(self) -> bytes:
-        return bytes([10])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDepleted(EndReason):
     """EndReason: Depleted."""
 
     tag: ClassVar[str] = "Depleted"
-
-    def scale(self) -> bytes:
-        return bytes([11])
 
 
 @dataclass(frozen=True, slots=True)
@@ -779,18 +685,12 @@ class EndReasonDisputeLost(EndReason):
 
     tag: ClassVar[str] = "DisputeLost"
 
-    def scale(self) -> bytes:
-        return bytes([12])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDataMoved(EndReason):
     """EndReason: DataMoved."""
 
     tag: ClassVar[str] = "DataMoved"
-
-    def scale(self) -> bytes:
-        return bytes([13])
 
 
 @dataclass(frozen=True, slots=True)
@@ -799,18 +699,12 @@ class EndReasonPreempted(EndReason):
 
     tag: ClassVar[str] = "Preempted"
 
-    def scale(self) -> bytes:
-        return bytes([14])
-
 
 @dataclass(frozen=True, slots=True)
 class EndReasonMoved(EndReason):
     """EndReason: Moved."""
 
     tag: ClassVar[str] = "Moved"
-
-    def scale(self) -> bytes:
-        return bytes([15])
 
 
 _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
@@ -892,25 +786,6 @@ class Escrow:
             "storage": None if self.storage is None else self.storage.encode(),
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.deposit.to_bytes(16, "little")
-            + self.rate_per_hour.to_bytes(16, "little")
-            + self.unit.scale()
-            + self.accrued.to_bytes(16, "little")
-            + (b"\0" if self.since is None else b"\1" + self.since.to_bytes(8, "little"))
-            + self.downtime_mark.to_bytes(8, "little")
-            + (b"\0" if self.until is None else b"\1" + self.until.to_bytes(8, "little"))
-            + self.paid.to_bytes(16, "little")
-            + self.fee.to_bytes(16, "little")
-            + bytes([self.open])
-            + self.fee_ppm.to_bytes(4, "little")
-            + self.scheduler_ppm.to_bytes(4, "little")
-            + self.scheduler_fee.to_bytes(16, "little")
-            + self.settler_fee.to_bytes(16, "little")
-            + (b"\0" if self.storage is None else b"\1" + self.storage.scale())
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -940,9 +815,6 @@ class FailReason(StrEnum):
     def decode(cls, plain: Any) -> FailReason:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1, "DisputeLost": 2, "NoAgreement": 3}[self.value]])
-
 
 class Fault(StrEnum):
     """gantry_primitives::faults::Fault."""
@@ -960,9 +832,6 @@ class Fault(StrEnum):
     def decode(cls, plain: Any) -> Fault:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"Absent": 0, "StartTimeout": 1, "LostPod": 2, "FailedChallenge": 3, "WrongResult": 4, "DataLost": 5, "VerifierAbsent": 6, "BadBatchItem": 7}[self.value]])
-
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
@@ -978,9 +847,6 @@ class FaultRecord:
     def encode(self) -> Any:
         return {"weight": self.weight, "updated_at": self.updated_at}
 
-    def scale(self) -> bytes:
-        return self.weight.to_bytes(8, "little") + self.updated_at.to_bytes(8, "little")
-
 
 @dataclass(frozen=True, slots=True)
 class GovernanceParams:
@@ -994,9 +860,6 @@ class GovernanceParams:
 
     def encode(self) -> Any:
         return {"delay_blocks": self.delay_blocks}
-
-    def scale(self) -> bytes:
-        return self.delay_blocks.to_bytes(4, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -1043,14 +906,6 @@ class GpuRequest:
             "models": list(self.models),
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.count.to_bytes(1, "little")
-            + self.milli.to_bytes(2, "little")
-            + self.min_vram_mib.to_bytes(4, "little")
-            + compact(len(self.models)) + b"".join(_bytes(i0) for i0 in self.models)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Halt:
@@ -1065,9 +920,6 @@ class Halt:
 
     def encode(self) -> Any:
         return {"end": self.end, "ms": self.ms}
-
-    def scale(self) -> bytes:
-        return self.end.to_bytes(8, "little") + self.ms.to_bytes(8, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -1154,15 +1006,6 @@ class HostChallenges:
             "missed_at": self.missed_at,
         }
 
-    def scale(self) -> bytes:
-        return (
-            (b"\0" if self.open is None else b"\1" + self.open.to_bytes(8, "little"))
-            + (b"\0" if self.by_verifier_at is None else b"\1" + self.by_verifier_at.to_bytes(8, "little"))
-            + (b"\0" if self.by_provider_at is None else b"\1" + self.by_provider_at.to_bytes(8, "little"))
-            + (b"\0" if self.by_tenant_at is None else b"\1" + self.by_tenant_at.to_bytes(8, "little"))
-            + (b"\0" if self.missed_at is None else b"\1" + self.missed_at.to_bytes(8, "little"))
-        )
-
 
 class HostFailure(StrEnum):
     """gantry_primitives::types::tasks::HostFailure."""
@@ -1179,9 +1022,6 @@ class HostFailure(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> HostFailure:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"ImageUnavailable": 0, "ImageInvalid": 1, "ManifestInvalid": 2, "ResourcesUnavailable": 3, "DriverError": 4, "InputMissing": 5, "ImageCannotRun": 6, "ImageTooSlow": 7}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1306,18 +1146,6 @@ class HostScore:
             "updated_at": self.updated_at,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.completed.scale()
-            + self.verified.scale()
-            + self.uptime.scale()
-            + self.start_latency.scale()
-            + self.rating.scale()
-            + self.sla.scale()
-            + self.settled_leases.to_bytes(4, "little")
-            + self.updated_at.to_bytes(8, "little")
-        )
-
 
 class HostStatus:
     """gantry_primitives::types::hosts::HostStatus.
@@ -1337,18 +1165,12 @@ class HostStatus:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class HostStatusUnverified(HostStatus):
     """HostStatus: Unverified."""
 
     tag: ClassVar[str] = "Unverified"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1357,18 +1179,12 @@ class HostStatusVerified(HostStatus):
 
     tag: ClassVar[str] = "Verified"
 
-    def scale(self) -> bytes:
-        return bytes([1])
-
 
 @dataclass(frozen=True, slots=True)
 class HostStatusOnline(HostStatus):
     """HostStatus: Online."""
 
     tag: ClassVar[str] = "Online"
-
-    def scale(self) -> bytes:
-        return bytes([2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1377,18 +1193,12 @@ class HostStatusOffline(HostStatus):
 
     tag: ClassVar[str] = "Offline"
 
-    def scale(self) -> bytes:
-        return bytes([3])
-
 
 @dataclass(frozen=True, slots=True)
 class HostStatusDraining(HostStatus):
     """HostStatus: Draining."""
 
     tag: ClassVar[str] = "Draining"
-
-    def scale(self) -> bytes:
-        return bytes([4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1401,18 +1211,12 @@ class HostStatusSuspended(HostStatus):
     def encode(self) -> Any:
         return {"Suspended": self.value.value}
 
-    def scale(self) -> bytes:
-        return bytes([5]) + self.value.scale()
-
 
 @dataclass(frozen=True, slots=True)
 class HostStatusRetired(HostStatus):
     """HostStatus: Retired."""
 
     tag: ClassVar[str] = "Retired"
-
-    def scale(self) -> bytes:
-        return bytes([6])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1424,9 +1228,6 @@ class HostStatusRetiring(HostStatus):
 
     def encode(self) -> Any:
         return {"Retiring": self.value}
-
-    def scale(self) -> bytes:
-        return bytes([7]) + self.value.to_bytes(8, "little")
 
 
 _HOST_STATUS: Final[dict[str, Callable[[Any], HostStatus]]] = {
@@ -1449,9 +1250,6 @@ class HostsHoldReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> HostsHoldReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Bond": 0}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1501,21 +1299,6 @@ class HostsParams:
             "free_weight_us": self.free_weight_us,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.bond_consumer.to_bytes(16, "little")
-            + self.bond_professional.to_bytes(16, "little")
-            + self.bond_datacenter.to_bytes(16, "little")
-            + self.heartbeat_period_ms.to_bytes(8, "little")
-            + self.absence_limit_ms.to_bytes(8, "little")
-            + self.absence_bounty.to_bytes(16, "little")
-            + self.unbonding_ms.to_bytes(8, "little")
-            + bytes([self.allow_simulated])
-            + bytes([self.verification_required])
-            + self.halt_after_ms.to_bytes(8, "little")
-            + self.free_weight_us.to_bytes(4, "little")
-        )
-
 
 class IndexTag(StrEnum):
     """gantry_primitives::types::tasks::IndexTag."""
@@ -1532,9 +1315,6 @@ class IndexTag(StrEnum):
     def decode(cls, plain: Any) -> IndexTag:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"Queued": 0, "Assigned": 1, "Running": 2, "Reported": 3, "Verified": 4, "Disputed": 5, "Short": 6}[self.value]])
-
 
 class Layout(StrEnum):
     """gantry_primitives::types::hosts::Layout."""
@@ -1547,9 +1327,6 @@ class Layout(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> Layout:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Any": 0, "Hosts": 1, "Providers": 2, "Packed": 3}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1650,16 +1427,6 @@ class LeaseBill:
             "refunded": self.refunded,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.lease.to_bytes(8, "little")
-            + self.paid.to_bytes(16, "little")
-            + self.fee.to_bytes(16, "little")
-            + self.scheduler_fee.to_bytes(16, "little")
-            + self.settler_fee.to_bytes(16, "little")
-            + self.refunded.to_bytes(16, "little")
-        )
-
 
 class LeaseState:
     """gantry_primitives::types::leases::LeaseState.
@@ -1679,18 +1446,12 @@ class LeaseState:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatePending(LeaseState):
     """LeaseState: Pending."""
 
     tag: ClassVar[str] = "Pending"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1699,18 +1460,12 @@ class LeaseStateActive(LeaseState):
 
     tag: ClassVar[str] = "Active"
 
-    def scale(self) -> bytes:
-        return bytes([1])
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateSuspended(LeaseState):
     """LeaseState: Suspended."""
 
     tag: ClassVar[str] = "Suspended"
-
-    def scale(self) -> bytes:
-        return bytes([2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1723,9 +1478,6 @@ class LeaseStateEnded(LeaseState):
     def encode(self) -> Any:
         return {"Ended": self.value.encode()}
 
-    def scale(self) -> bytes:
-        return bytes([3]) + self.value.scale()
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateRetained(LeaseState):
@@ -1737,18 +1489,12 @@ class LeaseStateRetained(LeaseState):
     def encode(self) -> Any:
         return {"Retained": self.value}
 
-    def scale(self) -> bytes:
-        return bytes([4]) + self.value.to_bytes(8, "little")
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatePurged(LeaseState):
     """LeaseState: Purged."""
 
     tag: ClassVar[str] = "Purged"
-
-    def scale(self) -> bytes:
-        return bytes([5])
 
 
 _LEASE_STATE: Final[dict[str, Callable[[Any], LeaseState]]] = {
@@ -1787,14 +1533,6 @@ class LeasesParams:
             "max_kept_ms": self.max_kept_ms,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.reclaim_notice_ms.to_bytes(8, "little")
-            + self.retention_ms.to_bytes(8, "little")
-            + self.purge_grace_ms.to_bytes(8, "little")
-            + self.max_kept_ms.to_bytes(8, "little")
-        )
-
 
 class LeaveReason(StrEnum):
     """gantry_primitives::types::verification::LeaveReason."""
@@ -1805,9 +1543,6 @@ class LeaveReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> LeaveReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Unbonded": 0, "BondTooLow": 1}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1823,9 +1558,6 @@ class LeavingScheduler:
 
     def encode(self) -> Any:
         return {"bond": self.bond, "until": self.until}
-
-    def scale(self) -> bytes:
-        return self.bond.to_bytes(16, "little") + self.until.to_bytes(8, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -1927,9 +1659,6 @@ class Misconduct(StrEnum):
     def decode(cls, plain: Any) -> Misconduct:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"FailedChallenge": 0, "ChallengeNotAnswered": 1, "WrongResult": 2, "ResultNotRevealed": 3, "DisputeLost": 4}[self.value]])
-
 
 class NoticeState:
     """gantry_primitives::types::tasks::NoticeState.
@@ -1949,18 +1678,12 @@ class NoticeState:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class NoticeStateAbsent(NoticeState):
     """NoticeState: Absent."""
 
     tag: ClassVar[str] = "Absent"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1973,9 +1696,6 @@ class NoticeStateStanding(NoticeState):
     def encode(self) -> Any:
         return {"Standing": self.value}
 
-    def scale(self) -> bytes:
-        return bytes([1]) + self.value.to_bytes(8, "little")
-
 
 @dataclass(frozen=True, slots=True)
 class NoticeStateWithdrawn(NoticeState):
@@ -1986,9 +1706,6 @@ class NoticeStateWithdrawn(NoticeState):
 
     def encode(self) -> Any:
         return {"Withdrawn": self.value}
-
-    def scale(self) -> bytes:
-        return bytes([2]) + self.value.to_bytes(8, "little")
 
 
 _NOTICE_STATE: Final[dict[str, Callable[[Any], NoticeState]]] = {
@@ -2007,9 +1724,6 @@ class PenaltyReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> PenaltyReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Absent": 0, "Minority": 1}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2128,9 +1842,6 @@ class Preemption:
     def encode(self) -> Any:
         return {"wanting": self.wanting, "ends_at": self.ends_at}
 
-    def scale(self) -> bytes:
-        return self.wanting.to_bytes(8, "little") + self.ends_at.to_bytes(8, "little")
-
 
 @dataclass(frozen=True, slots=True)
 class PreemptionNotice:
@@ -2177,9 +1888,6 @@ class Queue(StrEnum):
     def decode(cls, plain: Any) -> Queue:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"Seed": 0, "Answer": 1, "ChallengeCommit": 2, "ChallengeReveal": 3, "Hearing": 4, "DisputeCommit": 5, "DisputeReveal": 6, "Appeal": 7, "ResultCommit": 8, "ResultReveal": 9}[self.value]])
-
 
 @dataclass(frozen=True, slots=True)
 class QueueEnds:
@@ -2194,9 +1902,6 @@ class QueueEnds:
 
     def encode(self) -> Any:
         return {"head": self.head, "tail": self.tail}
-
-    def scale(self) -> bytes:
-        return self.head.to_bytes(8, "little") + self.tail.to_bytes(8, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -2213,9 +1918,6 @@ class QueueEntry:
     def encode(self) -> Any:
         return {"matter": self.matter.encode(), "due": self.due}
 
-    def scale(self) -> bytes:
-        return self.matter.scale() + self.due.to_bytes(8, "little")
-
 
 class RemovalReason(StrEnum):
     """pallet_gantry_validators::types::RemovalReason."""
@@ -2226,9 +1928,6 @@ class RemovalReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> RemovalReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"ByAdmin": 0, "Equivocated": 1}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2276,18 +1975,12 @@ class Report:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class ReportStarted(Report):
     """Report: Started."""
 
     tag: ClassVar[str] = "Started"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2300,9 +1993,6 @@ class ReportResult(Report):
     def encode(self) -> Any:
         return {"Result": self.value.encode()}
 
-    def scale(self) -> bytes:
-        return bytes([1]) + self.value.scale()
-
 
 @dataclass(frozen=True, slots=True)
 class ReportFailed(Report):
@@ -2313,9 +2003,6 @@ class ReportFailed(Report):
 
     def encode(self) -> Any:
         return {"Failed": self.value.value}
-
-    def scale(self) -> bytes:
-        return bytes([2]) + self.value.scale()
 
 
 @dataclass(frozen=True, slots=True)
@@ -2328,18 +2015,12 @@ class ReportPurged(Report):
     def encode(self) -> Any:
         return {"Purged": {"receipt": self.receipt}}
 
-    def scale(self) -> bytes:
-        return bytes([3]) + self.receipt
-
 
 @dataclass(frozen=True, slots=True)
 class ReportDataLost(Report):
     """Report: DataLost."""
 
     tag: ClassVar[str] = "DataLost"
-
-    def scale(self) -> bytes:
-        return bytes([4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2352,9 +2033,6 @@ class ReportCheckpoint(Report):
 
     def encode(self) -> Any:
         return {"Checkpoint": {"digest": self.digest, "bytes": self.bytes_}}
-
-    def scale(self) -> bytes:
-        return bytes([5]) + self.digest + self.bytes_.to_bytes(8, "little")
 
 
 _REPORT: Final[dict[str, Callable[[Any], Report]]] = {
@@ -2385,9 +2063,6 @@ class RequeueReason:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonHostRefused(RequeueReason):
@@ -2399,18 +2074,12 @@ class RequeueReasonHostRefused(RequeueReason):
     def encode(self) -> Any:
         return {"HostRefused": self.value.value}
 
-    def scale(self) -> bytes:
-        return bytes([0]) + self.value.scale()
-
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonStartTimeout(RequeueReason):
     """RequeueReason: StartTimeout."""
 
     tag: ClassVar[str] = "StartTimeout"
-
-    def scale(self) -> bytes:
-        return bytes([1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2419,9 +2088,6 @@ class RequeueReasonHostLost(RequeueReason):
 
     tag: ClassVar[str] = "HostLost"
 
-    def scale(self) -> bytes:
-        return bytes([2])
-
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonReclaimed(RequeueReason):
@@ -2429,18 +2095,12 @@ class RequeueReasonReclaimed(RequeueReason):
 
     tag: ClassVar[str] = "Reclaimed"
 
-    def scale(self) -> bytes:
-        return bytes([3])
-
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonNoResult(RequeueReason):
     """RequeueReason: NoResult."""
 
     tag: ClassVar[str] = "NoResult"
-
-    def scale(self) -> bytes:
-        return bytes([4])
 
 
 _REQUEUE_REASON: Final[dict[str, Callable[[Any], RequeueReason]]] = {
@@ -2478,14 +2138,6 @@ class Resources:
             "gpus": self.gpus.encode(),
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.cpu_milli.to_bytes(4, "little")
-            + self.memory_mib.to_bytes(4, "little")
-            + self.disk_gib.to_bytes(4, "little")
-            + self.gpus.scale()
-        )
-
 
 class ResultsOutcome:
     """gantry_primitives::types::verification::ResultsOutcome.
@@ -2505,9 +2157,6 @@ class ResultsOutcome:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class ResultsOutcomeAgreed(ResultsOutcome):
@@ -2520,9 +2169,6 @@ class ResultsOutcomeAgreed(ResultsOutcome):
     def encode(self) -> Any:
         return {"Agreed": {"digest": self.digest, "exit_code": self.exit_code}}
 
-    def scale(self) -> bytes:
-        return bytes([0]) + self.digest + self.exit_code.to_bytes(4, "little", signed=True)
-
 
 @dataclass(frozen=True, slots=True)
 class ResultsOutcomeNoAgreement(ResultsOutcome):
@@ -2530,18 +2176,12 @@ class ResultsOutcomeNoAgreement(ResultsOutcome):
 
     tag: ClassVar[str] = "NoAgreement"
 
-    def scale(self) -> bytes:
-        return bytes([1])
-
 
 @dataclass(frozen=True, slots=True)
 class ResultsOutcomeOvertaken(ResultsOutcome):
     """ResultsOutcome: Overtaken."""
 
     tag: ClassVar[str] = "Overtaken"
-
-    def scale(self) -> bytes:
-        return bytes([2])
 
 
 _RESULTS_OUTCOME: Final[dict[str, Callable[[Any], ResultsOutcome]]] = {
@@ -2561,9 +2201,6 @@ class ResultsPhase(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> ResultsPhase:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Committing": 0, "Revealing": 1, "Closed": 2}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2632,9 +2269,6 @@ class Sla:
 
     def encode(self) -> Any:
         return {"promised_ms": self.promised_ms, "met_ms": self.met_ms}
-
-    def scale(self) -> bytes:
-        return self.promised_ms.to_bytes(8, "little") + self.met_ms.to_bytes(8, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -2725,9 +2359,6 @@ class StorageDeposit:
     def encode(self) -> Any:
         return {"held": self.held, "since": self.since}
 
-    def scale(self) -> bytes:
-        return self.held.to_bytes(16, "little") + self.since.to_bytes(8, "little")
-
 
 class Survival(StrEnum):
     """gantry_primitives::types::tasks::Survival."""
@@ -2739,9 +2370,6 @@ class Survival(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> Survival:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Restart": 0, "Move": 1, "Standby": 2}[self.value]])
 
 
 class SuspendReason(StrEnum):
@@ -2756,9 +2384,6 @@ class SuspendReason(StrEnum):
     def decode(cls, plain: Any) -> SuspendReason:
         return cls(plain)
 
-    def scale(self) -> bytes:
-        return bytes([{"ByRoot": 0, "FailedChallenge": 1, "Slashed": 2, "HardwareChanged": 3}[self.value]])
-
 
 class TaskKind(StrEnum):
     """gantry_primitives::types::tasks::TaskKind."""
@@ -2770,9 +2395,6 @@ class TaskKind(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> TaskKind:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Job": 0, "Service": 1, "Rental": 2}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2907,18 +2529,12 @@ class TaskState:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class TaskStateQueued(TaskState):
     """TaskState: Queued."""
 
     tag: ClassVar[str] = "Queued"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2927,18 +2543,12 @@ class TaskStateAssigned(TaskState):
 
     tag: ClassVar[str] = "Assigned"
 
-    def scale(self) -> bytes:
-        return bytes([1])
-
 
 @dataclass(frozen=True, slots=True)
 class TaskStateRunning(TaskState):
     """TaskState: Running."""
 
     tag: ClassVar[str] = "Running"
-
-    def scale(self) -> bytes:
-        return bytes([2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2947,18 +2557,12 @@ class TaskStateReported(TaskState):
 
     tag: ClassVar[str] = "Reported"
 
-    def scale(self) -> bytes:
-        return bytes([3])
-
 
 @dataclass(frozen=True, slots=True)
 class TaskStateVerified(TaskState):
     """TaskState: Verified."""
 
     tag: ClassVar[str] = "Verified"
-
-    def scale(self) -> bytes:
-        return bytes([4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2967,18 +2571,12 @@ class TaskStateSettled(TaskState):
 
     tag: ClassVar[str] = "Settled"
 
-    def scale(self) -> bytes:
-        return bytes([5])
-
 
 @dataclass(frozen=True, slots=True)
 class TaskStateDisputed(TaskState):
     """TaskState: Disputed."""
 
     tag: ClassVar[str] = "Disputed"
-
-    def scale(self) -> bytes:
-        return bytes([6])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2987,18 +2585,12 @@ class TaskStateExpired(TaskState):
 
     tag: ClassVar[str] = "Expired"
 
-    def scale(self) -> bytes:
-        return bytes([7])
-
 
 @dataclass(frozen=True, slots=True)
 class TaskStateCancelled(TaskState):
     """TaskState: Cancelled."""
 
     tag: ClassVar[str] = "Cancelled"
-
-    def scale(self) -> bytes:
-        return bytes([8])
 
 
 @dataclass(frozen=True, slots=True)
@@ -3010,9 +2602,6 @@ class TaskStateFailed(TaskState):
 
     def encode(self) -> Any:
         return {"Failed": self.value.value}
-
-    def scale(self) -> bytes:
-        return bytes([9]) + self.value.scale()
 
 
 _TASK_STATE: Final[dict[str, Callable[[Any], TaskState]]] = {
@@ -3038,9 +2627,6 @@ class TasksHoldReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> TasksHoldReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Deposit": 0, "SchedulerBond": 1}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -3126,33 +2712,6 @@ class TasksParams:
             "deposit_per_pod": self.deposit_per_pod,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.start_timeout_ms.to_bytes(8, "little")
-            + self.dispute_window_ms.to_bytes(8, "little")
-            + self.max_attempts.to_bytes(1, "little")
-            + self.scheduler_bond.to_bytes(16, "little")
-            + self.deposit_base.to_bytes(16, "little")
-            + self.deposit_per_byte.to_bytes(16, "little")
-            + self.deposit_per_task.to_bytes(16, "little")
-            + self.max_duration_ms.to_bytes(8, "little")
-            + self.archive_after_ms.to_bytes(8, "little")
-            + self.refused_item_fine.to_bytes(16, "little")
-            + self.preemption_notice_ms.to_bytes(8, "little")
-            + self.poor_ppm.to_bytes(4, "little")
-            + self.checkpoint_min_ms.to_bytes(8, "little")
-            + self.min_charge_ms.to_bytes(8, "little")
-            + self.max_replicas.to_bytes(1, "little")
-            + self.report_grace_ms.to_bytes(8, "little")
-            + self.max_refusals.to_bytes(1, "little")
-            + self.refusal_fee.to_bytes(16, "little")
-            + self.scheduler_unbonding_ms.to_bytes(8, "little")
-            + self.scheduler_penalty_ppm.to_bytes(4, "little")
-            + self.evidence_ms.to_bytes(8, "little")
-            + self.offer_known_ms.to_bytes(8, "little")
-            + self.deposit_per_pod.to_bytes(16, "little")
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class TenantScore:
@@ -3172,9 +2731,6 @@ class TenantScore:
 
     def encode(self) -> Any:
         return {"settled": self.settled.encode(), "disputes": self.disputes.encode(), "updated_at": self.updated_at}
-
-    def scale(self) -> bytes:
-        return self.settled.scale() + self.disputes.scale() + self.updated_at.to_bytes(8, "little")
 
 
 class Tier(StrEnum):
@@ -3229,9 +2785,6 @@ class UsedWeight:
     def encode(self) -> Any:
         return {"period": self.period, "ref_time": self.ref_time}
 
-    def scale(self) -> bytes:
-        return self.period.to_bytes(8, "little") + self.ref_time.to_bytes(8, "little")
-
 
 class Vendor(StrEnum):
     """gantry_primitives::types::hosts::Vendor."""
@@ -3258,9 +2811,6 @@ class VerificationHoldReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> VerificationHoldReason:
         return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"VerifierBond": 0, "ChallengeFee": 1, "DisputeStake": 2}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -3343,32 +2893,6 @@ class VerificationParams:
             "min_verifiers": self.min_verifiers,
         }
 
-    def scale(self) -> bytes:
-        return (
-            self.verifier_bond.to_bytes(16, "little")
-            + self.unbonding_ms.to_bytes(8, "little")
-            + self.absence_penalty.to_bytes(16, "little")
-            + self.minority_penalty.to_bytes(16, "little")
-            + self.committee_size.to_bytes(1, "little")
-            + self.challenge_fee.to_bytes(16, "little")
-            + self.challenge_rest_ms.to_bytes(8, "little")
-            + self.answer_ms.to_bytes(8, "little")
-            + self.challenge_commit_ms.to_bytes(8, "little")
-            + self.challenge_reveal_ms.to_bytes(8, "little")
-            + self.result_commit_ms.to_bytes(8, "little")
-            + self.result_reveal_ms.to_bytes(8, "little")
-            + self.jury_size.to_bytes(1, "little")
-            + self.appeal_jury_size.to_bytes(1, "little")
-            + self.dispute_stake.to_bytes(16, "little")
-            + self.jury_fee.to_bytes(16, "little")
-            + self.hearing_ms.to_bytes(8, "little")
-            + self.dispute_commit_ms.to_bytes(8, "little")
-            + self.dispute_reveal_ms.to_bytes(8, "little")
-            + self.appeal_ms.to_bytes(8, "little")
-            + self.miss_period_ms.to_bytes(8, "little")
-            + self.min_verifiers.to_bytes(2, "little")
-        )
-
 
 class VerificationPolicy:
     """gantry_primitives::types::tasks::VerificationPolicy.
@@ -3388,18 +2912,12 @@ class VerificationPolicy:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class VerificationPolicyAcceptance(VerificationPolicy):
     """VerificationPolicy: Acceptance."""
 
     tag: ClassVar[str] = "Acceptance"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -3411,9 +2929,6 @@ class VerificationPolicyRedundant(VerificationPolicy):
 
     def encode(self) -> Any:
         return {"Redundant": {"replicas": self.replicas}}
-
-    def scale(self) -> bytes:
-        return bytes([1]) + self.replicas.to_bytes(1, "little")
 
 
 _VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
@@ -3437,9 +2952,6 @@ class VerifierRecord:
     def encode(self) -> Any:
         return {"bond": self.bond, "status": self.status.encode(), "duties": self.duties}
 
-    def scale(self) -> bytes:
-        return self.bond.to_bytes(16, "little") + self.status.scale() + self.duties.to_bytes(4, "little")
-
 
 class VerifierStatus:
     """gantry_primitives::types::verification::VerifierStatus.
@@ -3459,18 +2971,12 @@ class VerifierStatus:
     def encode(self) -> Any:
         return self.tag
 
-    def scale(self) -> bytes:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class VerifierStatusActive(VerifierStatus):
     """VerifierStatus: Active."""
 
     tag: ClassVar[str] = "Active"
-
-    def scale(self) -> bytes:
-        return bytes([0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -3482,9 +2988,6 @@ class VerifierStatusLeaving(VerifierStatus):
 
     def encode(self) -> Any:
         return {"Leaving": self.value}
-
-    def scale(self) -> bytes:
-        return bytes([1]) + self.value.to_bytes(8, "little")
 
 
 _VERIFIER_STATUS: Final[dict[str, Callable[[Any], VerifierStatus]]] = {

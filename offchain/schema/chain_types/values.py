@@ -1,11 +1,15 @@
-"""Calls and storage items of the chain, used by the generated types in `_generated_chain`."""
+"""Calls, storage items and groups of states of the chain, beside the generated types in `_generated_chain`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+LIVE_LEASE_STATES: Final = ("Pending", "Active", "Suspended")
+"""States of leases whose pods run, or may run again."""
+FINAL_TASK_STATES: Final = ("Settled", "Expired", "Cancelled", "Failed")
+"""States in which a task has no pod any more, and gets none."""
 T = TypeVar("T")
 
 

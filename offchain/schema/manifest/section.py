@@ -266,4 +266,3 @@ def Named(what: str, limit: int, more: str = "") -> BeforeValidator:  # noqa: N8
 NullAllowed = BeforeValidator(lambda value: None if value.kind == "null" else value)
 Text = Annotated[str, PlainValidator(text)]
 Flag = Annotated[bool, PlainValidator(boolean)]
-Texts = Annotated[tuple[Text, ...], Items()]

@@ -6,11 +6,25 @@ Scores and candidates are known to the scheduler alone; all else is on the chain
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final
 
-from offchain.schema.protocol.fields import WireError, flag, integer, json_object, optional_integer, optional_text, text
+from offchain.schema.protocol.fields import (
+    MOST_ITEMS,
+    Reader,
+    WireError,
+    decode,
+    flag,
+    integer,
+    json_object,
+    nested,
+    object_of,
+    objects_of,
+    optional,
+    text_of,
+    whole,
+)
 
 VERSION: Final = 1
 PATH: Final = "/v1/tasks/{task}/decisions"
@@ -20,18 +34,48 @@ MAX_DECISIONS: Final = 50
 """The most decisions in a report: the newest of a task."""
 
 _MOST: Final = 1 << 62
-_MOST_ITEMS: Final = 1024
 _LONG: Final = 2000
-T = TypeVar("T")
+
+
+def _devices(fields: dict[str, Any], name: str) -> tuple[int, ...]:
+    found = fields.get(name)
+    if not isinstance(found, list) or not all(type(one) is int for one in found) or len(found) > MOST_ITEMS:
+        raise WireError("devices must be a list of whole numbers")
+    return tuple(found)
+
+
+def _number(fields: dict[str, Any], name: str) -> float:
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise WireError(f"{name[:40]} must be a number")
+    return float(value)
+
+
+def _values_of(read: Reader) -> Reader:
+    """Return the reader of an object with any names and such values."""
+
+    def read_all(fields: dict[str, Any], name: str) -> dict[str, Any]:
+        found = nested(fields, name)
+        return {key: read(found, key) for key in found}
+
+    return read_all
+
+
+_Account = Annotated[str, text_of(100)]
+_Count = Annotated[int, whole(_MOST)]
+_Counts = Annotated[Mapping[str, int], _values_of(whole(_MOST))]
+_Devices = Annotated[tuple[int, ...], _devices]
+_OptionalCount = Annotated[int | None, optional(whole(_MOST))]
+_Reason = Annotated[str | None, optional(text_of(_LONG))]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:
     """The host and the devices of a pod."""
 
-    pod: int
-    host: str
-    devices: tuple[int, ...]
+    pod: _Count
+    host: _Account
+    devices: _Devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +85,11 @@ class RecordedCandidate:
     `closed`: reserved for other tasks.
     """
 
-    host: str
-    devices: tuple[int, ...]
-    points: float
-    parts: Mapping[str, float]
-    closed: bool
+    host: _Account
+    devices: _Devices
+    points: Annotated[float, _number]
+    parts: Annotated[Mapping[str, float], _values_of(_number)]
+    closed: Annotated[bool, flag]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +99,21 @@ class RecordedCandidates:
     `excluded`: number of hosts by the filter that excluded them. `best`: the candidates with the lowest cost.
     """
 
-    hosts: int
-    fitting: int
-    closed: int
-    excluded: Mapping[str, int]
-    best: tuple[RecordedCandidate, ...]
+    hosts: _Count
+    fitting: _Count
+    closed: _Count
+    excluded: _Counts
+    best: Annotated[tuple[RecordedCandidate, ...], objects_of(RecordedCandidate)]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
     """The outcome of a placement. `kind`: assigned, refused or overtaken; `block`: the final block that has it."""
 
-    kind: str
-    reason: str | None
-    block: int | None
-    at_ms: int
+    kind: Annotated[str, text_of(20)]
+    reason: _Reason
+    block: _OptionalCount
+    at_ms: _Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +124,15 @@ class Decision:
     the same cycle and equivalence class whose explanation it is; None: its own. `answer`: None while it is not known.
     """
 
-    at_ms: int
-    generation: int
-    pods: int
-    spots: tuple[PlacedPod, ...]
-    turn: int
-    placed: int
-    seen: RecordedCandidates | None
-    like: int | None
-    answer: RecordedOutcome | None
+    at_ms: _Count
+    generation: _Count
+    pods: _Count
+    spots: Annotated[tuple[PlacedPod, ...], objects_of(PlacedPod)]
+    turn: _Count
+    placed: _Count
+    seen: Annotated[RecordedCandidates | None, optional(object_of(RecordedCandidates, ignore_unknown=True))]
+    like: _OptionalCount
+    answer: Annotated[RecordedOutcome | None, optional(object_of(RecordedOutcome, ignore_unknown=True))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +143,16 @@ class WaitRecord:
     the task of the same equivalence class that was tried; None: itself.
     """
 
-    generation: int
-    since_ms: int
-    at_ms: int
-    times: int
-    hosts: int
-    pods_fitting: int
-    pods_needed: int
-    closed: int
-    excluded: Mapping[str, int]
-    like: int | None = None
+    generation: _Count
+    since_ms: _Count
+    at_ms: _Count
+    times: _Count
+    hosts: _Count
+    pods_fitting: _Count
+    pods_needed: _Count
+    closed: _Count
+    excluded: _Counts
+    like: _OptionalCount = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +165,24 @@ class SchedulingStatus:
     spot task is preempted for it.
     """
 
-    state: str
-    limit: str | None = None
-    not_before_ms: int | None = None
-    others_turn: bool = False
-    starts_by_ms: int | None = None
-    nobody_leaves: str | None = None
+    state: Annotated[str, text_of(20)]
+    limit: _Reason = None
+    not_before_ms: _OptionalCount = None
+    others_turn: Annotated[bool, flag] = False
+    starts_by_ms: _OptionalCount = None
+    nobody_leaves: _Reason = None
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionReport:
     """The newest decisions of a scheduler about a task, the oldest of them first."""
 
-    task: int
-    scheduler: str
-    seed: str
-    decisions: tuple[Decision, ...] = ()
-    waits: tuple[WaitRecord, ...] = ()
-    now: SchedulingStatus | None = field(default=None)
+    task: _Count
+    scheduler: _Account
+    seed: Annotated[str, text_of(200)]
+    decisions: Annotated[tuple[Decision, ...], objects_of(Decision)] = ()
+    waits: Annotated[tuple[WaitRecord, ...], objects_of(WaitRecord)] = ()
+    now: Annotated[SchedulingStatus | None, optional(object_of(SchedulingStatus, ignore_unknown=True))] = None
 
     @property
     def empty(self) -> bool:
@@ -154,114 +198,9 @@ def parse(data: bytes) -> DecisionReport:
     fields = json_object(data)
     if integer(fields, "version", 1 << 16) != VERSION:
         raise WireError(f"version {fields['version']} of decisions, known: {VERSION}")
-    return DecisionReport(
-        task=integer(fields, "task", _MOST),
-        scheduler=text(fields, "scheduler", 100),
-        seed=text(fields, "seed", 200),
-        decisions=_list(fields, "decisions", _decision),
-        waits=_list(fields, "waits", _wait),
-        now=_optional(fields, "now", _standing),
-    )
+    return decode(DecisionReport, fields, ignore_unknown=True)
 
 
 def candidate_report(fields: dict[str, Any]) -> RecordedCandidates:
     """Return the candidates in these fields. Raise WireError."""
-    return RecordedCandidates(
-        hosts=integer(fields, "hosts", _MOST),
-        fitting=integer(fields, "fitting", _MOST),
-        closed=integer(fields, "closed", _MOST),
-        excluded=_counts(fields),
-        best=_list(fields, "best", _candidate),
-    )
-
-
-def _decision(fields: dict[str, Any]) -> Decision:
-    return Decision(
-        at_ms=integer(fields, "at_ms", _MOST),
-        generation=integer(fields, "generation", _MOST),
-        pods=integer(fields, "pods", _MOST),
-        spots=_list(fields, "spots", _spot),
-        turn=integer(fields, "turn", _MOST),
-        placed=integer(fields, "placed", _MOST),
-        seen=_optional(fields, "seen", candidate_report),
-        like=optional_integer(fields, "like", _MOST),
-        answer=_optional(fields, "answer", _answer),
-    )
-
-
-def _wait(fields: dict[str, Any]) -> WaitRecord:
-    counts = ("generation", "since_ms", "at_ms", "times", "hosts", "pods_fitting", "pods_needed", "closed")
-    numbers = {name: integer(fields, name, _MOST) for name in counts}
-    return WaitRecord(**numbers, excluded=_counts(fields), like=optional_integer(fields, "like", _MOST))
-
-
-def _standing(fields: dict[str, Any]) -> SchedulingStatus:
-    return SchedulingStatus(
-        state=text(fields, "state", 20),
-        limit=optional_text(fields, "limit", _LONG),
-        not_before_ms=optional_integer(fields, "not_before_ms", _MOST),
-        others_turn=flag(fields, "others_turn"),
-        starts_by_ms=optional_integer(fields, "starts_by_ms", _MOST),
-        nobody_leaves=optional_text(fields, "nobody_leaves", _LONG),
-    )
-
-
-def _spot(fields: dict[str, Any]) -> PlacedPod:
-    return PlacedPod(integer(fields, "pod", _MOST), text(fields, "host", 100), _devices(fields))
-
-
-def _candidate(fields: dict[str, Any]) -> RecordedCandidate:
-    parts = _object(fields, "parts")
-    return RecordedCandidate(
-        host=text(fields, "host", 100),
-        devices=_devices(fields),
-        points=_number(fields, "points"),
-        parts={name: _number(parts, name) for name in parts},
-        closed=flag(fields, "closed"),
-    )
-
-
-def _answer(fields: dict[str, Any]) -> RecordedOutcome:
-    return RecordedOutcome(
-        kind=text(fields, "kind", 20),
-        reason=optional_text(fields, "reason", _LONG),
-        block=optional_integer(fields, "block", _MOST),
-        at_ms=integer(fields, "at_ms", _MOST),
-    )
-
-
-def _devices(fields: dict[str, Any]) -> tuple[int, ...]:
-    found = fields.get("devices")
-    if not isinstance(found, list) or not all(type(one) is int for one in found) or len(found) > _MOST_ITEMS:
-        raise WireError("devices must be a list of whole numbers")
-    return tuple(found)
-
-
-def _counts(fields: dict[str, Any]) -> dict[str, int]:
-    found = _object(fields, "excluded")
-    return {name: integer(found, name, _MOST) for name in found}
-
-
-def _number(fields: dict[str, Any], name: str) -> float:
-    value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise WireError(f"{name[:40]} must be a number")
-    return float(value)
-
-
-def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    value = fields.get(name)
-    if not isinstance(value, dict) or len(value) > _MOST_ITEMS:
-        raise WireError(f"{name} must be an object")
-    return value
-
-
-def _optional(fields: dict[str, Any], name: str, make: Callable[[dict[str, Any]], T]) -> T | None:
-    return None if fields.get(name) is None else make(_object(fields, name))
-
-
-def _list(fields: dict[str, Any], name: str, make: Callable[[dict[str, Any]], T]) -> tuple[T, ...]:
-    value = fields.get(name)
-    if not isinstance(value, list) or len(value) > _MOST_ITEMS or not all(isinstance(one, dict) for one in value):
-        raise WireError(f"{name} must be a list of objects")
-    return tuple(make(one) for one in value)
+    return decode(RecordedCandidates, fields, ignore_unknown=True)

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from offchain.schema.protocol import fields as read
-from offchain.schema.protocol.fields import WireError, canonical_json, json_object
+from offchain.schema.protocol.fields import (
+    WireError,
+    bytes_of,
+    canonical_json,
+    decode,
+    json_object,
+    optional,
+    text_of,
+    whole,
+)
 from offchain.schema.protocol.gateway import is_gateway, parse_gateway
 from offchain.schema.protocol.operations import NO_LEASE, U64_MAX, Args, Op, decode_args, encode_args, op_of
 
@@ -123,7 +132,7 @@ class Request:
         op = read.text(fields, "op", 16)
         if op not in set(Op):
             raise WireError(f"op {op!r} is none of {', '.join(Op)}")
-        lease = read.optional_integer(fields, "lease", U64_MAX)
+        lease = optional(whole(U64_MAX))(fields, "lease")
         if lease is None and op not in NO_LEASE:
             raise WireError(f"op {op!r} needs a lease number")
         crypto = read.text(fields, "crypto", 16)
@@ -153,10 +162,10 @@ class Answer:
     `held`: bytes of an upload or of a program's input that the host has; `digest`: their SHA-256.
     """
 
-    size: int | None = None
-    token: str | None = None
-    held: int | None = None
-    digest: bytes | None = None
+    size: Annotated[int | None, optional(whole(U64_MAX))] = None
+    token: Annotated[str | None, optional(text_of(64))] = None
+    held: Annotated[int | None, optional(whole(U64_MAX))] = None
+    digest: Annotated[bytes | None, optional(bytes_of(32))] = None
 
     def encode(self) -> bytes:
         digest = None if self.digest is None else self.digest.hex()
@@ -165,13 +174,7 @@ class Answer:
     @classmethod
     def decode(cls, data: bytes) -> Answer:
         """Raise :class:`WireError`."""
-        fields = json_object(data)
-        return cls(
-            size=read.optional_integer(fields, "size", U64_MAX),
-            token=read.optional_text(fields, "token", 64),
-            held=read.optional_integer(fields, "held", U64_MAX),
-            digest=read.optional_hexadecimal(fields, "digest", 32),
-        )
+        return decode(cls, json_object(data), ignore_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +183,11 @@ class Refusal:
 
     code: Code
     message: str
-    remedy: str
+    hint: str
 
     def encode(self) -> bytes:
         # A message may quote the output of a program: it is cut rather than lost.
-        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.remedy[:400]})
+        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.hint[:400]})
 
     @classmethod
     def decode(cls, data: bytes) -> Refusal:
@@ -198,6 +201,14 @@ class Refusal:
         )
 
 
+def _resize(fields: dict[str, Any], name: str) -> tuple[int, int]:
+    resize = fields.get(name)
+    if not isinstance(resize, list) or len(resize) != 2:
+        raise WireError("resize must be rows and columns")
+    both = {"rows": resize[0], "columns": resize[1]}
+    return read.integer(both, "rows", 1000, 1), read.integer(both, "columns", 1000, 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A control message beside the bytes of a session; fields that are not set are left out.
@@ -206,11 +217,11 @@ class Control:
     body, from its sender. `done`: the body has taken effect.
     """
 
-    resize: tuple[int, int] | None = None
-    exit_code: int | None = None
-    size: int | None = None
-    digest: bytes | None = None
-    done: bool = False
+    resize: Annotated[tuple[int, int] | None, optional(_resize)] = None
+    exit_code: Annotated[int | None, optional(whole(1 << 31, -(1 << 31)))] = None
+    size: Annotated[int | None, optional(whole(U64_MAX))] = None
+    digest: Annotated[bytes | None, optional(bytes_of(32))] = None
+    done: Annotated[bool, read.flag] = False
 
     def encode(self) -> bytes:
         fields = {
@@ -227,20 +238,7 @@ class Control:
         """Raise :class:`WireError`."""
         if len(data) > MAX_CONTROL:
             raise WireError(f"a control message of {len(data)} bytes is longer than {MAX_CONTROL}")
-        fields = json_object(data)
-        resize = fields.get("resize")
-        if resize is not None:
-            if not isinstance(resize, list) or len(resize) != 2:
-                raise WireError("resize must be rows and columns")
-            both = {"rows": resize[0], "columns": resize[1]}
-            resize = (read.integer(both, "rows", 1000, 1), read.integer(both, "columns", 1000, 1))
-        return cls(
-            resize=resize,
-            exit_code=read.optional_integer(fields, "exit_code", 1 << 31, -(1 << 31)),
-            size=read.optional_integer(fields, "size", U64_MAX),
-            digest=read.optional_hexadecimal(fields, "digest", 32),
-            done=read.flag(fields, "done"),
-        )
+        return decode(cls, json_object(data), ignore_unknown=True)
 
 
 def endpoint_text(addresses: tuple[str, ...]) -> bytes:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
-from offchain.schema.protocol import fields as read
-from offchain.schema.protocol.fields import WireError
+from offchain.schema.protocol.fields import WireError, decode, digits_of, flag, optional, text, text_of, whole
 from offchain.schema.protocol.snapshots import SnapshotAction, snapshot_name
 
 U64_MAX: Final = (1 << 64) - 1
@@ -55,40 +54,71 @@ OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
 """Operations on the snapshots of a rental, which are kept as long as its data."""
 
 
+def _path(fields: dict[str, Any], name: str) -> str:
+    path = text(fields, name, MAX_PATH)
+    if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        raise WireError("path must be absolute, without .. and zero bytes")
+    return path
+
+
+def _argv(fields: dict[str, Any], name: str) -> tuple[str, ...]:
+    argv = fields.get(name)
+    if not isinstance(argv, list) or not 0 < len(argv) <= MAX_ARGV or not all(isinstance(a, str) for a in argv):
+        raise WireError(f"argv must be a list of 1 to {MAX_ARGV} texts")
+    if sum(map(len, argv)) > MAX_ARGV_CHARS or any("\0" in part for part in argv) or not argv[0]:
+        raise WireError(f"argv must name a program, hold no zero bytes and at most {MAX_ARGV_CHARS} characters")
+    return tuple(argv)
+
+
+def _action(fields: dict[str, Any], name: str) -> SnapshotAction:
+    word = text(fields, name, 16)
+    if word not in set(SnapshotAction):
+        raise WireError(f"act {word!r} is none of {', '.join(SnapshotAction)}")
+    return SnapshotAction(word)
+
+
+def _snapshot(fields: dict[str, Any], name: str) -> str:
+    return snapshot_name(text(fields, name, MAX_NAME))
+
+
+def _name_unless_list(fields: dict[str, Any], name: str) -> str | None:
+    if fields.get("act") != SnapshotAction.LIST:
+        return _snapshot(fields, name)
+    if fields.get(name) is not None:
+        raise WireError("a list takes no name")
+    return None
+
+
+def _check_resumed(offset: int, digest: str | None) -> None:
+    """Check the offset at which a body continues, and the SHA-256 of the bytes before it."""
+    if (offset > 0) != (digest is not None):
+        raise WireError("offset and digest belong together")
+
+
+_Count = Annotated[int, whole(U64_MAX)]
+_Digest = Annotated[str | None, optional(digits_of(32))]
+_Flag = Annotated[bool, flag]
+_Path = Annotated[str, _path]
+_Rows = Annotated[int, whole(MAX_ROWS, 1)]
+_Service = Annotated[str | None, optional(text_of(MAX_NAME))]
+
+
 @dataclass(frozen=True, slots=True)
 class PingArgs:
     """Test whether the host answers."""
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> PingArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ())
-        return cls()
 
 
 @dataclass(frozen=True, slots=True)
 class ResultArgs:
     """The result of a lease."""
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ResultArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ())
-        return cls()
-
 
 @dataclass(frozen=True, slots=True)
 class ProbeArgs:
     """Bytes of zeros, to measure the connection. `up`: sent by the caller, and confirmed when all have arrived."""
 
-    size: int
-    up: bool = False
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ProbeArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("size", "up"))
-        return cls(read.integer(fields, "size", MAX_PROBE), read.flag(fields, "up"))
+    size: Annotated[int, whole(MAX_PROBE)]
+    up: _Flag = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,76 +128,36 @@ class LogsArgs:
     `service`: of this container only.
     """
 
-    follow: bool = False
-    tail: int | None = None
-    since_ms: int | None = None
-    service: str | None = None
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> LogsArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("follow", "tail", "since_ms", "service"))
-        return cls(
-            read.flag(fields, "follow"),
-            read.optional_integer(fields, "tail", MAX_TAIL),
-            read.optional_integer(fields, "since_ms", U64_MAX),
-            read.optional_text(fields, "service", MAX_NAME),
-        )
+    follow: _Flag = False
+    tail: Annotated[int | None, optional(whole(MAX_TAIL))] = None
+    since_ms: Annotated[int | None, optional(whole(U64_MAX))] = None
+    service: _Service = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExecArgs:
     """A program in a running pod. `service` None: the first. Rows and columns are the terminal's, with `tty`."""
 
-    argv: tuple[str, ...]
-    tty: bool = False
-    service: str | None = None
-    rows: int = 24
-    columns: int = 80
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ExecArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("argv", "tty", "service", "rows", "columns"))
-        argv = fields.get("argv")
-        if not isinstance(argv, list) or not 0 < len(argv) <= MAX_ARGV or not all(isinstance(a, str) for a in argv):
-            raise WireError(f"argv must be a list of 1 to {MAX_ARGV} texts")
-        if sum(map(len, argv)) > MAX_ARGV_CHARS or any("\0" in part for part in argv) or not argv[0]:
-            raise WireError(f"argv must name a program, hold no zero bytes and at most {MAX_ARGV_CHARS} characters")
-        return cls(
-            tuple(argv),
-            read.flag(fields, "tty"),
-            read.optional_text(fields, "service", MAX_NAME),
-            read.integer(fields, "rows", MAX_ROWS, 1),
-            read.integer(fields, "columns", MAX_ROWS, 1),
-        )
+    argv: Annotated[tuple[str, ...], _argv]
+    tty: _Flag = False
+    service: _Service = None
+    rows: _Rows = 24
+    columns: _Rows = 80
 
 
 @dataclass(frozen=True, slots=True)
 class AttachArgs:
     """Reconnect to a program that :class:`ExecArgs` started. `received`: bytes of output that arrived so far."""
 
-    token: str
-    received: int
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> AttachArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("token", "received"))
-        return cls(read.hexadecimal(fields, "token", 16).hex(), read.integer(fields, "received", U64_MAX))
+    token: Annotated[str, digits_of(16)]
+    received: _Count
 
 
 @dataclass(frozen=True, slots=True)
 class DialArgs:
     """A TCP connection to a port inside the pod."""
 
-    port: int
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> DialArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("port",))
-        return cls(read.integer(fields, "port", 65535, 1))
+    port: Annotated[int, whole(65535, 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +167,13 @@ class GetArgs:
     `digest`: SHA-256 of the bytes before the offset, which must be the same as they were.
     """
 
-    path: str
-    service: str | None = None
-    offset: int = 0
-    digest: str | None = None
+    path: _Path
+    service: _Service = None
+    offset: _Count = 0
+    digest: _Digest = None
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> GetArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("path", "service", "offset", "digest"))
-        return cls(_path(fields), read.optional_text(fields, "service", MAX_NAME), *_resumed(fields))
+    def __post_init__(self) -> None:
+        _check_resumed(self.offset, self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,92 +184,51 @@ class PutArgs:
     bytes.
     """
 
-    path: str
-    upload: str
-    size: int
-    service: str | None = None
-    fresh: bool = False
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> PutArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("path", "upload", "size", "service", "fresh"))
-        return cls(
-            _path(fields),
-            read.hexadecimal(fields, "upload", 16).hex(),
-            read.integer(fields, "size", U64_MAX),
-            read.optional_text(fields, "service", MAX_NAME),
-            read.flag(fields, "fresh"),
-        )
+    path: _Path
+    upload: Annotated[str, digits_of(16)]
+    size: _Count
+    service: _Service = None
+    fresh: _Flag = False
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverArgs:
     """A file that the pod's manifest names, sealed to the host's key. `size` of the sealed box in bytes."""
 
-    name: str
-    size: int
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> DeliverArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("name", "size"))
-        return cls(read.text(fields, "name", MAX_NAME), read.integer(fields, "size", MAX_SEALED, 1))
+    name: Annotated[str, text_of(MAX_NAME)]
+    size: Annotated[int, whole(MAX_SEALED, 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptArgs:
     """The newest receipt of a lease; with `digest` and `signature`: the tenant's signature under one of them."""
 
-    digest: str | None = None
-    signature: str | None = None
+    digest: _Digest = None
+    signature: Annotated[str | None, optional(digits_of(64))] = None
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ReceiptArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("digest", "signature"))
-        digest = read.optional_hexadecimal(fields, "digest", 32)
-        signature = read.optional_hexadecimal(fields, "signature", 64)
-        if (digest is None) != (signature is None):
+    def __post_init__(self) -> None:
+        if (self.digest is None) != (self.signature is None):
             raise WireError("digest and signature belong together")
-        return cls(None if digest is None else digest.hex(), None if signature is None else signature.hex())
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotArgs:
     """An action on a rental's snapshots; the answer lists them. Only `list` needs no name."""
 
-    act: SnapshotAction
-    name: str | None = None
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> SnapshotArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("act", "name"))
-        word = read.text(fields, "act", 16)
-        if word not in set(SnapshotAction):
-            raise WireError(f"act {word!r} is none of {', '.join(SnapshotAction)}")
-        act = SnapshotAction(word)
-        if act is SnapshotAction.LIST:
-            if fields.get("name") is not None:
-                raise WireError("a list takes no name")
-            return cls(act)
-        return cls(act, snapshot_name(read.text(fields, "name", MAX_NAME)))
+    act: Annotated[SnapshotAction, _action]
+    name: Annotated[str | None, _name_unless_list] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ImageArgs:
     """A snapshot as an image archive, from byte `offset` of it on; `digest` as in :class:`GetArgs`."""
 
-    name: str
-    offset: int = 0
-    digest: str | None = None
+    name: Annotated[str, _snapshot]
+    offset: _Count = 0
+    digest: _Digest = None
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> ImageArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("name", "offset", "digest"))
-        return cls(snapshot_name(read.text(fields, "name", MAX_NAME)), *_resumed(fields))
+    def __post_init__(self) -> None:
+        _check_resumed(self.offset, self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,15 +238,12 @@ class CheckpointArgs:
     `file`: its SHA-256, 64 hex digits; from byte `offset` on; `digest` as in :class:`GetArgs`.
     """
 
-    file: str
-    offset: int = 0
-    digest: str | None = None
+    file: Annotated[str, digits_of(32)]
+    offset: _Count = 0
+    digest: _Digest = None
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> CheckpointArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("file", "offset", "digest"))
-        return cls(read.hexadecimal(fields, "file", 32).hex(), *_resumed(fields))
+    def __post_init__(self) -> None:
+        _check_resumed(self.offset, self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,37 +254,19 @@ class RegisterArgs:
     host returns.
     """
 
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> RegisterArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ())
-        return cls()
-
 
 @dataclass(frozen=True, slots=True)
 class AcceptArgs:
     """Accept an announced caller: the bytes of caller and host follow in both directions."""
 
-    token: str
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> AcceptArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("token",))
-        return cls(read.hexadecimal(fields, "token", TOKEN_BYTES).hex())
+    token: Annotated[str, digits_of(TOKEN_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
 class RelayArgs:
     """Relay to the host with this key, 64 hex digits: the bytes of caller and host follow in both directions."""
 
-    host: str
-
-    @classmethod
-    def decode(cls, fields: dict[str, Any]) -> RelayArgs:
-        """Raise :class:`WireError`."""
-        read.known_only(fields, ("host",))
-        return cls(read.hexadecimal(fields, "host", 32).hex())
+    host: Annotated[str, digits_of(32)]
 
 
 Args: TypeAlias = (
@@ -403,19 +328,4 @@ def decode_args(op: Op, fields: Any) -> Args:
     """Return the arguments of an operation. Raise :class:`WireError` that names the field."""
     if not isinstance(fields, dict):
         raise WireError("args must be a JSON object")
-    return _TYPES[op].decode(fields)
-
-
-def _resumed(fields: dict[str, Any]) -> tuple[int, str | None]:
-    """Return the offset at which a body continues, and the SHA-256 of the bytes before it."""
-    offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
-    if (offset > 0) != (digest is not None):
-        raise WireError("offset and digest belong together")
-    return offset, None if digest is None else digest.hex()
-
-
-def _path(fields: dict[str, Any]) -> str:
-    path = read.text(fields, "path", MAX_PATH)
-    if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
-        raise WireError("path must be absolute, without .. and zero bytes")
-    return path
+    return decode(_TYPES[op], fields)

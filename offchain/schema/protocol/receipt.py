@@ -15,7 +15,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from offchain.schema.chain_types._generated_chain import BillingUnit, Usage
 from offchain.schema.protocol import fields as read
@@ -32,6 +32,26 @@ _TIME: Final = (1 << 64) - 1
 _ADDRESS: Final = 64
 
 
+def _amount(fields: dict[str, Any], name: str) -> int:
+    """Return an amount of base units, written as decimal text without leading zeros."""
+    text = read.text(fields, name, 39)
+    if not text.isascii() or not text.isdecimal() or str(int(text)) != text or int(text) > _LARGEST_AMOUNT:
+        raise WireError(f"{name} must be an amount of base units as decimal text")
+    return int(text)
+
+
+def _unit(fields: dict[str, Any], name: str) -> BillingUnit:
+    try:
+        return BillingUnit(read.text(fields, name, 16))
+    except ValueError:
+        raise WireError(f"unit must be one of {', '.join(BillingUnit)}") from None
+
+
+_Total = Annotated[int, read.whole(_LARGEST)]
+_OptionalTotal = Annotated[int | None, read.optional(read.whole(_LARGEST))]
+_Amount = Annotated[int, _amount]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """Usage of a pod since its lease was opened. No total ever decreases.
@@ -41,21 +61,18 @@ class Totals:
     `received_bytes` and `sent_bytes` as the pod sees it.
     """
 
-    wall_ms: int = 0
-    unmetered_ms: int = 0
-    cpu_ms: int = 0
-    memory_mib_s: int = 0
-    memory_peak_mib: int = 0
-    gpu_ms: int | None = None
-    gpu_memory_mib_s: int | None = None
-    gpu_memory_peak_mib: int | None = None
-    received_bytes: int = 0
-    sent_bytes: int = 0
-    disk_mib_s: int = 0
-    disk_peak_mib: int = 0
-
-
-OPTIONAL_TOTALS: Final = frozenset({"gpu_ms", "gpu_memory_mib_s", "gpu_memory_peak_mib"})
+    wall_ms: _Total = 0
+    unmetered_ms: _Total = 0
+    cpu_ms: _Total = 0
+    memory_mib_s: _Total = 0
+    memory_peak_mib: _Total = 0
+    gpu_ms: _OptionalTotal = None
+    gpu_memory_mib_s: _OptionalTotal = None
+    gpu_memory_peak_mib: _OptionalTotal = None
+    received_bytes: _Total = 0
+    sent_bytes: _Total = 0
+    disk_mib_s: _Total = 0
+    disk_peak_mib: _Total = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +83,12 @@ class Bill:
     `billed_ms`: its billed time; `owed`: the total.
     """
 
-    rate_per_hour: int
-    unit: BillingUnit
-    accrued: int
-    since_ms: int | None
-    billed_ms: int
-    owed: int
+    rate_per_hour: _Amount
+    unit: Annotated[BillingUnit, _unit]
+    accrued: _Amount
+    since_ms: Annotated[int | None, read.optional(read.whole(_TIME))]
+    billed_ms: Annotated[int, read.whole(_TIME)]
+    owed: _Amount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +210,10 @@ class SignedReceipt:
             raise WireError(f"a receipt of {len(data)} bytes is longer than {MAX_DOCUMENT}")
         fields = json_object(data)
         read.known_only(fields, ("receipt", "digest", "signature", "countersignature"))
-        receipt = _receipt(_object(fields, "receipt"))
+        receipt = _receipt(read.nested(fields, "receipt"))
         if read.hexadecimal(fields, "digest", 32) != receipt.digest:
             raise WireError("the receipt has another digest than the one it came with")
-        given = None if fields.get("countersignature") is None else _object(fields, "countersignature")
+        given = None if fields.get("countersignature") is None else read.nested(fields, "countersignature")
         if given is not None:
             read.known_only(given, ("account", "crypto", "signature"))
             if given.get("crypto") not in ("ed25519", "sr25519"):
@@ -223,36 +240,10 @@ def _receipt(fields: dict[str, Any]) -> Receipt:
         seq=read.integer(fields, "seq", _TIME, 1),
         from_ms=read.integer(fields, "from_ms", _TIME),
         until_ms=read.integer(fields, "until_ms", _TIME),
-        totals=_totals(_object(fields, "totals")),
-        bill=_bill(_object(fields, "bill")),
-        reported=None if fields.get("reported") is None else _usage(_object(fields, "reported")),
+        totals=read.decode(Totals, read.nested(fields, "totals")),
+        bill=read.decode(Bill, read.nested(fields, "bill")),
+        reported=None if fields.get("reported") is None else _usage(read.nested(fields, "reported")),
         final=fields["final"],
-    )
-
-
-def _totals(fields: dict[str, Any]) -> Totals:
-    names = [field.name for field in dataclasses.fields(Totals)]
-    read.known_only(fields, names)
-    found: dict[str, Any] = {
-        name: (read.optional_integer if name in OPTIONAL_TOTALS else read.integer)(fields, name, _LARGEST)
-        for name in names
-    }
-    return Totals(**found)
-
-
-def _bill(fields: dict[str, Any]) -> Bill:
-    read.known_only(fields, [field.name for field in dataclasses.fields(Bill)])
-    try:
-        unit = BillingUnit(read.text(fields, "unit", 16))
-    except ValueError:
-        raise WireError(f"unit must be one of {', '.join(BillingUnit)}") from None
-    return Bill(
-        rate_per_hour=_amount(fields, "rate_per_hour"),
-        unit=unit,
-        accrued=_amount(fields, "accrued"),
-        since_ms=read.optional_integer(fields, "since_ms", _TIME),
-        billed_ms=read.integer(fields, "billed_ms", _TIME),
-        owed=_amount(fields, "owed"),
     )
 
 
@@ -260,18 +251,3 @@ def _usage(fields: dict[str, Any]) -> Usage:
     names = ("wall_ms", "cpu_ms", "memory_peak_mib")
     read.known_only(fields, names)
     return Usage(**{name: read.integer(fields, name, _TIME) for name in names})
-
-
-def _amount(fields: dict[str, Any], name: str) -> int:
-    """Return an amount of base units, written as decimal text without leading zeros."""
-    text = read.text(fields, name, 39)
-    if not text.isascii() or not text.isdecimal() or str(int(text)) != text or int(text) > _LARGEST_AMOUNT:
-        raise WireError(f"{name} must be an amount of base units as decimal text")
-    return int(text)
-
-
-def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    value = fields.get(name)
-    if not isinstance(value, dict):
-        raise WireError(f"{name} must be an object")
-    return value

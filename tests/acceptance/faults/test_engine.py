@@ -12,7 +12,7 @@ import pytest
 from offchain.devnet import engine
 from offchain.devnet.engine_store import half_removed
 from offchain.devnet.paths import DevnetPaths
-from offchain.devnet.processes import Child
+from offchain.supervisor import Child
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="starting a Docker engine needs root")
 MENDED = (23, 0, 5)

@@ -14,7 +14,7 @@ from typing import Any
 
 from offchain.devnet import engine
 from offchain.devnet.paths import ROOT, DevnetPaths
-from offchain.devnet.processes import Child
+from offchain.supervisor import Child
 
 PATIENCE_S = 240.0
 """Seconds. A limit for a broken machine, not a measure of a good one."""

@@ -77,7 +77,7 @@ def _refused(agent: Machine, why: str, *arguments: str) -> None:
     refused = agent.agent("update", *arguments, "--json")
     assert refused.code == 1, refused.out + refused.err
     assert why in refused.last["error"]["message"]
-    assert "Nothing was changed" in refused.last["error"]["remedy"]
+    assert "Nothing was changed" in refused.last["error"]["hint"]
     assert _files(agent) == before
     assert agent.status()["agent"]["pid"] == pid
 

@@ -20,13 +20,13 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image, engine, node_rpc, ports
 from offchain.devnet.node import LIMITS
 from offchain.devnet.paths import ROOT, DevnetPaths
-from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.supervisor import Child
 from tests.support.chain_records import ANY_RATE
 from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast

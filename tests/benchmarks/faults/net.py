@@ -16,10 +16,10 @@ import docker
 import docker.errors
 
 from offchain.devnet import engine, node, node_rpc, ports
+from offchain.devnet.network import network_supervisor
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
-from offchain.devnet.processes import Child
 from offchain.devnet.release import binaries
-from offchain.devnet.supervisor import ProcessSupervisor
+from offchain.supervisor import Child
 
 PROVIDER, SCHEDULER, SETTLER = "//Bob", "//Dave", "//Eve"
 PATCH = {
@@ -38,7 +38,7 @@ class FaultNet:
 
     def __init__(self, folder: Path, hosts: int, say: Say, slot_ms: int) -> None:
         self.places = DevnetPaths(folder)
-        self.keeper = ProcessSupervisor()
+        self.keeper = network_supervisor()
         self.children: dict[str, Child] = {}
         self.port = ports.free()
         self.url = f"ws://{node_rpc.LOOPBACK}:{self.port}"

@@ -186,7 +186,7 @@ async def test_pruned_state_is_explained():
         with pytest.raises(BadReply) as refused:
             await chain.query("System", "Number")
         assert refused.value.code == "state_pruned"
-        assert "--state-pruning archive" in refused.value.remedy
+        assert "--state-pruning archive" in refused.value.hint
 
 
 async def test_unknown_names_of_the_runtime_are_reported():

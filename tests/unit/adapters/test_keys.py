@@ -190,7 +190,7 @@ def test_a_host_key_that_others_may_read_is_refused(tmp_path):
     path.chmod(0o640)
     with pytest.raises(BadKey, match="may be read by others") as refused:
         keys.load_host_key(path)
-    assert refused.value.remedy == f"Run: chmod 600 {path}"
+    assert refused.value.hint == f"Run: chmod 600 {path}"
 
 
 @pytest.mark.parametrize("content", [b"", b"zz" * 32, b"00" * 31, b"00" * 33, b"\xff" * 64])

@@ -133,8 +133,8 @@ def test_unreadable_metadata_is_refused(raw):
 
 def test_every_type_of_the_runtime_has_a_decoder_and_an_encoder():
     for number in range(len(RUNTIME.metadata.types)):
-        assert DECODER.decoder(number)
-        assert ENCODER.encoder(number)
+        assert DECODER.coder(number)
+        assert ENCODER.coder(number)
 
 
 @given(st.data())
@@ -143,7 +143,7 @@ def test_a_decoded_value_encodes_to_the_same_value(data):
     raw = data.draw(st.binary(max_size=80))
     for number in (RUNTIME.metadata.call, named("TaskSpec"), named("TaskRecord"), named("HostStatus")):
         try:
-            value, end = DECODER.decoder(number)(raw, 0)
+            value, end = DECODER.coder(number)(raw, 0)
         except (IndexError, UnicodeDecodeError, BadReply, RecursionError):
             continue
         again = RUNTIME.encode(number, value)

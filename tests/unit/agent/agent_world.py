@@ -7,7 +7,8 @@ import hashlib
 from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeDriver, FakeEngine
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice

@@ -9,7 +9,8 @@ from agent_world import World
 
 from node_agent.checkpoints.store import FolderTooLarge, NoDiskSpace
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.driver import FakeProgram, packed
+from node_agent.drivers.fake.driver import packed
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import EngineBusy, FolderRefused
 from offchain.adapters.transport.tar_files import BadArchive
 from offchain.schema.chain_types._generated_chain import EndReasonHostLost, PodCheckpoint

@@ -66,7 +66,7 @@ def test_a_wrong_command_line_is_reported_as_json():
     told = CliRunner().invoke(main, ["status", "--json", "--jsn"], prog_name="agent")
     assert told.exit_code == 2
     error = json.loads(told.stdout)["error"]
-    assert (error["code"], error["remedy"]) == ("usage", "agent status --help shows how it is used.")
+    assert (error["code"], error["hint"]) == ("usage", "agent status --help shows how it is used.")
     assert "--jsn" in error["message"]
 
 

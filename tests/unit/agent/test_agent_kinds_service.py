@@ -10,7 +10,7 @@ from test_agent_service import settle
 
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun
 from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir
@@ -121,7 +121,7 @@ async def test_a_service_that_takes_too_much_disk_is_stopped_and_reported(world)
     async with world.agent() as agent:
         number = world.open_lease(POD)
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING and agent.state.pods[number].started_known)
-        await agent._upkeep()
+        await agent._upkeep.run()
         await world.until(lambda: world.reports and not agent.state.pods)
     ((_, result),) = world.reports
     assert result["exit_code"] == 137
@@ -204,7 +204,7 @@ async def test_events_wait_while_the_disk_takes_nothing(world, monkeypatch):
 
         monkeypatch.setattr(agent._dir, "save_pods", full)
         world.engine.finish(world.host, number)
-        await settle(lambda: agent._queued_events)
+        await settle(lambda: len(agent._events))
         assert agent.state.phase(number) is Phase.RUNNING
         monkeypatch.undo()
         await world.until(lambda: world.reports and not agent.state.pods)

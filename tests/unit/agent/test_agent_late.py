@@ -13,7 +13,7 @@ from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.images.fake import FakeImages
 from node_agent.images.logins import ImageAccess
@@ -217,7 +217,7 @@ async def test_the_log_of_a_pod_says_how_far_its_image_is(tmp_path):
     async with world.agent() as agent:
         number = world.open_lease()
         await world.until(lambda: agent.state.phase(number) is Phase.PREPARING)
-        await StartProgress(agent._driver, lambda: agent.state.pods, agent._notes.say).look()
+        StartProgress(agent._driver, lambda: agent.state.pods, agent._notes.say).report()
         assert "is being pulled: 1.0 MiB of 3.0 MiB" in await log_of(world, agent, number)
         world.engine.pulls = ()
         world.engine.pulled.set()

@@ -8,7 +8,8 @@ import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import EngineUnreachable
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.fake import CPU_US, FakeUsageSource

@@ -7,7 +7,7 @@ from agent_world import World
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import LeaseStateActive

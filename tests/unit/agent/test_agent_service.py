@@ -15,7 +15,8 @@ from node_agent.chain.registration import check_devices
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import CollectedResult, ImageUnavailable
 from node_agent.logs.store import LogKey
 from node_agent.runtime import runner
@@ -401,8 +402,8 @@ async def test_events_of_a_full_disk_wait_in_order_and_each_but_once(world, monk
         number, other = world.open_lease(), world.open_lease()
         for _ in range(20):
             await world.chain.produce()
-            await settle(lambda: len(agent._queued_events) >= 2)
-        assert len(agent._queued_events) <= 4
+            await settle(lambda: len(agent._events) >= 2)
+        assert len(agent._events) <= 4
         assert "The disk is full" in agent.troubles["disk"]
         full = False
         await world.until(lambda: len(world.reports) == 2 and not agent.state.pods)

@@ -7,7 +7,7 @@ from agent_world import World
 from test_agent_kinds_service import POD, RENTAL
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.copy import get_image
 from offchain.adapters.transport.port import HostRefused

@@ -15,7 +15,7 @@ from node_agent.core.machine import handle
 from node_agent.core.pod_steps import termination_notice
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import FoundContainer
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from offchain.schema.chain_types._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_parts
 from tests.support.chain_records import tasks_params

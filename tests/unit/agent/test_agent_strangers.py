@@ -11,7 +11,8 @@ from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.driver import FakeDriver, FakeProgram
+from node_agent.drivers.fake.driver import FakeDriver
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.fake import FakeUsageSource
 from node_agent.metering.meter import UsageMeter

@@ -8,7 +8,7 @@ from test_agent_kinds_service import POD
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.driver import FakeProgram
+from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.handlers.host_requests import may_act
 from node_agent.logs.lines import (
     MAX_LINE_BYTES,
@@ -155,7 +155,7 @@ async def test_the_way_in_ends_with_the_lease_and_what_was_stays_readable(world)
         with pytest.raises(HostRefused) as caught:
             await program.read()
         assert caught.value.refusal.code in (Code.LEASE_ENDED, Code.GONE)
-        assert caught.value.refusal.remedy or caught.value.refusal.message
+        assert caught.value.refusal.hint or caught.value.refusal.message
         assert await codes(world, agent, TENANT, number, INTO_POD) == [Code.LEASE_ENDED] * len(INTO_POD)
         assert await code_of(client, LogsArgs(), number) == "ok"
         await client.close()

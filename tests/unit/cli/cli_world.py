@@ -216,20 +216,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         async with original(url) as found, producing(chain):
             yield found
 
-    for name in (
-        "tenant.service",
-        "tenant.submit",
-        "tenant.task",
-        "tenant.task_lifecycle",
-        "tenant.task_why",
-        "tenant.usage",
-        "provider.host",
-        "tenant.account",
-        "operator.doctor",
-        "operator.chain",
-        "tenant.service_update",
-    ):
-        monkeypatch.setattr(f"offchain.cli.{name}.connected", connected)
+    monkeypatch.setattr(session, "connected", connected)
 
 
 def copy_of(chain: FakeChain) -> FakeChain:

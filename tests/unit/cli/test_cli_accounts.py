@@ -100,7 +100,7 @@ def test_an_account_must_be_named_if_there_are_several(world: World, password: P
     world.json("account", "create", "ben", "--password-file", password)
     with pytest.raises(CliError) as caught:
         accounts.open_account(None, None)
-    assert "anna, ben" in caught.value.remedy
+    assert "anna, ben" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["nobody", "no/such/file.json", CHARLIE, "5Grw" + "x" * 44])

@@ -13,7 +13,6 @@ from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import RoutedTransport
-from offchain.cli.tenant import task as task_commands
 from offchain.gateway.service import GatewayServer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.gateway import parse_gateway
@@ -61,10 +60,8 @@ def task(world):
 
 
 @pytest.fixture
-def hidden(world, task, tmp_path, monkeypatch):
+def hidden(world, task, tmp_path):
     assert task == 0
-    for module in ("kit.host_connection", "tenant.deliver"):
-        monkeypatch.setattr(f"offchain.cli.{module}.connected", task_commands.connected)
     with HiddenHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         yield made
 

@@ -150,9 +150,7 @@ class RealHost:
 
 
 @pytest.fixture
-def host(world, tmp_path, monkeypatch):
-    for module in ("kit.host_connection", "tenant.deliver"):
-        monkeypatch.setattr(f"offchain.cli.{module}.connected", task.connected)
+def host(world, tmp_path):
     with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
         tasks = Tasks(world.chain)
@@ -213,7 +211,7 @@ def test_exec_passes_input_outputs_and_the_exit_code(world, stdin):
     ],
 )
 @pytest.mark.usefixtures("host")
-def test_errors_are_printed_with_a_remedy(world, stdin, command, said):
+def test_errors_are_printed_with_a_hint(world, stdin, command, said):
     stdin(b"")
     status, _, err = world.run(*command)
     assert status != 0

@@ -43,7 +43,7 @@ def test_a_trace_is_a_folder_or_a_list_of_pods_beside_one_of_nodes(capsys, files
 
 
 @pytest.mark.parametrize(
-    ("trace", "also", "said", "remedy"),
+    ("trace", "also", "said", "hint"),
     [
         ("nowhere", {}, "nowhere cannot be read", "Check the path"),
         ("nodes.csv", {}, "nodes.csv is a list of nodes", "Give the list of pods"),
@@ -53,14 +53,14 @@ def test_a_trace_is_a_folder_or_a_list_of_pods_beside_one_of_nodes(capsys, files
         ("bare", {"bare/notes.txt": ""}, "has no list of nodes; it has no .csv file at all", "--nodes"),
     ],
 )
-def test_an_ambiguous_trace_is_reported_with_the_files_found(capsys, files, trace, also, said, remedy):
+def test_an_ambiguous_trace_is_reported_with_the_files_found(capsys, files, trace, also, said, hint):
     for name, text in also.items():
         (files / name).parent.mkdir(exist_ok=True)
         (files / name).write_text(text)
     assert main(["simulate", str(files / trace)]) != 0
     told = capsys.readouterr().err
     assert said in told
-    assert remedy in told
+    assert hint in told
 
 
 def test_a_named_list_is_chosen_among_several(capsys, files):
@@ -181,18 +181,18 @@ def test_errors_in_a_file_of_queues_name_the_line(capsys, files):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said", "remedy"),
+    ("old", "new", "said", "hint"),
     [
         ("0,10000", "0,soon", "line 2, column 31: duration_ms is 'soon'", "a whole number from 1 to"),
         (",arrival_ms", ",came", "has duration_ms but no column arrival_ms", "Add arrival_ms"),
         ("four,bob", "four,", "line 5, column 6: account is missing", "leave the column out"),
     ],
 )
-def test_errors_in_a_trace_name_line_column_field_and_remedy(capsys, files, old, new, said, remedy):
+def test_errors_in_a_trace_name_line_column_field_and_hint(capsys, files, old, new, said, hint):
     (files / "pods.csv").write_text(PODS_CSV.replace(old, new, 1))
     told = replay(capsys, files, status=1)
     assert said in told.err
-    assert remedy in told.err
+    assert hint in told.err
 
 
 @pytest.mark.parametrize(

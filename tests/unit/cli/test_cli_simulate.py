@@ -56,7 +56,7 @@ def test_without_files_the_cluster_is_reported_as_generated(capsys):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said", "remedy"),
+    ("file", "old", "new", "said", "hint"),
     [
         (
             "pods.csv",
@@ -95,12 +95,12 @@ def test_without_files_the_cluster_is_reported_as_generated(capsys):
         ("pods.csv", PODS_CSV.split("\n", 1)[1], "", "no pod asks for a GPU", "num_gpu is above 0"),
     ],
 )
-def test_errors_in_a_file_name_line_column_field_and_remedy(capsys, files, file, old, new, said, remedy):
+def test_errors_in_a_file_name_line_column_field_and_hint(capsys, files, file, old, new, said, hint):
     path = files / file
     path.write_text(path.read_text().replace(old, new, 1))
     told = simulate(capsys, files, status=1)
     assert said in told.err
-    assert remedy in told.err
+    assert hint in told.err
 
 
 def test_a_missing_or_binary_file_is_reported(capsys, files):

@@ -91,7 +91,7 @@ def test_without_sudo_the_call_for_governance_is_printed() -> None:
     with pytest.raises(CliError) as refused:
         run(chain, SOMEONE)
     assert refused.value.code == "not_authorized"
-    assert f"System.authorize_upgrade(0x{HASH.hex()})" in refused.value.remedy
+    assert f"System.authorize_upgrade(0x{HASH.hex()})" in refused.value.hint
     assert chain.executed == []
 
 

@@ -18,11 +18,12 @@ import pytest
 
 from offchain.devnet import demo_image, engine, ports, up
 from offchain.devnet.__main__ import main as local_main
-from offchain.devnet.network import clean
+from offchain.devnet.network import clean, network_supervisor
 from offchain.devnet.paths import DevnetError, DevnetPaths
-from offchain.devnet.processes import Child, end, read_record, start_time, write_record
 from offchain.devnet.release import binaries
-from offchain.devnet.supervisor import ProcessSupervisor
+from offchain.files import part_of
+from offchain.processes import end, read_record, start_time, write_record
+from offchain.supervisor import Child
 
 
 def child(folder: Path, code: str, name: str = "part") -> Child:
@@ -54,13 +55,13 @@ def test_a_process_that_does_not_listen_is_forced_to_end(tmp_path: Path) -> None
     pid = started.start()
     while "up" not in started.last_lines():
         assert started.ended() is None
-    end(pid, seconds=0.1)
+    end(pid, term_s=0.1)
     started.reap()
     assert start_time(pid) is None
 
 
 def test_a_process_that_ended_is_restarted(tmp_path: Path) -> None:
-    keeper = ProcessSupervisor()
+    keeper = network_supervisor()
     keeper.starting = False
     try:
         part = keeper.add(child(tmp_path, "import signal; signal.pause()"))
@@ -77,7 +78,7 @@ def test_a_process_that_ended_is_restarted(tmp_path: Path) -> None:
 
 
 def test_a_process_that_never_starts_is_given_up_with_its_last_lines(tmp_path: Path) -> None:
-    keeper = ProcessSupervisor()
+    keeper = network_supervisor()
 
     def mind() -> None:
         while True:
@@ -99,7 +100,7 @@ def test_cleaning_ends_what_was_left_and_keeps_the_logs(tmp_path: Path) -> None:
     pid = left.start()
     places.node.mkdir(parents=True)
     places.network_file.write_text("{}")
-    places.network_file.with_suffix(".part").write_text("{")
+    part_of(places.network_file).write_text("{")
     assert clean(places)
     left.reap()
     assert start_time(pid) is None
@@ -155,7 +156,7 @@ def test_an_altered_release_is_refused(release: Path, name: str) -> None:
     (release / name).write_bytes(data)
     with pytest.raises(DevnetError, match=name) as caught:
         binaries()
-    assert "git checkout" in caught.value.remedy
+    assert "git checkout" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["gantry-node.xz", "gantry-runtime.wasm", "MANIFEST.json"])
@@ -177,7 +178,7 @@ def test_a_release_for_another_machine_says_how_to_go_on(release: Path) -> None:
     (release / "MANIFEST.json").write_text(json.dumps(manifest))
     with pytest.raises(DevnetError) as caught:
         binaries()
-    assert "--from-source" in caught.value.remedy
+    assert "--from-source" in caught.value.hint
 
 
 # --- engine, ports, image -----------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def test_a_stopped_engine_is_reported_with_the_command_that_starts_it(
     monkeypatch.setattr(engine.shutil, "which", lambda *_args, **_kwargs: "/usr/sbin/dockerd")
     with pytest.raises(DevnetError) as caught:
         engine.private_child(DevnetPaths(tmp_path), {})
-    assert caught.value.remedy == "Run: sudo systemctl start docker"
+    assert caught.value.hint == "Run: sudo systemctl start docker"
 
 
 def test_sockets_have_a_short_path_even_where_the_state_has_not(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def verdict(chain, args, account, crypto="ed25519", lease=None):
         await GatewayAdmission(GantryChain(chain))(request)
     except HostRefused as no:
         assert no.refusal.message
-        assert no.refusal.remedy
+        assert no.refusal.hint
         return no.refusal.code
     return None
 

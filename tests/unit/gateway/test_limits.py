@@ -22,7 +22,7 @@ def test_no_limit_is_exceeded_and_no_stream_refused_below_the_limits(asked):
         if no is None:
             carried.append(stream)
         else:
-            assert (no.code, bool(no.message), bool(no.remedy)) == (Code.BUSY, True, True)
+            assert (no.code, bool(no.message), bool(no.hint)) == (Code.BUSY, True, True)
 
 
 @pytest.mark.parametrize(

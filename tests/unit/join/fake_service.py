@@ -5,8 +5,8 @@ import os
 import time
 
 from node_agent.install.releases import Releases
-from node_agent.runtime.processes import start_time
 from node_agent.runtime.status_file import NAME as BEACON
+from offchain.processes import start_time
 
 
 class FakeService:

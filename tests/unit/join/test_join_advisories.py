@@ -126,7 +126,7 @@ def test_what_join_says_of_a_component(component, verdict, says):
     facts = replace(GOOD, components=(component,))
     finding = found(facts, f"vulnerabilities of {component.name}")
     assert (finding.verdict, says in finding.found) == (verdict, True), finding
-    assert bool(finding.remedy) == (verdict != "pass")
+    assert bool(finding.hint) == (verdict != "pass")
     assert (finding in failed(check_machine(facts))) == (verdict == "fail")
     assert finding.verdict is not CheckVerdict.PASS or "CVE" not in finding.found
 

@@ -47,7 +47,7 @@ def found(facts, check):
 
 def test_a_good_machine_has_nothing_to_mend():
     assert {finding.verdict for finding in check_machine(GOOD)} == {CheckVerdict.PASS}
-    assert not any(finding.remedy for finding in check_machine(GOOD))
+    assert not any(finding.hint for finding in check_machine(GOOD))
 
 
 def test_a_provider_reads_what_isolates_containers():
@@ -67,7 +67,7 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
 
 
 @pytest.mark.parametrize(
-    ("changes", "check", "verdict", "says", "remedy"),
+    ("changes", "check", "verdict", "says", "hint"),
     [
         ({"engine": "no Docker engine answers"}, "Docker", "fail", "no Docker engine", "docker.io"),
         ({"engine": replace(ENGINE, version="19.3.1")}, "Docker", "fail", "19.3.1", "20.10"),
@@ -106,11 +106,11 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
         ({"root": False}, "service", "warn", "without root", "sudo"),
     ],
 )
-def test_each_trouble_is_named_with_its_remedy(changes, check, verdict, says, remedy):
+def test_each_trouble_is_named_with_its_hint(changes, check, verdict, says, hint):
     finding = found(replace(GOOD, **changes), check)
     assert finding.verdict == verdict
     assert says in finding.found
-    assert remedy in finding.remedy
+    assert hint in finding.hint
     assert (finding in failed(check_machine(replace(GOOD, **changes)))) == (verdict == "fail")
 
 

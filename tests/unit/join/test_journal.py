@@ -78,11 +78,13 @@ async def test_a_beacon_is_of_a_process_that_lives(tmp_path):
     facts = {"pods": {"7": "Running"}, "devices": {}, "network": {}}
     beacon = StatusFile(tmp_path, "abc", ("1.2.3.4:5",), lambda: facts, now_ms=lambda: 5)
     running = asyncio.create_task(beacon.run(ready))
-    await asyncio.sleep(0)
-    assert not read_status(tmp_path).ready
-    ready.set()
-    for _ in range(3):
-        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        while read_status(tmp_path) is None:  # noqa: ASYNC110  (a file has no event)
+            await asyncio.sleep(0)
+        assert not read_status(tmp_path).ready
+        ready.set()
+        while not read_status(tmp_path).ready:  # noqa: ASYNC110  (a file has no event)
+            await asyncio.sleep(0)
     found = read_status(tmp_path)
     assert (found.ready, found.release, found.pods, found.addresses) == (True, "abc", {"7": "Running"}, ("1.2.3.4:5",))
     running.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.kit.step_output import StepOutput
+from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import signing
 from offchain.errors import CallFailed, OurError
 from offchain.ports import Call
@@ -22,17 +22,17 @@ NOTHING = signing.SigningOptions(None, None, None, None, None)
 
 
 def keys(**given):
-    names = ("uri", "variable", "key_file", "proxy_for", "by_hand")
+    names = ("provider", "provider_uri_env", "provider_key_file", "proxy_for", "by_hand")
     return signing.SigningOptions(**{name: given.get(name) for name in names})
 
 
 def test_the_providers_key_signs():
-    assert keys(uri="//Bob").authority(None).provider == BOB.address
-    assert not keys(uri="//Bob").authority(None).by_proxy
+    assert keys(provider="//Bob").authority(None).provider == BOB.address
+    assert not keys(provider="//Bob").authority(None).by_proxy
 
 
 def test_a_proxys_key_signs_for_the_provider():
-    authority = keys(uri="//Eve", proxy_for=BOB.address).authority(None)
+    authority = keys(provider="//Eve", proxy_for=BOB.address).authority(None)
     assert (authority.provider, authority.by_proxy) == (BOB.address, True)
 
 
@@ -44,10 +44,10 @@ def test_a_call_without_a_key_here_is_shown_to_be_signed():
 def test_a_secret_is_not_inherited_by_later_processes(monkeypatch, tmp_path):
     """The agent would have it in its environment for as long as it runs."""
     monkeypatch.setenv("PROVIDER", "//Bob")
-    assert keys(variable="PROVIDER").authority(None).provider == BOB.address
+    assert keys(provider_uri_env="PROVIDER").authority(None).provider == BOB.address
     monkeypatch.setenv("GANTRY_PASSWORD", "hunter2")
     keystore.save(tmp_path / "key.json", BOB, "hunter2")
-    assert keys(key_file=tmp_path / "key.json").authority(None).provider == BOB.address
+    assert keys(provider_key_file=tmp_path / "key.json").authority(None).provider == BOB.address
     assert not {"PROVIDER", "GANTRY_PASSWORD"} & set(os.environ)
 
 
@@ -55,8 +55,8 @@ def test_a_secret_is_not_inherited_by_later_processes(monkeypatch, tmp_path):
     "given",
     [
         {},
-        {"uri": "//Bob", "variable": "X"},
-        {"uri": "//Bob", "by_hand": BOB.address},
+        {"provider": "//Bob", "provider_uri_env": "X"},
+        {"provider": "//Bob", "by_hand": BOB.address},
         {"proxy_for": BOB.address},
         {"proxy_for": BOB.address, "by_hand": BOB.address},
     ],

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from node_agent.install.service import SupervisedService
-from node_agent.install.supervise import FIRST_PAUSE_S, LOG, LONGEST_PAUSE_S, LogFile, restart_delay_s, tail_log
-from node_agent.runtime.processes import end_process, start_time
+from node_agent.install.supervise import LOG
+from offchain.processes import end, start_time
+from offchain.supervisor import Child, tail_log
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PATIENCE_S = 30.0
-MINDER = """
+SUPERVISE = """
 import sys
 from pathlib import Path
-from node_agent.install.supervise import LogFile
-from node_agent.install.supervise import Supervisor
-Supervisor([sys.executable, "-c", sys.argv[2]], LogFile(Path(sys.argv[1]))).run()
+from node_agent.install.supervise import supervise
+supervise([sys.executable, "-c", sys.argv[2]], Path(sys.argv[1]))
 """
 AGENT = "import os, signal; print('up', os.getpid(), flush=True); signal.pause()"
 STUBBORN = (
@@ -43,8 +43,8 @@ def supervise(tmp_path):
     started = []
 
     def start(program):
-        log = tmp_path / "agent.log"
-        command = [sys.executable, "-c", MINDER, str(log), program]
+        log = tmp_path / LOG
+        command = [sys.executable, "-c", SUPERVISE, str(tmp_path), program]
         started.append(subprocess.Popen(command, cwd="/", env={**os.environ, "PYTHONPATH": str(ROOT)}))
         return started[-1], log
 
@@ -94,34 +94,29 @@ def test_what_ends_at_once_is_started_later_and_later(supervise):
     assert pauses[2] > pauses[0]
 
 
-def test_pauses_grow_to_a_limit():
-    pauses = [restart_delay_s(deaths) for deaths in range(1, 40)]
-    assert pauses[0] == FIRST_PAUSE_S
-    assert pauses == sorted(pauses)
-    assert pauses[-1] == LONGEST_PAUSE_S
-
-
 def test_a_process_that_ignores_sigterm_is_ended(tmp_path):
     out = tmp_path / "out"
     with out.open("wb") as said, subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=said) as process:
         until(lambda: ups(out))
         began = start_time(process.pid)
-        assert end_process(process.pid, began, term_s=0.1)
+        assert end(process.pid, began=began, term_s=0.1)
         assert process.wait() == -signal.SIGKILL
 
 
 def test_a_pid_that_was_given_to_another_is_left_alone():
-    assert end_process(os.getpid(), 1, term_s=0.1)
+    assert end(os.getpid(), began=1, term_s=0.1)
 
 
 def test_a_log_is_bounded_and_read_across_its_files(tmp_path):
-    log = LogFile(tmp_path / "logs/agent.log", file_bytes=100, files=3)
-    for number in range(100):
-        log.write(f"line {number}\n".encode())
-    log.close()
+    child = Child("agent", [], log=tmp_path / "logs", run=None, env={}, log_bytes=100)
+    child.log_path.parent.mkdir()
+    with child.log_path.open("a", buffering=1) as log:  # stays open, as in a program that runs
+        for number in range(100):
+            log.write(f"line {number}\n")
+            child.rotate_log()
     files = sorted(path.name for path in (tmp_path / "logs").iterdir())
     assert files == ["agent.log", "agent.log.1", "agent.log.2"]
-    assert all(path.stat().st_size <= 100 for path in (tmp_path / "logs").iterdir())
+    assert all(path.stat().st_size <= 110 for path in (tmp_path / "logs").iterdir())
     assert tail_log(tmp_path / "logs/agent.log", 15) == [f"line {number}" for number in range(85, 100)]
     assert tail_log(tmp_path / "logs/none.log", 3) == []
 

@@ -469,7 +469,7 @@ async def test_an_unreachable_host_does_not_delay_others(monkeypatch):
 
 async def test_the_whole_worker_scales_through_its_outbox_and_ends_on_sigterm(net, monkeypatch):
     Dialled(monkeypatch, net)
-    monkeypatch.setattr("offchain.services.autoscaler.STEP_S", 0.0)
+    monkeypatch.setattr("offchain.services.autoscaler.STEP_S", 0.01)
     done = asyncio.Event()
     net.chain.storage["Timestamp", "Now"][()] = net.now_ms
 

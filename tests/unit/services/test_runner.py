@@ -23,7 +23,7 @@ async def serving(toy: Toy, *roles: str) -> asyncio.Task[None]:
 async def test_a_role_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(WorkerError, match="referee") as refused:
         await run_worker(["referee"], "ws://127.0.0.1:1", tmp_path, WORKER, None)
-    assert "scheduler" in refused.value.remedy
+    assert "scheduler" in refused.value.hint
 
 
 async def test_a_folder_belongs_to_one_worker(tmp_path):
@@ -69,7 +69,7 @@ async def test_a_scheduler_that_cannot_pay_its_bond_ends_with_a_message():
     await toy.block()
     with pytest.raises(WorkerError, match="The bond cannot be paid") as refused:
         await task
-    assert "coins" in refused.value.remedy
+    assert "coins" in refused.value.hint
 
 
 async def test_a_worker_waits_while_its_disk_is_full_and_goes_on(monkeypatch, caplog):

@@ -63,7 +63,7 @@ def test_missing_columns_are_generated_from_the_seed_and_noted():
 
 
 @pytest.mark.parametrize(
-    ("columns", "line", "said", "remedy"),
+    ("columns", "line", "said", "hint"),
     [
         ("arrival_ms,duration_ms", "-1,5", "line 2, column 20: arrival_ms is '-1'", "from 0 to"),
         ("arrival_ms,duration_ms", "1,0", "line 2, column 22: duration_ms is '0'", "from 1 to"),
@@ -77,11 +77,11 @@ def test_missing_columns_are_generated_from_the_seed_and_noted():
         ("arrival_ms,duration_ms,max_duration_ms", "0,9,8", "column 24: max_duration_ms is '8'", "at least that"),
     ],
 )
-def test_a_mistake_is_reported_with_line_column_and_hint(columns, line, said, remedy):
+def test_a_mistake_is_reported_with_line_column_and_hint(columns, line, said, hint):
     with pytest.raises(TraceError) as told:
         read(columns, line)
     assert said in told.value.message
-    assert remedy in told.value.remedy
+    assert hint in told.value.hint
 
 
 def test_different_pods_of_a_gang_are_refused():

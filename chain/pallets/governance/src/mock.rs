@@ -1,4 +1,4 @@
-//! A runtime of this pallet, a scheduler and preimages. Accounts 1 and 2 stand for the council's majorities.
+//! A runtime with this pallet, a scheduler and preimages. Accounts 1 and 2 represent the majorities of the council.
 
 use frame_support::{
     assert_ok, derive_impl, ord_parameter_types, parameter_types,

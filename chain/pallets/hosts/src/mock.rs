@@ -1,4 +1,4 @@
-//! A runtime of this pallet alone, and the accounts and calls that tests are made of.
+//! A runtime with this pallet only, and accounts and calls for tests.
 
 use frame_support::{
     assert_ok,

@@ -1,5 +1,5 @@
-//! A runtime of leases and billing, and a small keeper that has its leases in a map: what is tested with it is this
-//! pallet alone. With the tasks pallet as keeper it is tested there.
+//! A runtime with leases and billing, and a small owner of leases that stores them in a map, to test this pallet
+//! alone. The tests of the tasks pallet use the tasks pallet as owner.
 
 use frame_support::{
     assert_ok,

@@ -1,4 +1,4 @@
-//! A runtime of this pallet alone.
+//! A runtime with this pallet only.
 
 use frame_support::{assert_ok, derive_impl};
 pub use gantry_mock::account;

@@ -1,4 +1,4 @@
-//! A runtime of all of Gantry's pallets, and the accounts and calls that tests are made of.
+//! A runtime with all pallets of Gantry, and accounts and calls for tests.
 
 use frame_support::{
     assert_ok,

@@ -1,4 +1,4 @@
-//! A runtime of this pallet and the session pallet. A session lasts as long as the test wants; keys are the account's
+//! A runtime with this pallet and the session pallet. The test sets the length of a session; keys are the account's
 //! number.
 
 use frame_support::{

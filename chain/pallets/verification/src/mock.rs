@@ -1,4 +1,4 @@
-//! A runtime of this pallet alone, and what happens on it. `world.rs` stands for its hosts and tasks.
+//! A runtime with this pallet only. `world.rs` replaces its hosts and tasks.
 
 mod world;
 

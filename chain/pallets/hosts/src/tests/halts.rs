@@ -1,4 +1,4 @@
-//! Hosts do not pay for times in which the chain made no blocks.
+//! Times in which the chain made no blocks do not count against hosts.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{faults::slash_ppm, Fault, Halt, HostStatus};

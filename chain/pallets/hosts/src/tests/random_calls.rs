@@ -1,5 +1,5 @@
-//! Random calls by random accounts. After each, every invariant holds and no coin was made or lost; a call that is free
-//! of charge succeeds; and every call succeeds at least once.
+//! Random calls by random accounts. After each call every invariant holds and the sum of coins is unchanged; a call
+//! that is free of charge succeeds; and every call succeeds at least once.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is due is done, however much of it there is and however the clock goes.
+//! Due entries of the agenda are processed, for any number of entries and any course of the clock.
 
 use frame_support::{assert_noop, assert_ok, weights::Weight};
 use gantry_primitives::{

@@ -1,4 +1,4 @@
-//! Notice, payment in between, and what ends when the deposit is used up.
+//! Reclaim notice, payments of running leases, and the end of a lease with a depleted deposit.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{

@@ -1,4 +1,4 @@
-//! Buying more time, depositing more coins.
+//! Extending leases and topping up deposits.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{

@@ -1,4 +1,5 @@
-//! Any call by anyone in any order: every invariant holds after each, and a call that is refused changes nothing.
+//! Random calls by random accounts in any order: every invariant holds after each call, and a refused call changes
+//! nothing.
 
 use frame_support::storage::with_storage_layer;
 use gantry_primitives::{

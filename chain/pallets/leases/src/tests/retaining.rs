@@ -1,4 +1,4 @@
-//! What becomes of the data of a rental after its end.
+//! Retained data of a rental after its end.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{

@@ -1,5 +1,5 @@
-//! A search of the agenda does not get longer by what the same block has emptied: counted in reads of trie nodes from
-//! a state that was committed, since an overlay forgets what is removed from it.
+//! The cost of a search of the agenda does not depend on entries that the same block removed, counted in reads of
+//! trie nodes from a committed state, because an overlay forgets removed keys.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! Stopping the machine of a rental and starting it again.
+//! Suspending and resuming a rental.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{

@@ -1,4 +1,4 @@
-//! What the agenda of leases does to tasks, block by block.
+//! Effects of the agenda of leases on tasks, block by block.
 
 use frame_support::{assert_ok, traits::OnInitialize};
 use gantry_primitives::{EndReason, HardwareSpec, LeaseId, LeaseState, Report, TaskId, TaskState};

@@ -1,4 +1,4 @@
-//! What the network must hold under attack and accident, as far as tasks, leases and coins can show it.
+//! Properties of tasks, leases and coins under attacks and failures.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{BillingUnit, HostFailure, LeaseId, LeaseState, PodPlacement, TaskId, TaskState};

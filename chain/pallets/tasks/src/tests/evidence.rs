@@ -1,4 +1,4 @@
-//! Proof that a scheduler favoured a host of its own.
+//! Proof that a scheduler favoured its own host.
 
 use frame_support::{assert_noop, assert_ok, dispatch::DispatchResult};
 use gantry_primitives::{

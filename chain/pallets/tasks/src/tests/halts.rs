@@ -1,4 +1,4 @@
-//! Limits that somebody keeps by a call do not pass while the chain makes no blocks.
+//! Deadlines that an account must meet by a call do not pass while the chain makes no blocks.
 
 use frame_support::{assert_noop, assert_ok, traits::OnInitialize};
 

@@ -1,4 +1,4 @@
-//! Pods of one task that lie as its layout says.
+//! The pods of a task are placed as its layout requires.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{Balance, EndReason, HostFailure, Layout, LeaseState, Survival, TaskId, TaskSpec, TaskState};

@@ -1,4 +1,4 @@
-//! The life of tasks, told as sentences. Every test ends with every pallet's invariants.
+//! The lifecycle of tasks. Every test ends with the invariants of every pallet.
 
 mod agenda;
 mod assigning;

@@ -1,5 +1,5 @@
-//! Random calls by random accounts, on all pallets at once. After each, every invariant holds and no coin was made or
-//! lost; and a report is accepted exactly when it is free of charge.
+//! Random calls by random accounts on all pallets. After each call every invariant holds and the sum of coins is
+//! unchanged; and a report is accepted exactly if it is free of charge.
 
 mod arguments;
 mod subjects;

@@ -1,4 +1,4 @@
-//! Becoming a scheduler, and ceasing to be one.
+//! Bonding and unbonding of schedulers.
 
 use frame_support::{assert_noop, assert_ok};
 

@@ -1,4 +1,4 @@
-//! The fee that is fixed when a lease is opened, and the shares of schedulers and settlers.
+//! The fee, which is fixed when a lease is opened, and the shares of schedulers and settlers.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{score, Balance, LeaseId, Survival, TaskId, TaskKind, TaskSpec};

@@ -1,4 +1,4 @@
-//! What a tenant pays for data that is kept longer: held in advance, paid as the time passes.
+//! Payment of a tenant for longer retention of data: held in advance, paid over time.
 
 use frame_support::assert_ok;
 use gantry_primitives::{Balance, LeaseId, LeaseState, Moment, Report, TaskId};

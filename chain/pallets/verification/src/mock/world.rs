@@ -1,4 +1,4 @@
-//! Hosts and tasks that a test sets up and looks at, instead of the pallets of these names.
+//! Hosts and tasks that a test creates and inspects, instead of the pallets of these names.
 
 use frame_support::{assert_ok, dispatch::DispatchResult, ensure, parameter_types};
 use gantry_primitives::*;

@@ -1,4 +1,4 @@
-//! What someone might try, and what comes of it.
+//! Attacks on verification and their results.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{commitments::vote_commitment, AccountId, ChallengePhase, Matter, Vote};

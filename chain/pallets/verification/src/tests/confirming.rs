@@ -1,4 +1,4 @@
-//! A verdict against a host, which a second committee has to confirm.
+//! A second committee must confirm a verdict against a host.
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{

@@ -1,5 +1,5 @@
-//! Random calls by random accounts. After each, every invariant holds and no coin was made or lost; at the end every
-//! call of the pallet was made successfully.
+//! Random calls by random accounts. After each call every invariant holds and the sum of coins is unchanged; at the
+//! end every call of the pallet has succeeded at least once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-"""Growing pauses between attempts, in chain time."""
+"""Exponential backoff: growing pauses between attempts. Pure."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from offchain.schema.backoff import backoff
-
 FIRST_MS: Final = 4_000
 """Two blocks: by then the block that caused the refusal is final."""
 LONGEST_MS: Final = 120_000
 
 K = TypeVar("K", bound=Hashable)
+Number = TypeVar("Number", int, float)
 
 
-def pause_ms(times: int, first_ms: int = FIRST_MS, longest_ms: int = LONGEST_MS) -> int:
-    """Return the pause after this many attempts in a row (at least one): it doubles after each, up to the longest."""
-    return backoff(times - 1, first_ms, longest_ms)
+def backoff(retries: int, first: Number, longest: Number) -> Number:
+    """Return the pause after this number of retries, in the unit of `first`; each retry doubles it."""
+    return min(longest, first * (1 << min(max(retries, 0), 16)))
 
 
 @dataclass(slots=True)
 class Backoff(Generic[K]):
-    """Consecutive attempts by key, and the chain time of the next one.
+    """Consecutive attempts by key, and the time of the next one, in milliseconds.
 
     `forget_after_ms`: attempts further apart are not counted together; None: they are.
     """
@@ -35,12 +34,12 @@ class Backoff(Generic[K]):
     _not_before: dict[K, int] = field(default_factory=dict)
 
     def refused(self, key: K, now: int) -> int:
-        """Count an attempt at chain time `now`; return the time of the next one."""
+        """Count an attempt at time `now`; return the time of the next one."""
         count, last = self._attempts.get(key, (0, now))
         if self.forget_after_ms is not None and now - last >= self.forget_after_ms:
             count = 0
         self._attempts[key] = count + 1, now
-        self._not_before[key] = now + pause_ms(count + 1, self.first_ms, self.longest_ms)
+        self._not_before[key] = now + backoff(count, self.first_ms, self.longest_ms)
         return self._not_before[key]
 
     def not_before(self, key: K) -> int:

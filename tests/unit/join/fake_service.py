@@ -4,10 +4,9 @@ import json
 import os
 import time
 
-from node_agent.runtime.processes import start_time
-
 from node_agent.install.releases import Releases
 from node_agent.runtime.status_file import NAME as BEACON
+from offchain.processes import start_time
 
 
 class FakeService:

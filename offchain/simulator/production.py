@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from offchain.core.scheduler.cluster import HostSpec
-from offchain.core.scheduler.events import ApplyPlan, CycleDue, HostsChanged, TasksChanged, TasksRemoved
+from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
@@ -69,8 +69,7 @@ class ProductionPlacer:
         task = task_record(self._arrived, resources_of(shape), account, max_rate_per_hour=_ANY_RATE)
         now_ms = self._arrived
         self._state.handle(TasksChanged([task]), now_ms)
-        commands = self._state.handle(CycleDue(), now_ms)
-        placed = any(command.plan.placements for command in commands if isinstance(command, ApplyPlan))
+        placed = bool(plan_of(self._state.handle(CycleDue(), now_ms)).placements)
         if not placed:
             self._state.handle(TasksRemoved([self._arrived]), now_ms)
         return placed

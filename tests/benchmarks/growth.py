@@ -15,8 +15,7 @@ import growth_world as world
 import numpy as np
 from table import ROOT, Figure
 
-from offchain.core.scheduler.events import ApplyPlan, Command, CycleDue, HostsChanged, TasksChanged, TasksRemoved
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
 from offchain.services.compiling import compile_kernels
@@ -86,11 +85,6 @@ def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> SchedulerState:
     state.handle(TasksChanged(tuple(tasks)), 0)
     gc.enable()
     return state
-
-
-def plan_of(commands: Iterable[Command]) -> PlanResult:
-    (plan,) = (command.plan for command in commands if isinstance(command, ApplyPlan))
-    return plan
 
 
 def draw(path: Path, points: list[Point]) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offchain.core.scheduler.events import (
-    ApplyPlan,
     AssignmentOvertaken,
     AssignmentRefused,
-    Command,
     CycleDue,
     HostsChanged,
     HostsRemoved,
     SchedulersChanged,
     TasksChanged,
     TasksRemoved,
+    plan_of,
 )
 from offchain.core.scheduler.placement import PlanResult
 from offchain.core.scheduler.state import SchedulerState
@@ -62,8 +61,3 @@ def set_schedulers(state: SchedulerState, accounts: Iterable[str]) -> None:
 
 def run_cycle(state: SchedulerState, now_ms: int) -> PlanResult:
     return plan_of(state.handle(CycleDue(), now_ms))
-
-
-def plan_of(commands: Iterable[Command]) -> PlanResult:
-    (plan,) = (command.plan for command in commands if isinstance(command, ApplyPlan))
-    return plan

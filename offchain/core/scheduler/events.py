@@ -6,7 +6,7 @@ events, and carries the commands out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from offchain.core.scheduler.explain import WaitReason
@@ -225,3 +225,9 @@ class ReportWaiting:
 Command = (
     ApplyPlan | PreemptTasks | MovePod | NameStandby | ReadHeartbeats | ReportRisk | ReportReservation | ReportWaiting
 )
+
+
+def plan_of(commands: Iterable[Command]) -> PlanResult:
+    """Return the plan of a cycle: each leads to one `ApplyPlan`."""
+    (plan,) = (command.plan for command in commands if isinstance(command, ApplyPlan))
+    return plan

@@ -16,7 +16,7 @@ from offchain.core.feasibility import released
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.backfill import max_hold_ms
-from offchain.core.scheduler.events import ApplyPlan, CycleDue, HostsChanged, TasksChanged, TasksRemoved
+from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.pod_request import queue_name
 from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree, queue_tree
 from offchain.core.scheduler.reservation_manager import latest_end
@@ -100,8 +100,7 @@ class _VirtualNetwork:
         self._end_leases(now_ms)
         preemption: PreemptionForecast | None = None
         for _ in range(MAX_CYCLES):
-            commands = self._state.handle(CycleDue(preempt=False), now_ms)
-            for number in (task for one in commands if isinstance(one, ApplyPlan) for task in one.plan.placements):
+            for number in plan_of(self._state.handle(CycleDue(preempt=False), now_ms)).placements:
                 if number == task.id:
                     return _Start(now_ms, ahead, preemption)
                 placed = self._state.task(number)

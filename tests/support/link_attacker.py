@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import websockets.asyncio.client
@@ -316,6 +317,13 @@ OTHERS: dict[str, Callable[[Attack], Awaitable[None]]] = {
 KINDS = [*WRITERS, *OTHERS]
 
 
+def _lower_priority(nice: int) -> None:
+    """Lower the priority of this process, and of its session: Linux may schedule sessions as groups of equal weight."""
+    os.nice(nice)
+    with contextlib.suppress(OSError):  # a kernel without groups of sessions
+        Path("/proc/self/autogroup").write_text(str(nice), encoding="ascii")
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=KINDS)
@@ -331,7 +339,7 @@ async def main() -> None:
     options = parser.parse_args()
     if not options.address.removeprefix(WEBSOCKET).startswith("127."):
         parser.error("only loopback addresses are attacked")
-    os.nice(options.nice)  # not before: on a busy machine, the start alone would take minutes
+    _lower_priority(options.nice)  # not before: on a busy machine, the start alone would take minutes
     attack = Attack(
         key=bytes.fromhex(options.key),
         genesis=bytes.fromhex(options.genesis),

@@ -76,8 +76,8 @@ def gateway_of(net: Net) -> Target:
 async def attack(net: Net, plan: Plan, seconds: float, nice: int) -> dict[str, Any]:
     """Run one process of attackers for this time; return what it did.
 
-    It has a lower priority (`nice`) once it has started: attackers have machines of their own, and take no processor
-    from those they attack.
+    It has a session of its own, of a lower priority (`nice`) once it has started: attackers have machines of their own,
+    and take no processor from those they attack.
     """
     options = {
         "key": plan.target.key.hex(),
@@ -97,6 +97,7 @@ async def attack(net: Net, plan: Plan, seconds: float, nice: int) -> dict[str, A
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         out, err = await process.communicate()

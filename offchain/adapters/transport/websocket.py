@@ -25,7 +25,7 @@ from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreacha
 from offchain.schema.protocol.messages import WEBSOCKET
 
 CLIENT_CONTEXT = b"gantry/websocket-client/v1"
-MESSAGE_BYTES = 1 << 18
+MESSAGE_BYTES = 1 << 16
 """Bytes of a message. A few messages wait for their reader, also those of strangers, so they are small."""
 MAX_HANDSHAKES = 128
 """Most connections that have not finished TLS, and most that have not proven a key after it."""

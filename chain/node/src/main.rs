@@ -3,6 +3,7 @@
 //! It knows runtime APIs, not the runtime: the runtime is the wasm in the chain specification. So this
 //! program changes only when the SDK does, and a runtime change needs no new node.
 
+mod author_pool;
 mod chain_spec;
 mod cli;
 mod command;

@@ -10,7 +10,7 @@ use sp_consensus::{Environment, Proposal, ProposeArgs, Proposer};
 use sp_consensus_grandpa::GrandpaApi;
 use std::{sync::Arc, time::Instant};
 
-use crate::service::{FullClient, TransactionPool};
+use crate::{author_pool::AuthorPool, service::FullClient};
 
 /// Share of a slot after which a block that is not ready is given up.
 pub const SLOT_SHARE: f32 = 0.95;
@@ -26,8 +26,8 @@ const KEEP_TRYING: Percent = Percent::from_percent(20);
 /// The largest block that is made. The runtime's own limit is lower.
 const MAX_BLOCK_BYTES: usize = 12 * 1024 * 1024;
 
-type Basic = ProposerFactory<TransactionPool, FullClient>;
-type Made = BasicProposer<Block, FullClient, TransactionPool>;
+type Basic = ProposerFactory<AuthorPool, FullClient>;
+type Made = BasicProposer<Block, FullClient, AuthorPool>;
 
 /// The SDK's author stops taking extrinsics after this share of the time it is given.
 const SDK_FILLS: f64 = 0.9;

@@ -1,6 +1,7 @@
 //! Wires the SDK's parts into a node: database, executor, pool, BABE, GRANDPA, network, RPC.
 
 use crate::{
+    author_pool::AuthorPool,
     proposer::{TimedFactory, SLOT_SHARE},
     rpc::{FullDeps, GrandpaDeps},
     runtime_api::{Block, RuntimeApi},
@@ -312,7 +313,7 @@ pub fn new_full(config: Configuration, runtime_cache: Option<&Path>) -> Result<T
         let factory = sc_basic_authorship::ProposerFactory::new(
             task_manager.spawn_handle(),
             client.clone(),
-            pool.clone(),
+            Arc::new(AuthorPool(pool.clone())),
             prometheus_registry.as_ref(),
             telemetry.as_ref().map(|t| t.handle()),
         );

@@ -38,11 +38,25 @@ const NORMAL_SHARE: Perbill = Perbill::from_percent(90);
 const DB_WEIGHT: RuntimeDbWeight =
     RuntimeDbWeight { read: 4 * WEIGHT_REF_TIME_PER_MICROS, write: 12 * WEIGHT_REF_TIME_PER_MICROS };
 
+/// What a signed extrinsic costs beside its call and its transaction extensions, in microseconds. A signed
+/// `System.remark`, whose call does nothing, took its author 165 µs, signature and state included (`scripts/bench chain
+/// --part single`, "overhead", on the slower one of the machines that the benchmarks name); the extensions are charged 100
+/// of them. The SDK's constant, 108 µs, would count a part of them twice.
+const BASE_EXTRINSIC: Weight = Weight::from_parts(WEIGHT_REF_TIME_PER_MICROS * 68, 0);
+
+fn block_weights() -> BlockWeights {
+    let mut weights = BlockWeights::with_sensible_defaults(MAX_BLOCK_WEIGHT, NORMAL_SHARE);
+    for class in DispatchClass::all() {
+        weights.per_class.get_mut(*class).base_extrinsic = BASE_EXTRINSIC;
+    }
+    weights
+}
+
 parameter_types! {
     pub const DbWeight: RuntimeDbWeight = DB_WEIGHT;
     pub const BlockHashCount: u32 = 4_096;
     pub const Version: RuntimeVersion = VERSION;
-    pub RuntimeBlockWeights: BlockWeights = BlockWeights::with_sensible_defaults(MAX_BLOCK_WEIGHT, NORMAL_SHARE);
+    pub RuntimeBlockWeights: BlockWeights = block_weights();
     pub RuntimeBlockLength: BlockLength = BlockLength::builder()
         .max_length(MAX_BLOCK_LENGTH)
         .modify_max_length_for_class(DispatchClass::Normal, |m| { *m = NORMAL_SHARE * *m })

@@ -6,9 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest, choose_devices
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Floats, Ints
 from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.device_choice import KernelRequest, choose_devices
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.fgd import FgdPolicy
 from offchain.simulator.names import BASELINES

@@ -107,9 +107,7 @@ class ProductionScheduler:
         started: list[TaskRun] = []
         for number, pods in plan.placements.items():
             arrival = self._arrivals.pop(number)
-            slots = tuple(
-                HostSlot(self._rows[pod.host], sum(1 << device for device in pod.devices)) for pod in pods
-            )
+            slots = tuple(HostSlot(self._rows[pod.host], sum(1 << device for device in pod.devices)) for pod in pods)
             for slot in slots:
                 self._cluster.take(slot.host, arrival.shape, slot.devices)
             started.append(TaskRun(arrival, now_ms, slots))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest, fullest_devices
+from offchain.core.scheduler.cluster import Cluster, HostSlot
 from offchain.core.scheduler.columns import Floats, Ints
+from offchain.core.scheduler.device_choice import KernelRequest, fullest_devices
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.policies import Policy

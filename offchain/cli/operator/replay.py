@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 LOAD_PERCENT = 100.0
 """The default where pods are drawn."""
 
-QUEUES = "queues"
-"""The order of the production policy: by the queues of the scheduler."""
-
 DRAWN = 20_000
 """The default number of tasks of a trace without times."""
 
+QUEUES = "queues"
+"""The order of the production policy: by the queues of the scheduler."""
 
 _IDLE_PERCENT = 50.0
 """Below this load, a replay in which no task waits says little about a policy."""

@@ -181,7 +181,9 @@ def simulate(
         replay = True
     if replay:
         if queues is not None and PRODUCTION not in policies:
-            raise CliError("--queues is for the policy production.", "Add it to --policy, or leave --queues out.", code="usage")
+            raise CliError(
+                "--queues is for the policy production.", "Add it to --policy, or leave --queues out.", code="usage"
+            )
         if order is not None and policies == [PRODUCTION]:
             raise CliError(
                 "--order is for policies other than production, whose order follows from its queues.",

@@ -79,9 +79,7 @@ def test_feasible_pods_are_placed_and_nothing_is_allocated_twice(specs, pods, po
 
 
 @settings(max_examples=examples(40))
-@given(
-    specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=30), policy=st.sampled_from(["fgd", "best_fit"])
-)
+@given(specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=30), policy=st.sampled_from(["fgd", "best_fit"]))
 def test_cached_scores_equal_recomputed_ones(specs, pods, policy):
     def check(cluster, board, pod):
         fresh = SimScoreCache(cluster, make_policy(policy, cluster, DemandDistribution.of(pods)), 1)

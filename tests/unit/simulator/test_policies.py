@@ -12,7 +12,6 @@ from offchain.simulator.policies import make_policy
 from offchain.simulator.sim_score_cache import SimScoreCache
 from tests.support.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
 
-
 FRAGMENTATION = "fragmentation"
 """The score of the production policy."""
 

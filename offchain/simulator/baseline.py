@@ -14,6 +14,8 @@ from offchain.simulator.trace import Arrival, TaskKey
 class BaselineScheduler:
     """Places all pods of a task, or none. It reserves nothing and preempts nothing."""
 
+    step_ms = 1
+
     def __init__(self, scores: SimScoreCache, order: QueueOrder) -> None:
         self._scores = scores
         self._order = order

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import Final
 
 from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
@@ -36,6 +37,8 @@ from offchain.simulator.trace import Arrival
 _GTY = 10**12
 _PPM = 10**6
 _DISK_GIB = 2000
+SLOT_MS: Final = 2000
+"""The time between two blocks of the chain: the worker runs a cycle for each block."""
 _ANY_RATE = 1000 * _GTY
 """More than any host asks for all that it has, so that no pod is refused for its price."""
 _DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
@@ -85,6 +88,8 @@ class ProductionScheduler:
     preempted.
     """
 
+    step_ms = SLOT_MS
+
     def __init__(self, specs: Sequence[HostSpec], cluster: Cluster, seed: int, queues: QueueTree | None = None) -> None:
         self._state = _state(specs, seed, queues)
         self._cluster = cluster
@@ -122,7 +127,7 @@ class ProductionScheduler:
 
 
 def _state(specs: Sequence[HostSpec], seed: int, queues: QueueTree | None = None) -> SchedulerState:
-    state = SchedulerState(b"%d" % seed, queues)
+    state = SchedulerState(b"%d" % seed, queues, records_decisions=False)
     state.handle(HostsChanged([host_record(number, spec) for number, spec in enumerate(specs)]), 0)
     return state
 

@@ -92,8 +92,12 @@ class SampleSeries:
             next_ms = len(self.samples) * self._step_ms
 
 
-_ENDS, _ARRIVALS = 0, 1
+_ENDS, _ARRIVALS, _CYCLES = 0, 1, 2
 """Tasks that end at a moment free resources for those that arrive then."""
+
+
+class _CycleDue:
+    """A cycle runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,9 @@ class TaskRun:
 
 class SimulatedScheduler(Protocol):
     """A scheduler of a replay. It keeps the cluster up to date by what it places and what ends."""
+
+    step_ms: int
+    """Cycles run at multiples of this time, in ms."""
 
     def on_arrived(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
         """These tasks wait from now on. They fit on the idle cluster."""
@@ -138,43 +145,81 @@ class ReplayResult:
 def replay(
     scheduler: SimulatedScheduler, cluster: Cluster, arrivals: Iterable[Arrival], series: SampleSeries
 ) -> ReplayResult:
-    """Run all arrivals on an idle cluster, with a cycle whenever tasks arrive or end while others wait."""
-    fits: dict[TaskKey, bool] = {}
-    clock: EventClock[Arrival | TaskRun] = EventClock()
-    result, running, waiting, unstarted = ReplayResult(), 0, 0, 0
-    for arrival in arrivals:
-        clock.at(arrival.arrival_ms, _ARRIVALS, arrival)
-        unstarted += 1
-        if arrival.key not in fits:
-            fits[arrival.key] = int(pods_that_fit(cluster, cluster.whole, *arrival.key).sum()) >= arrival.pods
-    while (next_ms := clock.next_ms()) is not None:
-        # After the last start, samples would only show the cluster emptying.
-        sampled = unstarted > 0
-        if sampled:
-            series.until(next_ms, running, waiting)
-        events = clock.advance()
-        ended = [event for event in events if isinstance(event, TaskRun)]
-        arrived = [event for event in events if isinstance(event, Arrival)]
-        possible = [arrival for arrival in arrived if fits[arrival.key]]
-        result.refused += [arrival for arrival in arrived if not fits[arrival.key]]
-        scheduler.on_ended(ended, next_ms)
-        scheduler.on_arrived(possible, next_ms)
-        running -= len(ended)
-        waiting += len(possible)
-        unstarted -= len(arrived) - len(possible)
-        while waiting:
-            result.cycles += 1
-            started = scheduler.run_cycle(next_ms)
+    """Run all arrivals on an idle cluster. A cycle follows when tasks have arrived or ended while others wait."""
+    return _Replay(scheduler, cluster, series).run(arrivals)
+
+
+class _Replay:
+    def __init__(self, scheduler: SimulatedScheduler, cluster: Cluster, series: SampleSeries) -> None:
+        self._scheduler = scheduler
+        self._cluster = cluster
+        self._series = series
+        self._clock: EventClock[Arrival | TaskRun | _CycleDue] = EventClock()
+        self._fits: dict[TaskKey, bool] = {}
+        self._cycle_ms = -1
+        """The time of the last planned cycle."""
+        self._running = self._waiting = self._unstarted = 0
+        """Tasks; `_unstarted` includes those that have not arrived."""
+        self._result = ReplayResult()
+
+    def run(self, arrivals: Iterable[Arrival]) -> ReplayResult:
+        for arrival in arrivals:
+            self._clock.at(arrival.arrival_ms, _ARRIVALS, arrival)
+            self._unstarted += 1
+        while (now_ms := self._clock.next_ms()) is not None:
+            # After the last start, samples would only show the cluster emptying.
+            is_sampled = self._unstarted > 0
+            if is_sampled:
+                self._series.until(now_ms, self._running, self._waiting)
+            events = self._clock.advance()
+            self._end([event for event in events if isinstance(event, TaskRun)], now_ms)
+            self._arrive([event for event in events if isinstance(event, Arrival)], now_ms)
+            due_ms = -(-now_ms // self._scheduler.step_ms) * self._scheduler.step_ms
+            if due_ms == now_ms:
+                self._run_cycles(now_ms)
+            elif self._waiting and self._cycle_ms < due_ms:
+                self._clock.at(due_ms, _CYCLES, _CycleDue())
+                self._cycle_ms = due_ms
+            if is_sampled and not self._unstarted:
+                self._series.until(now_ms + 1, self._running, self._waiting)
+        return self._result
+
+    def _end(self, runs: Sequence[TaskRun], now_ms: int) -> None:
+        if runs:
+            self._scheduler.on_ended(runs, now_ms)
+            self._running -= len(runs)
+
+    def _arrive(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+        possible = [arrival for arrival in arrivals if self._is_possible(arrival)]
+        self._refuse([arrival for arrival in arrivals if not self._is_possible(arrival)])
+        if possible:
+            self._scheduler.on_arrived(possible, now_ms)
+            self._waiting += len(possible)
+
+    def _is_possible(self, arrival: Arrival) -> bool:
+        """Whether the task fits on the idle cluster."""
+        key = arrival.key
+        if key not in self._fits:
+            self._fits[key] = int(pods_that_fit(self._cluster, self._cluster.whole, *key).sum()) >= arrival.pods
+        return self._fits[key]
+
+    def _run_cycles(self, now_ms: int) -> None:
+        """Run a cycle, and another where tasks that it could never place stood before others."""
+        while self._waiting:
+            self._result.cycles += 1
+            started = self._scheduler.run_cycle(now_ms)
             for run in started:
-                clock.at(run.end_ms, _ENDS, run)
-            result.runs += started
-            dropped = scheduler.drop_blocked(next_ms) if not running and not started else ()
-            result.refused += dropped
-            running += len(started)
-            waiting -= len(started) + len(dropped)
-            unstarted -= len(started) + len(dropped)
-            if not dropped:
-                break
-        if sampled and not unstarted:
-            series.until(next_ms + 1, running, waiting)
-    return result
+                self._clock.at(run.end_ms, _ENDS, run)
+            self._result.runs += started
+            self._running += len(started)
+            self._waiting -= len(started)
+            self._unstarted -= len(started)
+            if self._running:
+                return
+            dropped = self._scheduler.drop_blocked(now_ms)
+            self._refuse(dropped)
+            self._waiting -= len(dropped)
+
+    def _refuse(self, arrivals: Sequence[Arrival]) -> None:
+        self._result.refused += arrivals
+        self._unstarted -= len(arrivals)

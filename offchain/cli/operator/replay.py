@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOAD_PERCENT = 100.0
 """The default where pods are drawn."""
 
-DRAWN = 20_000
+DRAWN = 5_000
 """The default number of tasks of a trace without times."""
 
 QUEUES = "queues"
@@ -182,6 +182,7 @@ def _replay(
 ) -> _ReplayRun:
     from offchain.simulator.measures import simulate_replay  # noqa: PLC0415
 
+    progress(f"{policy}, {order}, seed {seed}: replays {len(trace.arrivals)} tasks")
     outcome = simulate_replay(
         specs, trace, policy, order, seed=seed, clock_s=time.perf_counter, prices=options.prices, queues=queues
     )

@@ -86,7 +86,7 @@ class _Trace:
     "--draw",
     type=click.IntRange(2, 10_000_000),
     metavar="N",
-    help="With --replay: N pods, drawn from the file at random, at random times (20000 where the file has no times).",
+    help="With --replay: N pods, drawn from the file at random, at random times (5000 where the file has no times).",
 )
 @click.option(
     "--price",

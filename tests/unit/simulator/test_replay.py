@@ -103,10 +103,10 @@ def test_a_gang_that_fills_the_idle_hosts_starts():
     assert started(run(trace((0, 5, HALF, "x", 4)))) == {0: 0}
 
 
-@pytest.mark.parametrize(("lasts", "starts"), [(3, 2), (20, 19)])
+@pytest.mark.parametrize(("lasts", "starts"), [(300, 4), (2000, 1900)])
 def test_production_admits_tasks_that_end_before_a_reserved_start(lasts, starts):
-    lines = trace((0, 900, ONE, "x"), (1, 1000, TWO, "x"), (2, 100 * lasts, ONE, "y"))
-    assert started(produced(lines)) == {0: 0, 1: 900, 2: starts if starts == 2 else 1900}
+    lines = trace((0, 900, ONE, "x"), (2, 1000, TWO, "x"), (4, lasts, ONE, "y"))
+    assert started(produced(lines)) == {0: 0, 1: 900, 2: starts}
 
 
 def test_production_starts_a_large_task_that_small_ones_would_delay():
@@ -119,9 +119,9 @@ def test_production_starts_a_large_task_that_small_ones_would_delay():
 def test_production_starts_a_gang_on_its_reserved_hosts():
     hosts = tuple(HostSpec(name, 16_000, 65_536, 2, "red") for name in "ab")
     lines = trace(
-        (0, 6000, ONE, "x"), (0, 8000, ONE, "x"), (1, 5000, TWO, "x", 2), (2, 9000, ONE, "y"), (2, 4000, ONE, "y")
+        (0, 6000, ONE, "x"), (0, 8000, ONE, "x"), (2, 5000, TWO, "x", 2), (4, 9000, ONE, "y"), (4, 4000, ONE, "y")
     )
-    assert started(produced(lines, hosts)) == {0: 0, 1: 0, 2: 8000, 3: 13_000, 4: 2}
+    assert started(produced(lines, hosts)) == {0: 0, 1: 0, 2: 8000, 3: 13_000, 4: 4}
 
 
 def test_in_production_weights_priorities_and_limits_of_queues_decide():
@@ -147,9 +147,13 @@ def test_in_production_a_task_held_by_a_limit_for_ever_is_refused():
     assert started(found) == {1: 0}
 
 
+def test_in_production_a_task_starts_with_the_next_block():
+    assert started(produced(trace((0, 5, TWO, "x"), (1, 5, TWO, "x"), (3, 5, TWO, "x")))) == {0: 0, 1: 6, 2: 12}
+
+
 def test_in_production_accounts_share_no_gpu():
-    lines = trace((0, 5, HALF, "x"), (0, 5, HALF, "y"), (0, 5, HALF, "z"))
-    assert sorted(started(produced(lines)).values()) == [0, 0, 5]
+    lines = trace((0, 6, HALF, "x"), (0, 6, HALF, "y"), (0, 6, HALF, "z"))
+    assert sorted(started(produced(lines)).values()) == [0, 0, 6]
     assert sorted(started(run(lines)).values()) == [0, 0, 0]
 
 

@@ -122,9 +122,10 @@ class SimulatedScheduler(Protocol):
     """Cycles run at multiples of this time, in ms."""
 
     def on_arrived(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
-        """These tasks wait from now on. They fit on the idle cluster."""
+        """Note tasks that wait from now on. Each fits on the idle cluster."""
 
-    def on_ended(self, runs: Sequence[TaskRun], now_ms: int) -> None: ...
+    def on_ended(self, runs: Sequence[TaskRun], now_ms: int) -> None:
+        """Free the resources of these runs."""
 
     def run_cycle(self, now_ms: int) -> Sequence[TaskRun]:
         """Place waiting tasks, and return them in the order of their start."""

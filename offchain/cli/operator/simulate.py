@@ -180,6 +180,7 @@ def simulate(
         nodes, pods = simulation_inputs.find_trace_files(trace, nodes, pods)
         replay = True
     if replay:
+        orders = _names("--order", "order", order or "fifo", ORDERS)
         if queues is not None and PRODUCTION not in policies:
             raise CliError(
                 "--queues is for the policy production.", "Add it to --policy, or leave --queues out.", code="usage"
@@ -195,7 +196,7 @@ def simulate(
                 nodes=nodes,
                 pods=pods,
                 policies=policies,
-                orders=_names("--order", "order", order or "fifo", ORDERS),
+                orders=orders,
                 seeds=range(first_seed, first_seed + (seeds or 1)),
                 queues=queues,
                 gangs_percent=gangs,

@@ -128,8 +128,6 @@ def test_a_file_may_be_written_in_other_ways(capsys, files):
         (("--load", "0"), "--load"),
         (("--load", "nan"), "--load"),
         (("--replay", "--gangs", "nan"), "--gangs"),
-        (("--replay", "--order", "fifo"), "--order is for policies other than production"),
-        (("--replay", "--policy", "fgd", "--queues", "queues.yaml"), "--queues is for the policy production"),
     ],
 )
 def test_wrong_options_are_reported(capsys, arguments, said):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.schema.protocol import mux
+from offchain.schema.protocol import mux, session_states
 from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Answer, Code, Refusal
 
@@ -200,7 +200,7 @@ def test_data_that_was_not_granted_or_has_no_channel_is_refused(payload):
 
 def test_the_documentation_draws_the_table():
     text = (Path(__file__).parents[2] / "docs" / "hosts-access.md").read_text(encoding="utf-8")
-    assert mux.diagram() in text
+    assert session_states.diagram() in text
 
 
 def test_small_pieces_that_wait_to_be_sent_travel_in_one_frame():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cache
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -338,8 +339,8 @@ class Planner:
             excluded = [mask for filter_ in filters if (mask := filter_.excluded(task, request, devices)) is not None]
             costs_left = np.where(np.logical_or.reduce(excluded), np.inf, costs) if excluded else costs
             for filter_ in filters:
-                if isinstance(filter_, PreferredHosts):
-                    costs_left = _costs_of_preferred(filter_, task, request, costs_left)
+                if _has_preference(type(filter_)):
+                    costs_left = _costs_of_preferred(cast("PreferredHosts", filter_), task, request, costs_left)
             host = int(np.argmin(costs_left)) if len(costs_left) else -1
             if host < 0 or costs_left[host] == np.inf:
                 return None
@@ -385,6 +386,12 @@ class Planner:
         """Take what is assumed off new records. Pods for which the record leaves too little get nothing."""
         self._overcommitted.difference_update(rows)
         self._overcommitted.update(self._in_flight.allocate(rows, self.hosts.cluster))
+
+
+@cache
+def _has_preference(kind: type[HostFilter]) -> bool:
+    """Whether filters of this class prefer hosts. The check of a protocol takes long."""
+    return issubclass(kind, PreferredHosts)
 
 
 def _costs_of_preferred(filter_: PreferredHosts, task: Task, request: PodRequest, costs: Costs) -> Costs:

@@ -78,7 +78,7 @@ class _VirtualNetwork:
     def __init__(self, snapshot: Snapshot, tasks: Iterable[Task], queues: QueueTree, end_of: _EndOf) -> None:
         self._begin_ms = snapshot.now_ms
         self._queues = queues
-        self._state = SchedulerState(b"", queues)
+        self._state = SchedulerState(b"", queues, records_decisions=False)
         self._hosts = dict(snapshot.hosts)
         self._leases: dict[int, tuple[Task, Lease]] = {}
         self._ends: list[tuple[int, int, int]] = []

@@ -204,16 +204,12 @@ class Planner:
                 unschedulable.append(UnschedulableTask(first.id, request, full[key], first.least))
                 order.unschedulable(first)
                 continue
-            unfiltered = self._is_unfiltered(first, request, filters)
-            if unfiltered:
-                placed, fitting = self._place_batch(batch, filters, batches)
-            else:
-                placed, fitting = self._place_filtered(first, request, filters, batches)
+            placed, fitting, is_alike = self._place_some(batch, filters, batches)
             if placed:
                 order.on_placed(placed)
-            if placed < (len(tasks) if unfiltered else 1):
+            if placed < (len(tasks) if is_alike else 1):
                 failed = tasks[placed]
-                if unfiltered:
+                if is_alike:
                     full[key] = fitting
                 unschedulable.append(UnschedulableTask(failed.id, request, fitting, failed.least))
                 order.unschedulable(failed)
@@ -263,14 +259,25 @@ class Planner:
         rate = self.hosts.rate_per_hour(request, host, devices)
         return rate <= request.max_rate_per_hour and self.hosts.cluster.fits_on(host, request.shape, devices)
 
-    def _is_unfiltered(self, task: Task, request: PodRequest, filters: Sequence[HostFilter]) -> bool:
-        """Whether all tasks with an equal request can be placed without asking a filter in between."""
-        if not filters:
-            return True
-        if len(task.open_pods) != 1:
-            return False
-        devices = self.scores.feasible(request)
-        return all(filter_.excluded(task, request, devices) is None for filter_ in filters)
+    def _place_some(
+        self, batch: TaskBatch, filters: Sequence[HostFilter], batches: list[PodBatch]
+    ) -> tuple[int, int, bool]:
+        """Place these tasks, or the first of them where a filter is to be asked before each.
+
+        Return how many were placed, the feasible pods of the first that was not, and whether what was found holds for
+        all tasks with an equal request.
+        """
+        tasks, _, request = batch
+        first = tasks[0]
+        if filters:
+            feasible = self.scores.feasible(request)
+            if feasible.max(initial=-1) < 0:
+                return 0, 0, True
+            if len(first.open_pods) != 1 or any(
+                filter_.excluded(first, request, feasible) is not None for filter_ in filters
+            ):
+                return *self._place_filtered(first, request, filters, batches), False
+        return *self._place_batch(batch, filters, batches), True
 
     def _place_batch(self, batch: TaskBatch, filters: Sequence[HostFilter], batches: list[PodBatch]) -> tuple[int, int]:
         """Place these tasks one after the other.

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from offchain.core.scheduler.assumed_pods import InFlightAssignments, Placements, PodBatch, TaskPlacement
 from offchain.core.scheduler.cluster import HostSlot
-from offchain.core.scheduler.cycle_filters import HostFilter, PreferredHosts
+from offchain.core.scheduler.cycle_filters import HostFilter, costs_of_preferred
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest
-from offchain.core.scheduler.score_cache import Costs, ScoreCache
+from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.scheduler.scores import ScoreWeights
 from offchain.core.values import Host, Task
 
@@ -346,8 +345,7 @@ class Planner:
             excluded = [mask for filter_ in filters if (mask := filter_.excluded(task, request, devices)) is not None]
             costs_left = np.where(np.logical_or.reduce(excluded), np.inf, costs) if excluded else costs
             for filter_ in filters:
-                if _has_preference(type(filter_)):
-                    costs_left = _costs_of_preferred(cast("PreferredHosts", filter_), task, request, costs_left)
+                costs_left = costs_of_preferred(filter_, task, request, costs_left)
             host = int(np.argmin(costs_left)) if len(costs_left) else -1
             if host < 0 or costs_left[host] == np.inf:
                 return None
@@ -393,20 +391,3 @@ class Planner:
         """Take what is assumed off new records. Pods for which the record leaves too little get nothing."""
         self._overcommitted.difference_update(rows)
         self._overcommitted.update(self._in_flight.allocate(rows, self.hosts.cluster))
-
-
-@cache
-def _has_preference(kind: type[HostFilter]) -> bool:
-    """Whether filters of this class prefer hosts. The check of a protocol takes long."""
-    return issubclass(kind, PreferredHosts)
-
-
-def _costs_of_preferred(filter_: PreferredHosts, task: Task, request: PodRequest, costs: Costs) -> Costs:
-    """Return the costs with all but the filter's preferred hosts excluded, if it prefers any."""
-    feasible = costs < np.inf
-    preferred = filter_.preferred(task, request, feasible) if feasible.any() else None
-    if preferred is None or not (preferred & feasible).any():
-        return costs
-    costs_left = costs.copy()
-    costs_left[~preferred] = np.inf
-    return costs_left

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from offchain.schema.protocol import fields as read
 from offchain.schema.protocol.fields import WireError, canonical_json, json_object
@@ -27,6 +27,18 @@ from offchain.schema.protocol.frames import (
     encode_data,
 )
 from offchain.schema.protocol.messages import VERSION, Answer, Code, Refusal
+from offchain.schema.protocol.mux_events import (
+    Accepted,
+    Ended,
+    Event,
+    GoneAway,
+    Granted,
+    Opened,
+    Ready,
+    Received,
+    Refused,
+    WasReset,
+)
 from offchain.schema.protocol.session_states import TABLE, SessionMove, SessionState
 
 PROTOCOL: Final = "gantry/host"
@@ -49,78 +61,6 @@ class LocalProtocolError(Exception):
 
 class RemoteProtocolError(WireError):
     """Violation of the protocol by the other side."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """Both sides have sent HELLO, and speak this version."""
-
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """The dialler has opened a session."""
-
-    session: int
-    request: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The host has accepted."""
-
-    session: int
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The host has refused; the session is over."""
-
-    session: int
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """Bytes of a channel."""
-
-    session: int
-    channel: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """End of the data from the other side."""
-
-    session: int
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """Credit granted by the other side."""
-
-    session: int
-
-
-@dataclass(frozen=True, slots=True)
-class WasReset:
-    """Reset of the session by the other side."""
-
-    session: int
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class GoneAway:
-    """Announcement that the other side is about to close the connection."""
-
-    refusal: Refusal
-
-
-Event: TypeAlias = Ready | Opened | Accepted | Refused | Received | Ended | Granted | WasReset | GoneAway
 
 
 @dataclass(slots=True)

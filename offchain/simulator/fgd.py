@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest, fullest_devices
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import AnyInts, Bools, Floats, HostColumns, Ints
 from offchain.core.scheduler.demand import DemandDistribution, DemandRows, ExpectedDemand
+from offchain.core.scheduler.device_choice import KernelRequest, fullest_devices
 from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 

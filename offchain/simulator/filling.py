@@ -10,6 +10,7 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
+from offchain.simulator.names import PRODUCTION
 from offchain.simulator.policies import make_policy
 from offchain.simulator.production import ProductionPlacer
 from offchain.simulator.sim_score_cache import SimScoreCache
@@ -109,7 +110,7 @@ def simulate_fill(
 ) -> FillOutcome:
     """Fill an empty cluster until pods have asked for `load_percent` of its GPUs. Deterministic for a seed.
 
-    `worth` is the production policy, which does not know the demand. `accounts`: as for :func:`arrivals`. ValueError
+    The production policy does not know the demand. `accounts`: as for :func:`arrivals`. ValueError
     where there are no GPUs, or no pod asks for one.
     """
     total_milli = WHOLE_GPU * sum(spec.gpus for spec in specs)
@@ -127,7 +128,7 @@ def simulate_fill(
 def _placer(
     policy: str, specs: Sequence[HostSpec], demand: DemandDistribution, seed: int
 ) -> Callable[[PodShape], bool]:
-    if policy == "worth":
+    if policy == PRODUCTION:
         return ProductionPlacer(specs, seed).place
     cluster = Cluster.of(specs)
     scores = SimScoreCache(cluster, make_policy(policy, cluster, demand), seed)

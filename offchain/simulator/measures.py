@@ -10,10 +10,22 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.columns import Floats
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape, jain_fairness
+from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.simulator.baseline import BaselineScheduler
 from offchain.simulator.fgd import FragmentationMeter
-from offchain.simulator.orders import QueueOrder, ReplayBackfill, TaskRun
+from offchain.simulator.names import PRODUCTION
+from offchain.simulator.orders import make_order
 from offchain.simulator.policies import make_policy
-from offchain.simulator.replay import ClusterSample, ClusterState, ReplayResult, SampleSeries, replay
+from offchain.simulator.production import ProductionScheduler
+from offchain.simulator.replay import (
+    ClusterSample,
+    ClusterState,
+    ReplayResult,
+    SampleSeries,
+    SimulatedScheduler,
+    TaskRun,
+    replay,
+)
 from offchain.simulator.sim_score_cache import SimScoreCache
 from offchain.simulator.trace import Trace
 
@@ -227,21 +239,28 @@ def simulate_replay(
     specs: Sequence[HostSpec],
     trace: Trace,
     policy: str,
-    order: Callable[[Cluster], QueueOrder],
+    order: str = "fifo",
     *,
     seed: int,
     clock_s: Callable[[], float],
     prices: Mapping[str, float] | None = None,
-    backfill: Callable[[Cluster], ReplayBackfill] | None = None,
+    queues: QueueTree | None = None,
 ) -> ReplayOutcome:
-    """Replay a trace on an idle cluster. Deterministic for equal arguments, but for the seconds."""
+    """Replay a trace on an idle cluster. Deterministic for equal arguments, but for the seconds.
+
+    `order`: for baselines. `queues`: for the production policy. ValueError: an unknown policy or order.
+    """
     cluster = Cluster.of(specs)
     demand = trace.demand()
     series = SampleSeries(_state(cluster, FragmentationMeter(cluster, demand)), trace.window_ms)
-    scores = SimScoreCache(cluster, make_policy(policy, cluster, demand), seed)
-    waits = order(cluster)
+    scheduler: SimulatedScheduler
+    if policy == PRODUCTION:
+        scheduler = ProductionScheduler(specs, cluster, seed, queues)
+    else:
+        scores = SimScoreCache(cluster, make_policy(policy, cluster, demand), seed)
+        scheduler = BaselineScheduler(scores, make_order(order, cluster))
     began_s = clock_s()
-    replayed = replay(scores, trace.arrivals, waits, series, None if backfill is None else backfill(cluster))
+    replayed = replay(scheduler, cluster, trace.arrivals, series)
     seconds = clock_s() - began_s
     measures = measure(replayed, series.samples, specs, trace.window_ms, prices or {})
     return ReplayOutcome(replayed, series.samples, measures, seconds)

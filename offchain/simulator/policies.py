@@ -1,4 +1,4 @@
-"""Placement policies that Gantry's own is compared with. Each scores hosts; lower is better."""
+"""Placement policies that the production policy is compared with. Each scores hosts; lower is better."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Protocol
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest, choose_devices
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Floats, Ints
 from offchain.core.scheduler.demand import DemandDistribution
-from offchain.core.scheduler.packing import FragmentationScore
+from offchain.core.scheduler.device_choice import KernelRequest, choose_devices
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.fgd import FgdPolicy
-from offchain.simulator.names import POLICIES
+from offchain.simulator.names import BASELINES
 
 
 class Policy(Protocol):
@@ -64,12 +64,10 @@ class FirstFit(_ColumnPolicy):
 
 def make_policy(name: str, cluster: Cluster, demand: DemandDistribution) -> Policy:
     """Return the policy for an empty cluster and expected pods. ValueError: unknown name."""
-    if name == "worth":
-        return FragmentationScore(cluster, demand)
     if name == "fgd":
         return FgdPolicy(cluster, demand)
     if name == "best_fit":
         return BestFit(cluster)
     if name == "first_fit":
         return FirstFit(cluster)
-    raise ValueError(f"there is no policy {name!r}: {', '.join(POLICIES)}")
+    raise ValueError(f"there is no policy {name!r}: {', '.join(BASELINES)}")

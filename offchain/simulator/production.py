@@ -1,13 +1,16 @@
-"""The production policy on a trace: the scheduler state of the worker, with its parameters, given one pod a cycle."""
+"""The production policy on a trace: the scheduler state of the worker, with its parameters, and records made for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
+from typing import Final
 
-from offchain.core.scheduler.cluster import HostSpec
+from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Ask,
@@ -28,10 +31,14 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
+from offchain.simulator.replay import TaskRun
+from offchain.simulator.trace import Arrival
 
 _GTY = 10**12
 _PPM = 10**6
 _DISK_GIB = 2000
+SLOT_MS: Final = 2000
+"""The time between two blocks of the chain: the worker runs a cycle for each block."""
 _ANY_RATE = 1000 * _GTY
 """More than any host asks for all that it has, so that no pod is refused for its price."""
 _DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
@@ -57,9 +64,7 @@ class ProductionPlacer:
     """
 
     def __init__(self, specs: Sequence[HostSpec], seed: int) -> None:
-        self._state = SchedulerState(b"%d" % seed)
-        hosts = [host_record(number, spec) for number, spec in enumerate(specs)]
-        self._state.handle(HostsChanged(hosts), 0)
+        self._state = _state(specs, seed)
         self._arrived = 0
 
     def place(self, shape: PodShape) -> bool:
@@ -73,6 +78,71 @@ class ProductionPlacer:
         if not placed:
             self._state.handle(TasksRemoved([self._arrived]), now_ms)
         return placed
+
+
+class ProductionScheduler:
+    """Places the tasks of a trace as a worker would whose chain has these hosts, all at one price.
+
+    `cluster`: the same hosts, idle; it is kept up to date. What is placed stays assumed until it ends, as if its
+    records were never read: the worker treats assumed pods like leases. Tasks of a trace are not spot, so none is
+    preempted.
+    """
+
+    step_ms = SLOT_MS
+
+    def __init__(self, specs: Sequence[HostSpec], cluster: Cluster, seed: int, queues: QueueTree | None = None) -> None:
+        self._state = _state(specs, seed, queues)
+        self._cluster = cluster
+        self._rows = {host_record(row, spec).id: row for row, spec in enumerate(specs)}
+        self._arrivals: dict[int, Arrival] = {}
+        """Tasks that wait."""
+
+    def on_arrived(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+        self._arrivals |= {arrival.number: arrival for arrival in arrivals}
+        self._state.handle(TasksChanged([_record_of(arrival) for arrival in arrivals]), now_ms)
+
+    def on_ended(self, runs: Sequence[TaskRun], now_ms: int) -> None:
+        for run in runs:
+            for slot in run.slots:
+                self._cluster.release(slot.host, run.arrival.shape, slot.devices)
+        self._state.handle(TasksRemoved([run.arrival.number for run in runs]), now_ms)
+
+    def run_cycle(self, now_ms: int) -> Sequence[TaskRun]:
+        plan = plan_of(self._state.handle(CycleDue(preempt=False), now_ms))
+        started: list[TaskRun] = []
+        for number, pods in plan.placements.items():
+            arrival = self._arrivals.pop(number)
+            slots = tuple(HostSlot(self._rows[pod.host], sum(1 << device for device in pod.devices)) for pod in pods)
+            for slot in slots:
+                self._cluster.take(slot.host, arrival.shape, slot.devices)
+            started.append(TaskRun(arrival, now_ms, slots))
+        return started
+
+    def drop_blocked(self, now_ms: int) -> Sequence[Arrival]:
+        """Tasks that exceed a limit of their queue or account although nothing runs."""
+        dropped = tuple(self._arrivals.values())
+        self._state.handle(TasksRemoved(list(self._arrivals)), now_ms)
+        self._arrivals.clear()
+        return dropped
+
+
+def _state(specs: Sequence[HostSpec], seed: int, queues: QueueTree | None = None) -> SchedulerState:
+    state = SchedulerState(b"%d" % seed, queues, records_decisions=False)
+    state.handle(HostsChanged([host_record(number, spec) for number, spec in enumerate(specs)]), 0)
+    return state
+
+
+def _record_of(arrival: Arrival) -> Task:
+    return replace(
+        task_record(arrival.number, resources_of(arrival.shape), arrival.account, max_rate_per_hour=_ANY_RATE),
+        pods_min=arrival.pods,
+        open_pods=tuple(range(arrival.pods)),
+        max_duration_ms=arrival.max_ms,
+        priority=arrival.priority,
+        queue=arrival.queue.encode(),
+        submitted_at=arrival.arrival_ms,
+        changed_at=arrival.arrival_ms,
+    )
 
 
 def host_record(number: int, spec: HostSpec, *, gpu_price_per_hour: int = _GTY, region: bytes = b"region") -> Host:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.cluster import Cluster, HostSlot
-from offchain.core.scheduler.pod_request import PodShape
-from offchain.simulator.orders import QueueOrder, ReplayBackfill, TaskRun
-from offchain.simulator.sim_score_cache import SimScoreCache
 from offchain.simulator.trace import Arrival, TaskKey
 
 T = TypeVar("T")
@@ -45,17 +40,6 @@ class EventClock(Generic[T]):
         while self._heap and self._heap[0][0] == self.now_ms:
             events.append(heapq.heappop(self._heap)[3])
         return events
-
-
-class IdleCapacity:
-    """The hosts as if nothing ran there."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def is_feasible(self, shape: PodShape, pods: int) -> bool:
-        """Whether these pods fit there together."""
-        return int(pods_that_fit(self._cluster, self._cluster.whole, shape, pods).sum()) >= pods
 
 
 MAX_SAMPLES = 400
@@ -108,8 +92,46 @@ class SampleSeries:
             next_ms = len(self.samples) * self._step_ms
 
 
-_ENDS, _ARRIVALS = 0, 1
+_ENDS, _ARRIVALS, _CYCLES = 0, 1, 2
 """Tasks that end at a moment free resources for those that arrive then."""
+
+
+class _CycleDue:
+    """A cycle runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A task that runs, or has run."""
+
+    arrival: Arrival
+    start_ms: int
+    slots: tuple[HostSlot, ...]
+    """Of each pod."""
+
+    @property
+    def end_ms(self) -> int:
+        """The real end, unknown to the scheduler."""
+        return self.start_ms + self.arrival.duration_ms
+
+
+class SimulatedScheduler(Protocol):
+    """A scheduler of a replay. It keeps the cluster up to date by what it places and what ends."""
+
+    step_ms: int
+    """Cycles run at multiples of this time, in ms."""
+
+    def on_arrived(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+        """Note tasks that wait from now on. Each fits on the idle cluster."""
+
+    def on_ended(self, runs: Sequence[TaskRun], now_ms: int) -> None:
+        """Free the resources of these runs."""
+
+    def run_cycle(self, now_ms: int) -> Sequence[TaskRun]:
+        """Place waiting tasks, and return them in the order of their start."""
+
+    def drop_blocked(self, now_ms: int) -> Sequence[Arrival]:
+        """Remove the tasks that the last cycle could not place although nothing runs: it never will. At least one."""
 
 
 @dataclass(slots=True)
@@ -118,177 +140,87 @@ class ReplayResult:
     """In the order of their start."""
     refused: list[Arrival] = field(default_factory=list)
     """Tasks that would not fit if nothing else ran, or exceed a limit of their queue or account for ever."""
-    tries: int = 0
-    """How often a task was tried."""
+    cycles: int = 0
 
 
 def replay(
-    scores: SimScoreCache,
-    arrivals: Iterable[Arrival],
-    order: QueueOrder,
-    series: SampleSeries,
-    backfill: ReplayBackfill | None = None,
+    scheduler: SimulatedScheduler, cluster: Cluster, arrivals: Iterable[Arrival], series: SampleSeries
 ) -> ReplayResult:
-    """Run all arrivals on an idle cluster. Deterministic for equal arguments."""
-    return _Replay(scores, order, series, backfill).run(arrivals)
+    """Run all arrivals on an idle cluster. A cycle follows when tasks have arrived or ended while others wait."""
+    return _Replay(scheduler, cluster, series).run(arrivals)
 
 
 class _Replay:
-    def __init__(
-        self, scores: SimScoreCache, order: QueueOrder, series: SampleSeries, backfill: ReplayBackfill | None
-    ) -> None:
-        self._scores = scores
-        self._order = order
+    def __init__(self, scheduler: SimulatedScheduler, cluster: Cluster, series: SampleSeries) -> None:
+        self._scheduler = scheduler
+        self._cluster = cluster
         self._series = series
-        self._backfill = backfill
-        self._clock: EventClock[Arrival | TaskRun] = EventClock()
-        self._running: dict[int, TaskRun] = {}
-        self._arrived = 0
-        self._waiting: dict[int, Arrival] = {}
-        self._waiting_keys: Counter[TaskKey] = Counter()
-        """How many of each wait."""
-        self._freed = 0
-        """How often something was freed."""
-        self._blocked: dict[TaskKey, int] = {}
-        """[key]: the number of releases at which it was infeasible; it stays so until the next release."""
-        self._empty = IdleCapacity(scores.cluster)
-        self._is_impossible: dict[tuple[PodShape, int], bool] = {}
+        self._clock: EventClock[Arrival | TaskRun | _CycleDue] = EventClock()
+        self._fits: dict[TaskKey, bool] = {}
+        self._cycle_ms = -1
+        """The time of the last planned cycle."""
+        self._running = self._waiting = self._unstarted = 0
+        """Tasks; `_unstarted` includes those that have not arrived."""
         self._result = ReplayResult()
 
     def run(self, arrivals: Iterable[Arrival]) -> ReplayResult:
         for arrival in arrivals:
             self._clock.at(arrival.arrival_ms, _ARRIVALS, arrival)
-            self._arrived += 1
-        while (next_ms := self._clock.next_ms()) is not None:
+            self._unstarted += 1
+        while (now_ms := self._clock.next_ms()) is not None:
             # After the last start, samples would only show the cluster emptying.
-            unstarted = self._has_unstarted()
-            if unstarted:
-                self._series.until(next_ms, len(self._running), len(self._waiting))
-            for event in self._clock.advance():
-                if isinstance(event, TaskRun):
-                    self._on_end(event)
-                else:
-                    self._on_arrival(event)
-            if self._waiting:
-                self._run_cycle()
-            if unstarted and not self._has_unstarted():
-                self._series.until(next_ms + 1, len(self._running), len(self._waiting))
-        # A limit holds these for ever.
-        self._result.refused += self._waiting.values()
+            is_sampled = self._unstarted > 0
+            if is_sampled:
+                self._series.until(now_ms, self._running, self._waiting)
+            events = self._clock.advance()
+            self._end([event for event in events if isinstance(event, TaskRun)], now_ms)
+            self._arrive([event for event in events if isinstance(event, Arrival)], now_ms)
+            due_ms = -(-now_ms // self._scheduler.step_ms) * self._scheduler.step_ms
+            if due_ms == now_ms:
+                self._run_cycles(now_ms)
+            elif self._waiting and self._cycle_ms < due_ms:
+                self._clock.at(due_ms, _CYCLES, _CycleDue())
+                self._cycle_ms = due_ms
+            if is_sampled and not self._unstarted:
+                self._series.until(now_ms + 1, self._running, self._waiting)
         return self._result
 
-    def _has_unstarted(self) -> bool:
-        return len(self._result.runs) + len(self._result.refused) < self._arrived
+    def _end(self, runs: Sequence[TaskRun], now_ms: int) -> None:
+        if runs:
+            self._scheduler.on_ended(runs, now_ms)
+            self._running -= len(runs)
 
-    def _on_arrival(self, arrival: Arrival) -> None:
-        key = (arrival.shape, arrival.pods)
-        if key not in self._is_impossible:
-            self._is_impossible[key] = not self._empty.is_feasible(arrival.shape, arrival.pods)
-        if self._is_impossible[key]:
-            self._result.refused.append(arrival)
-            return
-        self._order.add(arrival)
-        self._waiting[arrival.number] = arrival
-        self._waiting_keys[self._key(arrival)] += 1
-        if self._backfill is not None:
-            self._backfill.on_arrival(arrival)
+    def _arrive(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+        possible = [arrival for arrival in arrivals if self._is_possible(arrival)]
+        self._refuse([arrival for arrival in arrivals if not self._is_possible(arrival)])
+        if possible:
+            self._scheduler.on_arrived(possible, now_ms)
+            self._waiting += len(possible)
 
-    def _on_end(self, run: TaskRun) -> None:
-        for slot in run.slots:
-            self._scores.release(run.arrival.shape, slot)
-        del self._running[run.arrival.number]
-        self._order.on_ended(run.arrival)
-        if self._backfill is not None:
-            self._backfill.on_ended(run)
-        self._freed += 1
+    def _is_possible(self, arrival: Arrival) -> bool:
+        """Whether the task fits on the idle cluster."""
+        key = arrival.key
+        if key not in self._fits:
+            self._fits[key] = int(pods_that_fit(self._cluster, self._cluster.whole, *key).sum()) >= arrival.pods
+        return self._fits[key]
 
-    def _run_cycle(self) -> None:
-        if self._backfill is not None:
-            self._start_reserved(self._backfill)
-        self._order.begin(self._clock.now_ms, self._infeasible_keys())
-        while (arrival := self._order.next()) is not None:
-            slots = self._try_place(arrival)
-            if slots is not None:
-                self._order.on_placed(arrival)
-                self._start(arrival, slots)
-            elif not self._running:
-                # A gang that would be feasible if the policy placed its pods on other hosts.
-                self._order.on_dropped(arrival)
-                self._result.refused.append(arrival)
-                self._on_left(arrival)
-            else:
-                self._order.on_blocked(arrival)
+    def _run_cycles(self, now_ms: int) -> None:
+        """Run a cycle, and another where tasks that it could never place stood before others."""
+        while self._waiting:
+            self._result.cycles += 1
+            started = self._scheduler.run_cycle(now_ms)
+            for run in started:
+                self._clock.at(run.end_ms, _ENDS, run)
+            self._result.runs += started
+            self._running += len(started)
+            self._waiting -= len(started)
+            self._unstarted -= len(started)
+            if self._running:
+                return
+            dropped = self._scheduler.drop_blocked(now_ms)
+            self._refuse(dropped)
+            self._waiting -= len(dropped)
 
-    def _infeasible_keys(self) -> set[TaskKey]:
-        """Return the keys that are known to be infeasible: nothing freed since the last try is suitable."""
-        for key in self._waiting_keys:
-            if self._blocked.get(key, self._freed) != self._freed and self._scores.is_infeasible(key[0]):
-                self._blocked[key] = self._freed
-        return {key for key in self._waiting_keys if self._blocked.get(key) == self._freed}
-
-    def _start_reserved(self, backfill: ReplayBackfill) -> None:
-        """Start tasks whose reservation begins: where the policy says, or else on the reserved slots."""
-        for arrival in backfill.begin(self._clock.now_ms, self._order.is_within_limits):
-            kept = backfill.release(arrival)
-            self._freed += 1
-            slots = self._place_all(arrival)
-            if slots is None:
-                slots = kept
-                for slot in slots:
-                    self._scores.take(arrival.shape, slot)
-            self._order.on_reserved_start(arrival)
-            self._start(arrival, slots)
-
-    def _try_place(self, arrival: Arrival) -> tuple[HostSlot, ...] | None:
-        """Place all pods, or none."""
-        key = self._key(arrival)
-        if self._blocked.get(key) == self._freed:
-            return None
-        self._result.tries += 1
-        slots = self._place_all(arrival)
-        if slots is None and self._backfill is not None:
-            slots = self._backfill.on_blocked(arrival)
-            for slot in slots or ():
-                self._scores.take(arrival.shape, slot)
-        if slots is None:
-            self._blocked[key] = self._freed
-        return slots
-
-    def _place_all(self, arrival: Arrival) -> tuple[HostSlot, ...] | None:
-        backfill = self._backfill
-        allowed = None if backfill is None else partial(backfill.allowed, arrival)
-        slots: list[HostSlot] = []
-        for _ in range(arrival.pods):
-            slot = self._scores.place_allowed(arrival.shape, allowed)
-            if slot is None:
-                for placed in slots:
-                    self._scores.release(arrival.shape, placed)
-                if backfill is not None and slots:
-                    backfill.on_forget()
-                return None
-            if backfill is not None:
-                backfill.on_assume(arrival, slot)
-            slots.append(slot)
-        return tuple(slots)
-
-    def _start(self, arrival: Arrival, slots: tuple[HostSlot, ...]) -> None:
-        run = TaskRun(arrival, self._clock.now_ms, slots)
-        self._running[arrival.number] = run
-        self._result.runs.append(run)
-        self._clock.at(run.end_ms, _ENDS, run)
-        self._on_left(arrival)
-        if self._backfill is not None:
-            self._backfill.on_placed(run)
-
-    def _on_left(self, arrival: Arrival) -> None:
-        """The task waits no more."""
-        del self._waiting[arrival.number]
-        if self._backfill is not None:
-            self._backfill.on_left(arrival)
-        key = self._key(arrival)
-        self._waiting_keys[key] -= 1
-        if not self._waiting_keys[key]:
-            del self._waiting_keys[key]
-
-    def _key(self, arrival: Arrival) -> TaskKey:
-        return arrival.key(by_length=self._backfill is not None)
+    def _refuse(self, arrivals: Sequence[Arrival]) -> None:
+        self._result.refused += arrivals
+        self._unstarted -= len(arrivals)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest, fullest_devices
-from offchain.core.scheduler.columns import Bools, Floats, Ints
+from offchain.core.scheduler.cluster import Cluster, HostSlot
+from offchain.core.scheduler.columns import Floats, Ints
+from offchain.core.scheduler.device_choice import KernelRequest, fullest_devices
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.policies import Policy
@@ -44,28 +43,17 @@ class SimScoreCache:
         self._requests: dict[PodShape, KernelRequest] = {}
         self._all: Ints = np.arange(len(cluster), dtype=np.int64)
 
-    def place(self, shape: PodShape) -> int | None:
-        """Place one pod. Return its host; None: it is feasible nowhere."""
-        place = self.place_allowed(shape)
-        return None if place is None else place.host
-
-    def place_allowed(self, shape: PodShape, allowed: Callable[[Ints], Bools | None] | None = None) -> HostSlot | None:
-        """Place one pod on the best allowed host; None where it is feasible on none of them.
-
-        `allowed` gets the devices of each host that the pod would take, as bits, which mean nothing where it is not
-        feasible; it returns for each host whether the pod may go there, or None: anywhere.
-        """
+    def place(self, shape: PodShape) -> HostSlot | None:
+        """Place one pod on the best host; None where it is feasible on none of them."""
         if not self._draws:
             self._draws = self._random.integers(0, 2**31, 4096).tolist()
         draw = self._draws.pop()
         if self.is_infeasible(shape):
             return None
         entry = self._entry(shape)
-        open_to = None if allowed is None else allowed(entry.devices)
-        host = int(lowest_score(entry.scores if open_to is None else np.where(open_to, entry.scores, np.inf), draw))
+        host = int(lowest_score(entry.scores, draw))
         if host < 0:
-            if open_to is None or entry.scores.min() == np.inf:
-                self._infeasible_at[shape] = len(self._released)
+            self._infeasible_at[shape] = len(self._released)
             return None
         place = HostSlot(host, int(entry.devices[host]))
         self.take(shape, place)

@@ -14,8 +14,8 @@ from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.simulator.csv_tables import POD_COLUMNS, CsvLine, TraceError, read_lines, require_gpus, shape_of_line
 
-TaskKey = tuple[PodShape, int, int]
-"""What decides where a task fits."""
+TaskKey = tuple[PodShape, int]
+"""What decides where a task fits: the shape of its pods, and how many they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,10 @@ class Arrival:
     priority: int = 100
     pods: int = 1
 
-    def key(self, *, by_length: bool) -> TaskKey:
-        """Return the key.
-
-        `by_length`: with a class of its maximum duration, each twice as long as the last.
-        """
-        return self.shape, self.pods, self.max_ms.bit_length() if by_length else 0
+    @property
+    def key(self) -> TaskKey:
+        """What decides where the task fits."""
+        return self.shape, self.pods
 
     @property
     def total_milli(self) -> int:

@@ -1,4 +1,4 @@
-"""Traces in virtual time: each policy with each order, what it makes of the GPUs and who waits for how long."""
+"""Traces in virtual time: the production policy and baselines, what they make of the GPUs and who waits how long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from table import Figure
@@ -14,8 +13,7 @@ from table import Figure
 from offchain.core.scheduler.cluster import HostSpec
 from offchain.simulator.load import draw_tasks
 from offchain.simulator.measures import ReplayOutcome, simulate_replay
-from offchain.simulator.orders import make_order
-from offchain.simulator.replay_backfill import ReservingBackfill
+from offchain.simulator.names import BASELINES, ORDERS, PRODUCTION
 from offchain.simulator.trace import Trace
 
 TASKS = 5_000
@@ -24,15 +22,7 @@ PART = 4
 LOAD_PERCENT = 100.0
 SEEDS = 3
 _SEED = 1
-_POLICIES = ("first_fit", "best_fit", "fgd", "worth")
-_ORDERS = (("fifo", False), ("drf", False), ("queues", False), ("queues", True))
-_RUNS = [
-    (policy, order, backfill)
-    for order, backfill in _ORDERS
-    for policy in _POLICIES
-    if policy == "worth" or order == "fifo" or backfill
-]
-"""Policies with the plainest order and with all of the scheduler's; orders with the scheduler's policy."""
+_RUNS = [(PRODUCTION, "queues"), *((policy, order) for order in ORDERS for policy in BASELINES)]
 
 _MEASURES: Mapping[str, tuple[str, Callable[[ReplayOutcome], float]]] = {
     "gpu": ("% of GPUs", lambda outcome: outcome.measures.gpu_percent),
@@ -70,17 +60,9 @@ def measure(
         for seed in range(_SEED, _SEED + seeds):
             total_milli = 1000 * sum(host.gpus for host in hosts)
             trace = draw_tasks(of.tasks(seed), tasks, LOAD_PERCENT, total_milli, seed)
-            for policy, order, backfill in _RUNS:
-                name = f"{policy}-{order}{'+backfill' if backfill else ''}"
-                outcome = simulate_replay(
-                    hosts,
-                    trace,
-                    policy,
-                    partial(make_order, order, skip_blocked=backfill),
-                    seed=seed,
-                    clock_s=time.perf_counter,
-                    backfill=ReservingBackfill if backfill else None,
-                )
+            for policy, order in _RUNS:
+                name = f"{policy}-{order}"
+                outcome = simulate_replay(hosts, trace, policy, order, seed=seed, clock_s=time.perf_counter)
                 say(f"{of.name}, {name}, seed {seed}: {outcome.measures.gpu_percent:.2f} %, {outcome.seconds:.0f} s")
                 found.setdefault(name, []).append(outcome)
         if not drawn_there:

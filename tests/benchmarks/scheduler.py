@@ -17,6 +17,7 @@ from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.simulator import csv_tables, generated
 from offchain.simulator.filling import arrivals, simulate_fill
+from offchain.simulator.names import PRODUCTION
 from offchain.simulator.trace import read_trace, trace_of_shapes
 
 SEEDS = 10
@@ -27,8 +28,7 @@ GAP_PERCENT = 50
 _SEED = 1
 PARTS = ("place", "replay", "growth")
 
-_POLICIES = {"fgd": "fgd", "production": "worth"}
-"""Names in the table, and of the simulator."""
+_POLICIES = ("fgd", PRODUCTION)
 
 _PUBLISHED = {"default": 95.39, "cpu250": 93.41, "gpushare100": 86.90, "gpuspec33": 94.55, "multigpu50": 97.18}
 """Percent of GPUs that FGD's authors report at this load (Weng et al., ATC 2023; mean of ten seeds), by trace."""
@@ -68,14 +68,14 @@ def _measure(
     figures: list[Figure] = []
     reached: dict[str, tuple[float, ...]] = {}
     target = 0.0 if accounts else _PUBLISHED.get(trace, 0.0)
-    for policy, simulated in _POLICIES.items():
+    for policy in _POLICIES:
         outcomes = []
         for seed in range(_SEED, _SEED + seeds):
             outcomes.append(
                 simulate_fill(
                     hosts,
                     mix,
-                    simulated,
+                    policy,
                     load_percent=LOAD_PERCENT,
                     seed=seed,
                     clock_s=time.perf_counter,
@@ -101,7 +101,7 @@ def _measure(
         say(f"{name}, {bound}: {statistics.mean(found):.2f} %")
         figures.append(Figure(f"place-{name}-{bound}", "% of GPUs", reached[bound]))
         figures.append(Figure(f"place-{name}-{bound}-time", "s", tuple(took), 60))
-    production = statistics.mean(reached["production"])
+    production = statistics.mean(reached[PRODUCTION])
     closed = {bound: _gap_closed(production, target, statistics.mean(reached[bound])) for bound in list(reached)[2:]}
     for bound, percent in closed.items():
         gap = f"place-{name}-{bound.replace('bound', 'gap-closed')}"

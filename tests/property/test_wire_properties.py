@@ -8,7 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from offchain.schema.protocol.frames import LONGEST, Frame, FrameKind, FrameReader, encode
 from offchain.schema.protocol.messages import Answer, Code, Refusal, Request, WireError
-from offchain.schema.protocol.mux import MAX_SESSIONS, LocalProtocolError, Mux, Received, RemoteProtocolError
+from offchain.schema.protocol.mux import MAX_SESSIONS, LocalProtocolError, Mux, RemoteProtocolError
+from offchain.schema.protocol.mux_events import Received
 from tests.support.examples import examples
 
 NO = Refusal(Code.GONE, "No.", "")

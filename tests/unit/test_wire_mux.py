@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.schema.protocol import mux
+from offchain.schema.protocol import mux, mux_events, session_states
 from offchain.schema.protocol.frames import FrameKind, encode
 from offchain.schema.protocol.messages import Answer, Code, Refusal
 
@@ -36,20 +36,20 @@ class Pair:
 
 def test_both_sides_say_hello_first():
     tenant, host = mux.Mux(dialler=True), mux.Mux(dialler=False)
-    assert host.receive(tenant.take()) == [mux.Ready(2)]
-    assert tenant.receive(host.take()) == [mux.Ready(2)]
+    assert host.receive(tenant.take()) == [mux_events.Ready(2)]
+    assert tenant.receive(host.take()) == [mux_events.Ready(2)]
 
 
 def test_the_newest_common_version_is_spoken():
     newer, older = mux.Mux(dialler=True, newest=9), mux.Mux(dialler=False)
-    assert newer.receive(older.take()) == [mux.Ready(2)]
+    assert newer.receive(older.take()) == [mux_events.Ready(2)]
 
 
 def test_without_a_common_version_both_are_told_what_to_update():
     new, old = mux.Mux(dialler=True, newest=9, oldest=7), mux.Mux(dialler=False)
     with pytest.raises(mux.RemoteProtocolError, match="7 to 9"):
         old.receive(new.take())
-    (gone,) = [event for event in mux.Mux(dialler=True).receive(old.take()) if isinstance(event, mux.GoneAway)]
+    (gone,) = [event for event in mux.Mux(dialler=True).receive(old.take()) if isinstance(event, mux_events.GoneAway)]
     assert gone.refusal.code is Code.UNSUPPORTED_VERSION
     assert "Update" in gone.refusal.hint
 
@@ -57,16 +57,16 @@ def test_without_a_common_version_both_are_told_what_to_update():
 def test_a_question_and_its_answer():
     pair = Pair()
     number = pair.tenant.open(b"request", 100)
-    assert pair.swap() == ([], [mux.Opened(number, b"request"), mux.Granted(number)])
+    assert pair.swap() == ([], [mux_events.Opened(number, b"request"), mux_events.Granted(number)])
     pair.host.accept(number, Answer(size=2), 50)
-    assert pair.swap() == ([mux.Accepted(number, Answer(size=2)), mux.Granted(number)], [])
+    assert pair.swap() == ([mux_events.Accepted(number, Answer(size=2)), mux_events.Granted(number)], [])
     pair.tenant.data(number, mux.MAIN, b"in")
     pair.tenant.end(number)
     pair.host.data(number, mux.OUT, b"out")
     pair.host.end(number)
     assert pair.swap() == (
-        [mux.Received(number, mux.OUT, b"out"), mux.Ended(number)],
-        [mux.Received(number, mux.MAIN, b"in"), mux.Ended(number)],
+        [mux_events.Received(number, mux.OUT, b"out"), mux_events.Ended(number)],
+        [mux_events.Received(number, mux.MAIN, b"in"), mux_events.Ended(number)],
     )
     assert (pair.tenant.sessions, pair.host.sessions) == (0, 0)
 
@@ -76,7 +76,7 @@ def test_a_refusal_ends_the_session():
     number = pair.tenant.open(b"", 0)
     pair.swap()
     pair.host.refuse(number, NO)
-    assert pair.swap() == ([mux.Refused(number, NO)], [])
+    assert pair.swap() == ([mux_events.Refused(number, NO)], [])
     assert (pair.tenant.sessions, pair.host.sessions) == (0, 0)
 
 
@@ -88,7 +88,7 @@ def test_a_reset_ends_the_session_and_what_crosses_it_is_ignored(from_tenant):
     other.data(number, mux.MAIN, b"late")
     one.reset(number, NO)
     to_tenant, to_host = pair.swap()
-    assert (to_host if from_tenant else to_tenant) == [mux.WasReset(number, NO)]
+    assert (to_host if from_tenant else to_tenant) == [mux_events.WasReset(number, NO)]
     assert (to_tenant if from_tenant else to_host) == []
 
 
@@ -110,7 +110,7 @@ def test_credit_comes_back_when_half_the_window_was_used():
     pair.host.consumed(number, 4)
     assert pair.swap() == ([], [])
     pair.host.consumed(number, 1)
-    assert pair.swap() == ([mux.Granted(number)], [])
+    assert pair.swap() == ([mux_events.Granted(number)], [])
     assert pair.tenant.room(number) == 9
 
 
@@ -119,7 +119,7 @@ def test_a_slow_session_holds_up_no_other():
     slow, quick = pair.session(host_window=2), pair.session()
     pair.tenant.data(slow, mux.MAIN, b"x")
     pair.tenant.data(quick, mux.MAIN, b"y" * 100)
-    assert pair.swap()[1][-1] == mux.Received(quick, mux.MAIN, b"y" * 100)
+    assert pair.swap()[1][-1] == mux_events.Received(quick, mux.MAIN, b"y" * 100)
 
 
 def test_only_the_dialler_opens():
@@ -200,7 +200,7 @@ def test_data_that_was_not_granted_or_has_no_channel_is_refused(payload):
 
 def test_the_documentation_draws_the_table():
     text = (Path(__file__).parents[2] / "docs" / "hosts-access.md").read_text(encoding="utf-8")
-    assert mux.diagram() in text
+    assert session_states.diagram() in text
 
 
 def test_small_pieces_that_wait_to_be_sent_travel_in_one_frame():
@@ -211,9 +211,9 @@ def test_small_pieces_that_wait_to_be_sent_travel_in_one_frame():
     pair.tenant.data(other, mux.MAIN, b"d")
     pair.tenant.data(number, mux.MAIN, b"e")
     assert pair.swap()[1] == [
-        mux.Received(number, mux.MAIN, b"abc"),
-        mux.Received(other, mux.MAIN, b"d"),
-        mux.Received(number, mux.MAIN, b"e"),
+        mux_events.Received(number, mux.MAIN, b"abc"),
+        mux_events.Received(other, mux.MAIN, b"d"),
+        mux_events.Received(number, mux.MAIN, b"e"),
     ]
 
 
@@ -222,7 +222,7 @@ def test_words_of_the_control_channel_stay_apart():
     number = pair.session()
     pair.tenant.data(number, mux.CONTROL, b"{}")
     pair.tenant.data(number, mux.CONTROL, b"{}")
-    assert pair.swap()[1] == [mux.Received(number, mux.CONTROL, b"{}")] * 2
+    assert pair.swap()[1] == [mux_events.Received(number, mux.CONTROL, b"{}")] * 2
 
 
 def test_what_is_put_together_uses_no_more_credit_than_was_granted():
@@ -233,5 +233,5 @@ def test_what_is_put_together_uses_no_more_credit_than_was_granted():
         pair.tenant.data(number, mux.MAIN, b"x" * min(room, 7))
         sent += min(room, 7)
     (received,) = pair.swap()[1]
-    assert received == mux.Received(number, mux.MAIN, b"x" * sent)
+    assert received == mux_events.Received(number, mux.MAIN, b"x" * sent)
     assert sent == 98  # one byte of credit is for the channel, and one would be for that of another frame

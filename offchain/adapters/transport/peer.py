@@ -15,7 +15,7 @@ from offchain.adapters.transport.port import (
     refused,
 )
 from offchain.adapters.transport.session import WINDOW, Session, copy_of
-from offchain.schema.protocol import mux
+from offchain.schema.protocol import mux, mux_events
 from offchain.schema.protocol.messages import Code, Refusal, WireError
 
 BACKLOG: Final = 1 << 20
@@ -228,18 +228,18 @@ class Peer:
             while True:
                 await self.connection.read()
 
-    def _take(self, event: mux.Event) -> None:
+    def _take(self, event: mux_events.Event) -> None:
         match event:
-            case mux.Ready():
+            case mux_events.Ready():
                 self._ready.set()
-            case mux.Opened(number, request):
+            case mux_events.Opened(number, request):
                 if self._in_progress >= SLOTS:
                     self.mux.refuse(number, _NO_SLOT)
                     return
                 self._in_progress += 1
                 session = self._sessions[number] = Session(self, number, request)
                 self._opened.put_nowait(session)
-            case mux.GoneAway(refusal):
+            case mux_events.GoneAway(refusal):
                 self._fail(HostRefused(refusal))
             case _:
                 session_ = self._sessions.get(event.session)

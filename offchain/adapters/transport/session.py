@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable
-from offchain.schema.protocol import mux
+from offchain.schema.protocol import mux, mux_events
 from offchain.schema.protocol.frames import MAX_DATA
 from offchain.schema.protocol.messages import Answer, Code, Control, Refusal
 
@@ -160,16 +160,16 @@ class Session:
                 act()
         self._wake_all()
 
-    def take(self, event: mux.Event) -> None:
+    def take(self, event: mux_events.Event) -> None:
         """Process an event of this session. Called by :class:`Peer`."""
         match event:
-            case mux.Accepted(_, answer):
+            case mux_events.Accepted(_, answer):
                 self._answer = answer
-            case mux.Received(_, channel, data):
+            case mux_events.Received(_, channel, data):
                 self._add(channel, data)
-            case mux.Ended():
+            case mux_events.Ended():
                 self._ended = True
-            case mux.Refused(_, refusal) | mux.WasReset(_, refusal):
+            case mux_events.Refused(_, refusal) | mux_events.WasReset(_, refusal):
                 self.fail(HostRefused(refusal))
             case _:
                 pass

@@ -15,6 +15,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
+from offchain.simulator.names import PRODUCTION
 
 if TYPE_CHECKING:
     from offchain.core.scheduler.cluster import HostSpec
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 LOAD_PERCENT = 100.0
 """The default where pods are drawn."""
 
-DRAWN = 20_000
+DRAWN = 5_000
 """The default number of tasks of a trace without times."""
 
+QUEUES = "queues"
+"""The order of the production policy: by the queues of the scheduler."""
 
 _IDLE_PERCENT = 50.0
 """Below this load, a replay in which no task waits says little about a policy."""
@@ -56,8 +59,9 @@ class ReplayOptions:
     pods: str | None
     policies: Sequence[str]
     orders: Sequence[str]
+    """Of the baselines."""
     queues: str | None
-    backfill: bool
+    """Of the production policy."""
     gangs_percent: float | None
     """None: as in the trace."""
     seeds: range
@@ -75,27 +79,12 @@ class ReplayOptions:
 class _ReplayRun:
     policy: str
     order: str
-    backfill: bool
     seed: int
     outcome: ReplayOutcome
 
     @property
-    def order_name(self) -> str:
-        """The order with the suffix of backfill, for tables."""
-        return f"{self.order}+backfill" if self.backfill else self.order
-
-    @property
     def name(self) -> str:
-        return f"{self.policy}-{self.order_name}-{self.seed}"
-
-
-@dataclass(frozen=True, slots=True)
-class _QueueOrder:
-    """The order of waiting tasks, and whether backfill is on."""
-
-    order: str
-    queues: QueueTree | None
-    backfill: bool
+        return f"{self.policy}-{self.order}-{self.seed}"
 
 
 def run_replays(options: ReplayOptions) -> None:
@@ -114,10 +103,8 @@ def run_replays(options: ReplayOptions) -> None:
     for seed in options.seeds:
         trace = first if seed == options.seeds[0] else _paced(tasks(seed), options, total_milli, seed)
         for policy in options.policies:
-            done += [
-                _replay(specs, trace, policy, _QueueOrder(order, queues, options.backfill), seed, options)
-                for order in options.orders
-            ]
+            orders = (QUEUES,) if policy == PRODUCTION else options.orders
+            done += [_replay(specs, trace, policy, order, queues, seed, options) for order in orders]
     load = _load(first, total_milli)
     if load < _IDLE_PERCENT and not any(
         run.start_ms > run.arrival.arrival_ms for one in done for run in one.outcome.replayed.runs
@@ -130,7 +117,7 @@ def run_replays(options: ReplayOptions) -> None:
         _write(Path(options.csv), done, specs)
     if options.plot is not None:
         shown = [one for one in done if one.seed == options.seeds[0]]
-        draw_plots(options.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
+        draw_plots(options.plot, [(f"{one.policy}, {one.order}", one.outcome) for one in shown])
     if options.as_json:
         facts = {"nodes": len(specs), "tasks": len(first.arrivals), "source": source, "notes": list(first.notes)}
         emit(facts | {"load_percent": load, "runs": [_plain(one) for one in done]})
@@ -188,37 +175,29 @@ def _replay(
     specs: Sequence[HostSpec],
     trace: Trace,
     policy: str,
-    queue: _QueueOrder,
+    order: str,
+    queues: QueueTree | None,
     seed: int,
     options: ReplayOptions,
 ) -> _ReplayRun:
     from offchain.simulator.measures import simulate_replay  # noqa: PLC0415
-    from offchain.simulator.orders import make_order  # noqa: PLC0415
-    from offchain.simulator.replay_backfill import ReservingBackfill  # noqa: PLC0415
 
+    progress(f"{policy}, {order}, seed {seed}: replays {len(trace.arrivals)} tasks")
     outcome = simulate_replay(
-        specs,
-        trace,
-        policy,
-        partial(make_order, queue.order, queues=queue.queues, skip_blocked=queue.backfill),
-        seed=seed,
-        clock_s=time.perf_counter,
-        prices=options.prices,
-        backfill=ReservingBackfill if queue.backfill else None,
+        specs, trace, policy, order, seed=seed, clock_s=time.perf_counter, prices=options.prices, queues=queues
     )
-    done = _ReplayRun(policy, queue.order, queue.backfill, seed, outcome)
     progress(
-        f"{policy}, {done.order_name}, seed {seed}: {outcome.measures.gpu_percent:.2f} % of GPUs in use, "
+        f"{policy}, {order}, seed {seed}: {outcome.measures.gpu_percent:.2f} % of GPUs in use, "
         f"{outcome.measures.started} tasks in {outcome.seconds:.1f} s"
     )
-    return done
+    return _ReplayRun(policy, order, seed, outcome)
 
 
 def _plain(done: _ReplayRun) -> dict[str, Any]:
-    fields = {"policy": done.policy, "order": done.order, "backfill": done.backfill, "seed": done.seed}
+    fields = {"policy": done.policy, "order": done.order, "seed": done.seed}
     fields |= asdict(done.outcome.measures)
     rounded: dict[str, Any] = _rounded(fields)
-    return rounded | {"tries": done.outcome.replayed.tries, "seconds": round(done.outcome.seconds, 3)}
+    return rounded | {"cycles": done.outcome.replayed.cycles, "seconds": round(done.outcome.seconds, 3)}
 
 
 def _rounded(value: Any) -> Any:
@@ -232,8 +211,8 @@ def _rounded(value: Any) -> Any:
 def _table(done: Sequence[_ReplayRun]) -> None:
     """Print means over seeds, one line for each policy and order."""
     rows = []
-    for policy, order in dict.fromkeys((one.policy, one.order_name) for one in done):
-        found = [one.outcome.measures for one in done if (one.policy, one.order_name) == (policy, order)]
+    for policy, order in dict.fromkeys((one.policy, one.order) for one in done):
+        found = [one.outcome.measures for one in done if (one.policy, one.order) == (policy, order)]
         queue = [measures.wait_s for measures in found if measures.wait_s is not None]
         slow = [measures.slowdown for measures in found if measures.slowdown is not None]
         pieces = [measures.fragmentation_percent for measures in found if measures.fragmentation_percent is not None]

@@ -16,7 +16,7 @@ from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
-from offchain.simulator.names import ORDERS, POLICIES
+from offchain.simulator.names import ORDERS, POLICIES, PRODUCTION
 
 if TYPE_CHECKING:
     from offchain.core.scheduler.cluster import HostSpec
@@ -62,14 +62,18 @@ class _Trace:
     metavar="S",
     help="Of the first run; the next has S+1.",
 )
-@click.option("--policy", default="worth", show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
+@click.option("--policy", default=PRODUCTION, show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
 @click.option("--replay", is_flag=True, help="In virtual time, as with TRACE: pods come, wait, run and end.")
-@click.option("--order", metavar="O[,O…]", help="With --replay: the order of waiting tasks (fifo); or several, or all.")
-@click.option("--queues", metavar="FILE", type=_FILE, help="With --order queues: their definitions, in YAML (none).")
 @click.option(
-    "--backfill",
-    is_flag=True,
-    help="With --replay: reserve a start for a task that does not fit, and let others pass that do not delay it.",
+    "--order",
+    metavar="O[,O…]",
+    help="With --replay: the order of waiting tasks under policies other than production (fifo); or several, or all.",
+)
+@click.option(
+    "--queues",
+    metavar="FILE",
+    type=_FILE,
+    help="With --replay: the definitions of the queues of the production policy, in YAML (none).",
 )
 @click.option(
     "--gangs",
@@ -82,7 +86,7 @@ class _Trace:
     "--draw",
     type=click.IntRange(2, 10_000_000),
     metavar="N",
-    help="With --replay: N pods, drawn from the file at random, at random times (20000 where the file has no times).",
+    help="With --replay: N pods, drawn from the file at random, at random times (5000 where the file has no times).",
 )
 @click.option(
     "--price",
@@ -113,7 +117,6 @@ def simulate(
     replay: bool,
     order: str | None,
     queues: str | None,
-    backfill: bool,
     gangs: float | None,
     draw: int | None,
     prices: Sequence[str],
@@ -148,26 +151,25 @@ def simulate(
 
     \b
     Policies:
-      worth      lowest loss of the value of free GPUs (Gantry's own)
-      fgd        least fragmentation, as published
-      best_fit   least left over
-      first_fit  the first host in the list
+      production  the scheduler of the worker: queues, reservations, backfill, packing
+      fgd         least fragmentation, as published
+      best_fit    least left over
+      first_fit   the first host in the list
 
     \b
-    Orders:
-      fifo    first come, first served; a task that does not fit blocks those behind it
-      drf     the account that has the least, by dominant resource
-      queues  as the scheduler: queues, shares by weight, priorities that grow with waiting
+    Orders of waiting tasks, for policies other than production:
+      fifo  first come, first served; a task that does not fit blocks those behind it
+      drf   the account that has the least, by dominant resource
 
     \b
     Examples:
-      gantry simulate traces/may --policy worth,fgd --order fifo,queues --plot may.svg --csv tables
+      gantry simulate traces/may --policy production,fgd --order fifo,drf --plot may.svg --csv tables
       gantry simulate --nodes nodes.csv --pods pods.csv
-      gantry simulate --nodes nodes.csv --pods pods.csv --policy worth,fgd,best_fit --seeds 3
+      gantry simulate --nodes nodes.csv --pods pods.csv --policy production,fgd,best_fit --seeds 3
       gantry simulate --seeds 1 --json
-      gantry simulate --replay --order fifo,drf,queues --plot waits.svg
-      gantry simulate --replay --order queues --queues queues.yaml --backfill --gangs 10
-      gantry simulate --replay --nodes nodes.csv --pods pods.csv --draw 100000 --load 110 --csv tables --json
+      gantry simulate --replay --policy all --order all --plot waits.svg
+      gantry simulate --replay --queues queues.yaml --gangs 10
+      gantry simulate --replay --nodes nodes.csv --pods pods.csv --draw 5000 --load 110 --csv tables --json
     """
     require_packages("numpy", "numba", command="gantry simulate")
     from offchain.services.kernel_cache import enable_kernel_cache  # noqa: PLC0415  (needs numba)
@@ -178,17 +180,25 @@ def simulate(
         nodes, pods = simulation_inputs.find_trace_files(trace, nodes, pods)
         replay = True
     if replay:
-        if queues is not None and "queues" not in (order or "").split(",") and order != "all":
-            raise CliError("--queues is for --order queues.", "Add --order queues, or leave it out.", code="usage")
+        orders = _names("--order", "order", order or "fifo", ORDERS)
+        if queues is not None and PRODUCTION not in policies:
+            raise CliError(
+                "--queues is for the policy production.", "Add it to --policy, or leave --queues out.", code="usage"
+            )
+        if order is not None and policies == [PRODUCTION]:
+            raise CliError(
+                "--order is for policies other than production, whose order follows from its queues.",
+                "Name another policy too, like --policy production,fgd, or leave --order out.",
+                code="usage",
+            )
         replaying.run_replays(
             replaying.ReplayOptions(
                 nodes=nodes,
                 pods=pods,
                 policies=policies,
-                orders=_names("--order", "order", order or "fifo", ORDERS),
+                orders=orders,
                 seeds=range(first_seed, first_seed + (seeds or 1)),
                 queues=queues,
-                backfill=backfill,
                 gangs_percent=gangs,
                 load_percent=load,
                 draw=draw,
@@ -199,7 +209,7 @@ def simulate(
             )
         )
         return
-    given: dict[str, object] = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs}
+    given: dict[str, object] = {"--order": order, "--queues": queues, "--gangs": gangs}
     given |= {"--draw": draw, "--price": prices, "--csv": csv_folder, "--plot": plot}
     for name, value in given.items():
         if value:

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest, copy_row
-from offchain.core.scheduler.columns import Bools, HostColumns, Ints
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import Bools, HostColumns, Ints, copy_row
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import PodShape
 

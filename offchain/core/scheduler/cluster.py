@@ -11,7 +11,6 @@ import numpy as np
 from offchain.core.scheduler.columns import (
     MAX_DEVICES,
     NO_DEVICE,
-    AnyInts,
     Bools,
     DeviceClasses,
     DeviceSharing,
@@ -24,7 +23,7 @@ from offchain.core.scheduler.columns import (
     device_indices,
     zero_columns,
 )
-from offchain.core.scheduler.jit import compiled, inner
+from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 _FEW = 16
@@ -340,65 +339,3 @@ def _release_all(free: HostColumns, pods: Ints, shape_of_pod: Ints) -> int:
         if not _release(free, pods[0, pod], pods[1, pod], cpu, memory, disk, gpus, milli):
             return pod
     return int(pods.shape[1])
-
-
-class KernelRequest(NamedTuple):
-    """A shape in the form that compiled loops read."""
-
-    cpu: int
-    memory: int
-    disk: int
-    gpus: int
-    milli: int
-    accepts: Bools
-    """[device class]: whether it is suitable."""
-
-    @classmethod
-    def of(cls, shape: PodShape, cluster: Cluster) -> KernelRequest:
-        """Return the request for the device classes of this cluster."""
-        return cls.accepting(shape, cluster.accepts(shape))
-
-    @classmethod
-    def accepting(cls, shape: PodShape, accepts: Bools) -> KernelRequest:
-        """Return the request with known suitable classes."""
-        return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
-
-
-@inner
-def copy_row(of: AnyInts, into: AnyInts) -> None:
-    """Copy element by element: assignment to a slice takes much longer to compile."""
-    for index in range(len(into)):
-        into[index] = of[index]
-
-
-@compiled
-def fullest_devices(host: int, free: HostColumns, request: KernelRequest) -> int:
-    """Return the fullest devices with enough free, as bits; -1 where the pod is not feasible on this host.
-
-    :func:`offchain.core.feasibility.first_devices` and the free resources on columns, with another choice of devices.
-    """
-    if free.cpu[host] < request.cpu or free.memory[host] < request.memory or free.disk[host] < request.disk:
-        return -1
-    chosen = 0
-    for _ in range(request.gpus):
-        best = -1
-        for index in range(free.gpus[host]):
-            left = free.device[host, index]
-            usable = (
-                left >= request.milli and request.accepts[free.device_class[host, index]] and not chosen >> index & 1
-            )
-            if usable and (best < 0 or left < free.device[host, best]):
-                best = index
-                if request.milli == WHOLE_GPU:
-                    break
-        if best < 0:
-            return -1
-        chosen |= 1 << best
-    return chosen
-
-
-@compiled
-def choose_devices(hosts: Ints, free: HostColumns, request: KernelRequest, devices: Ints) -> None:
-    """Write the result of :func:`fullest_devices` for each of `hosts` to its place in `devices`."""
-    for host in hosts:
-        devices[host] = fullest_devices(host, free, request)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.jit import compiled
+from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 Ints = npt.NDArray[np.int64]
@@ -315,3 +315,10 @@ def _share(free: HostColumns, whole: AnyInts, hosts: Ints, on: Ints, shared_clas
                 free.device_class[host, index] = shared_class[device_class]
         free.state[host] = 0
     return len(hosts)
+
+
+@inner
+def copy_row(of: AnyInts, into: AnyInts) -> None:
+    """Copy element by element: assignment to a slice takes much longer to compile."""
+    for index in range(len(into)):
+        into[index] = of[index]

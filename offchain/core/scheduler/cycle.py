@@ -38,7 +38,10 @@ from offchain.core.values import Task
 
 
 class SchedulingCycle:
-    """Runs one cycle after the other, and is the order in which each plans tasks. `account`: the scheduler's own."""
+    """Runs one cycle after the other, and is the order in which each plans tasks.
+
+    `account`: the scheduler's own. `records_decisions`: whether :attr:`decisions` records placed tasks.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,8 @@ class SchedulingCycle:
         memory: FailureHistory,
         migration: MigrationPlanner,
         partition: WorkPartition,
+        *,
+        records_decisions: bool,
     ) -> None:
         self._account = account
         self._planner = planner
@@ -63,7 +68,7 @@ class SchedulingCycle:
         self._tasks = registry.tasks
         self._classes = registry.classes
         self._incremental = IncrementalCycle(planner, reservations, queue, self._classes.unschedulable_index)
-        self.decisions = DecisionLog(planner)
+        self.decisions = DecisionLog(planner, is_on=records_decisions)
         self._busy_since = 0
         """Since when some tasks have always waited, chain time in ms."""
         self._totals = -1, NO_RESOURCES

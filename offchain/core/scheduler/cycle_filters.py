@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from offchain.core.scheduler.filters import max_rates, min_rates, permitted
 from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.hosts import ALL_LISTS, HostAttributes, HostTable
 from offchain.core.scheduler.pod_request import PodRequest, PodShape
+from offchain.core.scheduler.score_column import AnyFloats
 from offchain.core.values import Layout, Task
 
 
@@ -46,6 +48,25 @@ class PreferredHosts(HostFilter, Protocol):
 
         `feasible[host]`: whether the pod can go there.
         """
+
+
+@cache
+def _has_preference(kind: type[HostFilter]) -> bool:
+    """Whether filters of this class prefer hosts. The check of a protocol takes long."""
+    return issubclass(kind, PreferredHosts)
+
+
+def costs_of_preferred(filter_: HostFilter, task: Task, request: PodRequest, costs: AnyFloats) -> AnyFloats:
+    """Return the costs with all but the filter's preferred hosts excluded, if it prefers any of the feasible ones."""
+    if not _has_preference(type(filter_)):
+        return costs
+    feasible = costs < np.inf
+    preferred = cast("PreferredHosts", filter_).preferred(task, request, feasible) if feasible.any() else None
+    if preferred is None or not (preferred & feasible).any():
+        return costs
+    costs_left = costs.copy()
+    costs_left[~preferred] = np.inf
+    return costs_left
 
 
 def spread_groups(layout: Layout, attributes: HostAttributes) -> Ints | None:

@@ -180,10 +180,11 @@ class PlacedTask:
 
 
 class DecisionLog:
-    """Records the decisions of each cycle without influencing them."""
+    """Records the decisions of each cycle without influencing them. `is_on`: whether placed tasks are recorded."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, *, is_on: bool = True) -> None:
         self._planner = planner
+        self._is_on = is_on
         self.filters: Sequence[HostFilter] = ()
         """Of the cycle."""
         self._reports: dict[int, CandidateReport] = {}
@@ -197,7 +198,7 @@ class DecisionLog:
 
     def look(self, task: Task, request: PodRequest) -> None:
         """Report on this task before it is placed."""
-        if len(self._reports) >= MAX_FULL or self._looks >= MAX_LOOKS or request in self._first:
+        if not self._is_on or len(self._reports) >= MAX_FULL or self._looks >= MAX_LOOKS or request in self._first:
             return
         self._looks += 1
         report = self._report(task, request, BEST_HOSTS)

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.cluster import KernelRequest
 from offchain.core.scheduler.columns import MAX_CLASSES, MAX_DEVICES, AnyInts, Floats, HostColumns, Ints
 from offchain.core.scheduler.demand import DemandRows
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU
 from offchain.core.scheduler.score_column import (

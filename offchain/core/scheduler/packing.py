@@ -13,9 +13,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, Ints
 from offchain.core.scheduler.demand import DemandDistribution, ExpectedDemand
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.kernels import (
     STEP_COST,

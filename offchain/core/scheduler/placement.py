@@ -14,13 +14,13 @@ import numpy as np
 
 from offchain.core.scheduler.assumed_pods import InFlightAssignments, Placements, PodBatch, TaskPlacement
 from offchain.core.scheduler.cluster import HostSlot
-from offchain.core.scheduler.cycle_filters import HostFilter, PreferredHosts
+from offchain.core.scheduler.cycle_filters import HostFilter, costs_of_preferred
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest
-from offchain.core.scheduler.score_cache import Costs, ScoreCache
+from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.scheduler.scores import ScoreWeights
 from offchain.core.values import Host, Task
 
@@ -203,16 +203,12 @@ class Planner:
                 unschedulable.append(UnschedulableTask(first.id, request, full[key], first.least))
                 order.unschedulable(first)
                 continue
-            unfiltered = self._is_unfiltered(first, request, filters)
-            if unfiltered:
-                placed, fitting = self._place_batch(batch, filters, batches)
-            else:
-                placed, fitting = self._place_filtered(first, request, filters, batches)
+            placed, fitting, is_alike = self._place_some(batch, filters, batches)
             if placed:
                 order.on_placed(placed)
-            if placed < (len(tasks) if unfiltered else 1):
+            if placed < (len(tasks) if is_alike else 1):
                 failed = tasks[placed]
-                if unfiltered:
+                if is_alike:
                     full[key] = fitting
                 unschedulable.append(UnschedulableTask(failed.id, request, fitting, failed.least))
                 order.unschedulable(failed)
@@ -262,14 +258,25 @@ class Planner:
         rate = self.hosts.rate_per_hour(request, host, devices)
         return rate <= request.max_rate_per_hour and self.hosts.cluster.fits_on(host, request.shape, devices)
 
-    def _is_unfiltered(self, task: Task, request: PodRequest, filters: Sequence[HostFilter]) -> bool:
-        """Whether all tasks with an equal request can be placed without asking a filter in between."""
-        if not filters:
-            return True
-        if len(task.open_pods) != 1:
-            return False
-        devices = self.scores.feasible(request)
-        return all(filter_.excluded(task, request, devices) is None for filter_ in filters)
+    def _place_some(
+        self, batch: TaskBatch, filters: Sequence[HostFilter], batches: list[PodBatch]
+    ) -> tuple[int, int, bool]:
+        """Place these tasks, or the first of them where a filter is to be asked before each.
+
+        Return how many were placed, the feasible pods of the first that was not, and whether what was found holds for
+        all tasks with an equal request.
+        """
+        tasks, _, request = batch
+        first = tasks[0]
+        if filters:
+            feasible = self.scores.feasible(request)
+            if feasible.max(initial=-1) < 0:
+                return 0, 0, True
+            if len(first.open_pods) != 1 or any(
+                filter_.excluded(first, request, feasible) is not None for filter_ in filters
+            ):
+                return *self._place_filtered(first, request, filters, batches), False
+        return *self._place_batch(batch, filters, batches), True
 
     def _place_batch(self, batch: TaskBatch, filters: Sequence[HostFilter], batches: list[PodBatch]) -> tuple[int, int]:
         """Place these tasks one after the other.
@@ -338,8 +345,7 @@ class Planner:
             excluded = [mask for filter_ in filters if (mask := filter_.excluded(task, request, devices)) is not None]
             costs_left = np.where(np.logical_or.reduce(excluded), np.inf, costs) if excluded else costs
             for filter_ in filters:
-                if isinstance(filter_, PreferredHosts):
-                    costs_left = _costs_of_preferred(filter_, task, request, costs_left)
+                costs_left = costs_of_preferred(filter_, task, request, costs_left)
             host = int(np.argmin(costs_left)) if len(costs_left) else -1
             if host < 0 or costs_left[host] == np.inf:
                 return None
@@ -385,14 +391,3 @@ class Planner:
         """Take what is assumed off new records. Pods for which the record leaves too little get nothing."""
         self._overcommitted.difference_update(rows)
         self._overcommitted.update(self._in_flight.allocate(rows, self.hosts.cluster))
-
-
-def _costs_of_preferred(filter_: PreferredHosts, task: Task, request: PodRequest, costs: Costs) -> Costs:
-    """Return the costs with all but the filter's preferred hosts excluded, if it prefers any."""
-    feasible = costs < np.inf
-    preferred = filter_.preferred(task, request, feasible) if feasible.any() else None
-    if preferred is None or not (preferred & feasible).any():
-        return costs
-    costs_left = costs.copy()
-    costs_left[~preferred] = np.inf
-    return costs_left

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.cluster import Cluster, copy_row
-from offchain.core.scheduler.columns import MAX_DEVICES, Bools, HostColumns, Ints, resized
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import MAX_DEVICES, Bools, HostColumns, Ints, copy_row, resized
 from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import PodShape
 

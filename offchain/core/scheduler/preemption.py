@@ -20,7 +20,8 @@ from offchain.core.scheduler.entitlements import SHARES_REASON, Entitlements, Re
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAmount, shape_amount
-from offchain.core.scheduler.victim_search import RunningTask, Victim, VictimSearch
+from offchain.core.scheduler.victim_search import VictimSearch
+from offchain.core.scheduler.victim_sets import RunningTask, Victim
 from offchain.core.values import Task, TaskState
 
 MINUTE_MS: Final = 60_000

@@ -16,8 +16,9 @@ import numpy as np
 
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import HOST, MOMENT, PODS, find_steps
-from offchain.core.scheduler.cluster import HostSlot, KernelRequest
+from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.values import Task, TaskState
 

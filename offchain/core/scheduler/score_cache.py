@@ -10,8 +10,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.cluster import Cluster, KernelRequest
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import UNUSED_ACCOUNT, AnyInts, Bools, Floats, Ints, resized
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.filters import affordable_lists, certainly_affordable, permitted_by_attributes
 from offchain.core.scheduler.hosts import HostTable, PriceLists
 from offchain.core.scheduler.kernels import unscored_devices

@@ -27,8 +27,11 @@ from offchain.core.values import Lease, LeaseState, Resources, Task, TaskKind
 MAX_CYCLES: Final = 100
 """Scheduling cycles of one forecast."""
 
-PRECISION: Final = 8
-"""Ends within the eighth part of the time since the beginning are handled together."""
+MAX_TRIES: Final = 100_000
+"""Tasks, or groups of equal ones, that the cycles of one forecast place or try to place; some ten seconds."""
+
+PRECISION: Final = 4
+"""Ends within the fourth part of the time since the beginning are handled together."""
 
 _ASSUMED: Final = -1
 """Instead of a lease's number: a pod that was placed in virtual time."""
@@ -61,7 +64,7 @@ def forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree | None = No
 
 
 class _Start(NamedTuple):
-    """When the task is placed, in ms; None: never, or (`too_many`) after more cycles than are simulated.
+    """When the task is placed, in ms; None: never, or (`too_many`) after more cycles or tries than are simulated.
 
     `preemption`: of the first cycle.
     """
@@ -78,7 +81,7 @@ class _VirtualNetwork:
     def __init__(self, snapshot: Snapshot, tasks: Iterable[Task], queues: QueueTree, end_of: _EndOf) -> None:
         self._begin_ms = snapshot.now_ms
         self._queues = queues
-        self._state = SchedulerState(b"", queues)
+        self._state = SchedulerState(b"", queues, records_decisions=False)
         self._hosts = dict(snapshot.hosts)
         self._leases: dict[int, tuple[Task, Lease]] = {}
         self._ends: list[tuple[int, int, int]] = []
@@ -96,11 +99,12 @@ class _VirtualNetwork:
 
     def start(self, task: Task) -> _Start:
         """Return when the scheduler places the task."""
-        now_ms, ahead = self._begin_ms, 0
+        now_ms, ahead, tries = self._begin_ms, 0, 0
         self._end_leases(now_ms)
         preemption: PreemptionForecast | None = None
         for _ in range(MAX_CYCLES):
-            for number in plan_of(self._state.handle(CycleDue(preempt=False), now_ms)).placements:
+            plan = plan_of(self._state.handle(CycleDue(preempt=False), now_ms))
+            for number in plan.placements:
                 if number == task.id:
                     return _Start(now_ms, ahead, preemption)
                 placed = self._state.task(number)
@@ -112,6 +116,9 @@ class _VirtualNetwork:
             next_ms = self._next_ms(now_ms)
             if next_ms is None or task.id not in self._state.waiting:
                 return _Start(None, ahead, preemption)
+            tries += len(plan.placements) + len(plan.unschedulable)
+            if tries > MAX_TRIES:
+                break
             now_ms = max(next_ms, now_ms + (now_ms - self._begin_ms) // PRECISION)
             self._end_leases(now_ms)
         return _Start(None, ahead, preemption, too_many=True)

@@ -39,6 +39,7 @@ class SchedulerState:
     """`queues`: their definitions; None for equal shares of all accounts. `account`: the scheduler's own.
 
     `windows`: times for which hosts are reserved for some accounts. `seed` decides between equal hosts.
+    `records_decisions`: whether :attr:`decisions` records placed tasks, for people who ask why.
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class SchedulerState:
         weights: ScoreWeights | None = None,
         account: str = "",
         windows: Sequence[ReservationWindow] = (),
+        *,
+        records_decisions: bool = True,
     ) -> None:
         tree = queues or queue_tree()
         self.planner = Planner(seed, weights)
@@ -68,6 +71,7 @@ class SchedulerState:
             self._memory,
             self._migration,
             self._partition,
+            records_decisions=records_decisions,
         )
         self._submitted: dict[int, int] = {}
         """[task]: its generation for which a placement is on its way to the chain."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.scheduler.cluster import KernelRequest
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
+from offchain.core.scheduler.device_choice import KernelRequest
 
 _UNREACHABLE = 1 << 60
 """More than any host has."""

@@ -10,8 +10,7 @@ least of what their queues may lose, and then over all sets of few tasks.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -19,18 +18,17 @@ import numpy as np
 
 from offchain.core.scheduler.availability import HostAvailability
 from offchain.core.scheduler.availability_kernels import pods_on, pods_that_fit
-from offchain.core.scheduler.cluster import Cluster, HostSlot, KernelRequest
+from offchain.core.scheduler.cluster import Cluster, HostSlot
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, Floats, HostColumns, Ints
+from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.entitlements import ReclaimPolicy, RetainedShare
-from offchain.core.scheduler.pod_request import PodShape, ResourceAmount, shape_amount
+from offchain.core.scheduler.pod_request import PodShape, ResourceAmount
 from offchain.core.scheduler.reservations import one_per_group
 from offchain.core.scheduler.victim_bounds import VictimPods, can_free, least_cost, missing_resources
+from offchain.core.scheduler.victim_sets import SearchBudget, Victim, cheapest_set, exhaustive_set
 
 SEARCH_BUDGET: Final = 100_000
 """How many times the effect of ending one task is evaluated for one preemptor."""
-
-MAX_EXHAUSTIVE: Final = 10
-"""Of this many tasks on a host, all sets that may be cheaper are examined."""
 
 _MAX_GANG_EXHAUSTIVE: Final = 64
 """For a gang, sets of this many tasks are examined, those first that take the least from their queues."""
@@ -40,109 +38,6 @@ _LOSS_UNITS: Final = 1 << 20
 
 _EXCLUDED: Final = -(1 << 60)
 """Free cores of an excluded host."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningTask:
-    """A running task and its places. `leaf`: its node in the queue tree. Rates are in the chain's smallest unit."""
-
-    task: int
-    leaf: int
-    priority: int
-    spot: bool
-    shape: PodShape
-    places: tuple[HostSlot, ...]
-    rate_per_ms: int
-    started_ms: int
-
-    @property
-    def amount(self) -> ResourceAmount:
-        return shape_amount(self.shape, len(self.places))
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A task that may be ended, and what is lost with it."""
-
-    cost: int
-    running: RunningTask
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Sort key: the cheapest first; of equals, the later task."""
-        return self.cost, -self.running.task
-
-
-_Check = Callable[[Sequence[Victim]], bool]
-
-
-@dataclass(slots=True)
-class SearchBudget:
-    """Evaluations that are left; the checks that are passed to the functions below count them."""
-
-    left: int
-
-
-def cheapest_set(
-    victims: Sequence[Victim], is_enough: _Check, is_allowed: _Check, budget: SearchBudget
-) -> list[Victim] | None:
-    """Return the cheapest set that is enough and allowed; of many victims one of which each is needed; None: no set.
-
-    `victims`: the cheapest first. Supersets of a set that is enough are enough, subsets of an allowed set are allowed.
-    If the simple way finds none, all sets are examined while the budget lasts.
-    """
-    found = _greedy_set(victims, is_enough, is_allowed)
-    if len(victims) <= MAX_EXHAUSTIVE:
-        return exhaustive_set(victims, is_enough, is_allowed, budget, found)
-    return found or exhaustive_set(victims, is_enough, is_allowed, budget, first=True)
-
-
-def _greedy_set(victims: Sequence[Victim], is_enough: _Check, is_allowed: _Check) -> list[Victim] | None:
-    found: list[Victim] = []
-    for victim in victims:
-        if not is_allowed([*found, victim]):
-            continue
-        found.append(victim)
-        if is_enough(found):
-            break
-    else:
-        return None
-    # The last one is needed: without it, the set was not enough.
-    for victim in reversed(found[:-1]):
-        rest = [other for other in found if other is not victim]
-        if is_enough(rest):
-            found = rest
-    return found
-
-
-def exhaustive_set(
-    victims: Sequence[Victim],
-    is_enough: _Check,
-    is_allowed: _Check,
-    budget: SearchBudget,
-    best: list[Victim] | None = None,
-    *,
-    first: bool = False,
-) -> list[Victim] | None:
-    """Return the cheapest of all sets, or the `first` found, while the budget lasts. `best`: a known set."""
-    least = sum(victim.cost for victim in (victims if best is None else best)) + (best is None)
-    stack: list[tuple[int, int, list[Victim]]] = [(0, 0, [])]
-    while stack and budget.left > 0:
-        begin, spent, taken = stack.pop()
-        for index in range(begin, len(victims)):
-            cost = spent + victims[index].cost
-            if cost >= least or not is_enough([*taken, *victims[index:]]):
-                break
-            some = [*taken, victims[index]]
-            if not is_allowed(some):
-                continue
-            if is_enough(some):
-                best, least = some, cost
-                if first:
-                    return best
-            else:
-                stack.append((index + 1, cost, some))
-    return best
 
 
 class GangCounter:

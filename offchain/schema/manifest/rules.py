@@ -8,8 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, cast
 
 from offchain.schema.manifest.compose import HOST_PATH
+from offchain.schema.manifest.deploy import MAX_GPUS
 from offchain.schema.manifest.section import NAME, Placed
-from offchain.schema.manifest.service import MAX_GPUS, MAX_PORTS, ServiceSection
+from offchain.schema.manifest.service import MAX_PORTS, ServiceSection
 from offchain.schema.manifest.types import WHOLE_GPU, DeliveredFile, Dependency, Kind, ServiceSpec, VolumeMount
 from offchain.schema.manifest.x_gantry import GantrySection, PodsSection, SshSection
 from offchain.schema.manifest.yaml_reader import Problems, YamlValue

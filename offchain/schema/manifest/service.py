@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo
 
 from offchain.schema.manifest import compose, types
+from offchain.schema.manifest.deploy import DeploySection, DeviceSection, LimitsSection
 from offchain.schema.manifest.mounts import container_path, read_mount, read_secret, read_tmpfs, unprotected
 from offchain.schema.manifest.protected_paths import plain_path
 from offchain.schema.manifest.section import (
@@ -23,16 +24,13 @@ from offchain.schema.manifest.section import (
     Word,
     bounded,
     integer,
-    notation,
     problems_of,
     text,
     validate,
 )
-from offchain.schema.manifest.values import parse_cpus, parse_image, parse_size, parse_span
+from offchain.schema.manifest.values import parse_image, parse_span
 from offchain.schema.manifest.yaml_reader import InvalidValueError, Problems, YamlValue
 
-MAX_GPUS: Final = 16
-"""The most devices that one pod can have; the chain's limit."""
 MAX_PORTS: Final = 32
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _USER = re.compile(r"[a-z0-9_][a-z0-9_-]{0,31}(:[a-z0-9_][a-z0-9_-]{0,31})?", re.ASCII)
@@ -141,17 +139,6 @@ def _read_restart(value: YamlValue) -> types.RestartPolicy:
     return types.RestartPolicy(words[word], integer(value, 1, 1000, written=number) if colon else None)
 
 
-class RestartPolicySection(Section):
-    unsupported: ClassVar = compose.RESTART_POLICY
-    condition: Annotated[Literal["none", "on-failure", "any"], Word("none", "on-failure", "any")] = "any"
-    max_attempts: Annotated[int | None, Whole(1, 1000)] = None
-
-    def policy(self) -> types.RestartPolicy:
-        words: dict[str, types.Restart] = {"none": "no", "on-failure": "on-failure", "any": "always"}
-        when = words[self.condition]
-        return types.RestartPolicy(when, self.max_attempts if when != "no" else None)
-
-
 class DependencySection(Section):
     unsupported: ClassVar = compose.DEPENDENCY
     required: ClassVar = {"condition": "Add condition: service_started"}
@@ -178,79 +165,6 @@ def _read_dependencies(value: YamlValue, info: ValidationInfo) -> tuple[Placed[t
         condition = section.condition if section is not None else "service_started"
         found[name] = Placed(types.Dependency(name, states.get(condition, "started")), entry, entry)
     return tuple(found.values())
-
-
-def _read_cpus(value: YamlValue) -> int:
-    milli = notation(value, parse_cpus, 'Write a number of cores: "1.5"')
-    if not 10 <= milli <= _U32:
-        raise InvalidValueError(f"{milli / 1000} cores is out of range", "Write at least 0.01 cores", value)
-    return milli
-
-
-def _read_memory(value: YamlValue) -> int:
-    mib = -(-notation(value, parse_size, "Write a size: 512M or 2GiB") // _MIB)
-    if not 6 <= mib <= _U32:
-        raise InvalidValueError(f"{mib} MiB is out of range", "Write at least 6M", value)
-    return mib
-
-
-class LimitsSection(Section):
-    """CPU in thousandths of a core, memory in MiB, processes."""
-
-    required: ClassVar = {"cpus": compose.LIMITS, "memory": compose.LIMITS}
-    cpus: Annotated[int, PlainValidator(_read_cpus)] = 0
-    memory: Annotated[int, PlainValidator(_read_memory)] = 0
-    pids: Annotated[int, Whole(1, 4_194_304)] = 512
-
-
-def _read_gpu_count(value: YamlValue) -> int:
-    if value.raw == "all":
-        hint = "Write how many: hosts differ, and so does the price"
-        raise InvalidValueError('"all" is not a number of GPUs', hint, value)
-    return integer(value, 1, MAX_GPUS)
-
-
-class DeviceSection(Section):
-    unsupported: ClassVar = compose.DEVICE
-    required: ClassVar = {
-        "capabilities": "Add capabilities: [gpu]",
-        "count": "Add count: 1, or how many GPUs a pod needs",
-    }
-    driver: Annotated[
-        str | None,
-        Word(
-            *("nvidia", "amd", "amdgpu"),
-            refused={"cdi": "Write nvidia or amd; the host decides how devices reach the container"},
-        ),
-    ] = None
-    count: Annotated[int, PlainValidator(_read_gpu_count)] = 0
-    capabilities: Annotated[tuple[Annotated[str, Word("gpu")], ...], Items()] = ()
-
-
-class ReservationsSection(Section):
-    unsupported: ClassVar = compose.RESERVATIONS
-    devices: Annotated[tuple[DeviceSection, ...], Items()] = ()
-
-    def check(self, problems: Problems) -> None:
-        for extra in self.devices[1:]:
-            problems.add(extra.place(), "GPUs are asked for twice", "Add the counts up in one entry")
-
-
-class ResourcesSection(Section):
-    limits: LimitsSection | None = None
-    reservations: ReservationsSection | None = None
-
-
-class DeploySection(Section):
-    unsupported: ClassVar = compose.DEPLOY
-    resources: ResourcesSection | None = None
-    restart_policy: RestartPolicySection | None = None
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether limits are written, or cannot be told from a mistake."""
-        wrong = self.resources is None and "resources" in self.written
-        return wrong or (self.resources is not None and "limits" in self.resources.written)
 
 
 def _split_command(value: YamlValue) -> Sequence[YamlValue | str] | None:

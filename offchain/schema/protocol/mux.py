@@ -11,11 +11,8 @@ for them, so a slow reader of one session delays no other and costs no memory.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from offchain.schema.protocol import fields as read
 from offchain.schema.protocol.fields import WireError, canonical_json, json_object
@@ -30,6 +27,19 @@ from offchain.schema.protocol.frames import (
     encode_data,
 )
 from offchain.schema.protocol.messages import VERSION, Answer, Code, Refusal
+from offchain.schema.protocol.mux_events import (
+    Accepted,
+    Ended,
+    Event,
+    GoneAway,
+    Granted,
+    Opened,
+    Ready,
+    Received,
+    Refused,
+    WasReset,
+)
+from offchain.schema.protocol.session_states import TABLE, SessionMove, SessionState
 
 PROTOCOL: Final = "gantry/host"
 OLDEST_VERSION: Final = 2
@@ -51,130 +61,6 @@ class LocalProtocolError(Exception):
 
 class RemoteProtocolError(WireError):
     """Violation of the protocol by the other side."""
-
-
-class SessionState(Enum):
-    """State of a session. ASKED: the dialler waits for the host's answer; ENDED_*: the side that has sent all."""
-
-    ASKED = auto()
-    OPEN = auto()
-    ENDED_HERE = auto()
-    ENDED_THERE = auto()
-    CLOSED = auto()
-
-
-class SessionMove(Enum):
-    """Something that happens to a session. HERE: an action of this side; THERE: of the other."""
-
-    ACCEPT = auto()
-    REFUSE = auto()
-    DATA_HERE = auto()
-    DATA_THERE = auto()
-    END_HERE = auto()
-    END_THERE = auto()
-    CREDIT = auto()
-    RESET = auto()
-
-
-_S, _M = SessionState, SessionMove
-TABLE: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = MappingProxyType(
-    {
-        _S.ASKED: {_M.ACCEPT: _S.OPEN, _M.REFUSE: _S.CLOSED, _M.CREDIT: _S.ASKED, _M.RESET: _S.CLOSED},
-        _S.OPEN: {
-            _M.DATA_HERE: _S.OPEN,
-            _M.DATA_THERE: _S.OPEN,
-            _M.END_HERE: _S.ENDED_HERE,
-            _M.END_THERE: _S.ENDED_THERE,
-            _M.CREDIT: _S.OPEN,
-            _M.RESET: _S.CLOSED,
-        },
-        _S.ENDED_HERE: {
-            _M.DATA_THERE: _S.ENDED_HERE,
-            _M.END_THERE: _S.CLOSED,
-            _M.CREDIT: _S.ENDED_HERE,
-            _M.RESET: _S.CLOSED,
-        },
-        _S.ENDED_THERE: {
-            _M.DATA_HERE: _S.ENDED_THERE,
-            _M.END_HERE: _S.CLOSED,
-            _M.CREDIT: _S.ENDED_THERE,
-            _M.RESET: _S.CLOSED,
-        },
-    }
-)
-"""State -> move -> next state. A move that is missing is not allowed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """Both sides have sent HELLO, and speak this version."""
-
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """The dialler has opened a session."""
-
-    session: int
-    request: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The host has accepted."""
-
-    session: int
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The host has refused; the session is over."""
-
-    session: int
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """Bytes of a channel."""
-
-    session: int
-    channel: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """End of the data from the other side."""
-
-    session: int
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """Credit granted by the other side."""
-
-    session: int
-
-
-@dataclass(frozen=True, slots=True)
-class WasReset:
-    """Reset of the session by the other side."""
-
-    session: int
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class GoneAway:
-    """Announcement that the other side is about to close the connection."""
-
-    refusal: Refusal
-
-
-Event: TypeAlias = Ready | Opened | Accepted | Refused | Received | Ended | Granted | WasReset | GoneAway
 
 
 @dataclass(slots=True)
@@ -466,14 +352,3 @@ class Mux:
         found.state = target
         if target is SessionState.CLOSED:
             del self._sessions[session]
-
-
-def diagram() -> str:
-    """Return the table as a Mermaid state diagram, without moves that keep the state."""
-    arrows: dict[tuple[SessionState, SessionState], list[str]] = {}
-    for source, row in TABLE.items():
-        for move, target in row.items():
-            if target is not source:
-                arrows.setdefault((source, target), []).append(move.name)
-    lines = [f"    {source.name} --> {target.name}: {', '.join(names)}" for (source, target), names in arrows.items()]
-    return "\n".join(["stateDiagram-v2", *lines]) + "\n"

@@ -37,7 +37,7 @@ class Plan:
     most_per_second: int
 
 
-ALONE, AMONG_SEVERAL = Plan(480, 36_000), Plan(256, 18_000)
+ALONE, AMONG_SEVERAL = Plan(768, 36_000), Plan(256, 18_000)
 
 
 @dataclass(frozen=True, slots=True)

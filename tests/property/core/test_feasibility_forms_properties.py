@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from offchain.core.feasibility import Fit, Misfit, count_pods, first_devices, fit, fits
 from offchain.core.scheduler import filters
 from offchain.core.scheduler.availability_kernels import pods_that_fit
-from offchain.core.scheduler.cluster import KernelRequest, fullest_devices
 from offchain.core.scheduler.columns import device_bits
+from offchain.core.scheduler.device_choice import KernelRequest, fullest_devices
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import Planner, UnschedulableTask
 from offchain.core.scheduler.pod_request import PodRequest

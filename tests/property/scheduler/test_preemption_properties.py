@@ -18,7 +18,7 @@ from offchain.core.scheduler.preemption import (
     Preemptor,
     preempt,
 )
-from offchain.core.scheduler.victim_search import RunningTask
+from offchain.core.scheduler.victim_sets import RunningTask
 from tests.property.scheduler.test_availability_properties import clusters, shapes
 from tests.support.examples import examples
 from tests.support.placing_samples import is_feasible

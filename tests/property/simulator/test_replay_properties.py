@@ -10,8 +10,6 @@ from offchain.core.scheduler.cluster import HostSpec
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.simulator.measures import simulate_replay
 from offchain.simulator.names import ORDERS
-from offchain.simulator.orders import make_order
-from offchain.simulator.replay_backfill import ReservingBackfill
 from offchain.simulator.trace import Arrival, Trace
 from tests.support.examples import examples
 
@@ -55,16 +53,8 @@ def traced(lines):
     )
 
 
-def work(specs, trace, policy, order, seed, backfill=None):
-    return simulate_replay(
-        specs,
-        trace,
-        policy,
-        lambda cluster: make_order(order, cluster, skip_blocked=backfill is not None),
-        seed=seed,
-        clock_s=lambda: 0.0,
-        backfill=backfill,
-    )
+def work(specs, trace, policy, order, seed):
+    return simulate_replay(specs, trace, policy, order, seed=seed, clock_s=lambda: 0.0)
 
 
 def held(runs, at_ms):
@@ -84,14 +74,13 @@ def held(runs, at_ms):
 @given(
     specs=hosts,
     lines=tasks,
-    policy=st.sampled_from(["worth", "best_fit", "fgd"]),
+    policy=st.sampled_from(["production", "best_fit", "fgd"]),
     order=st.sampled_from(list(ORDERS)),
     seed=st.integers(0, 5),
-    backfill=st.sampled_from([None, ReservingBackfill]),
 )
-def test_each_task_runs_once_within_the_capacity_of_hosts(specs, lines, policy, order, seed, backfill):
+def test_each_task_runs_once_within_the_capacity_of_hosts(specs, lines, policy, order, seed):
     trace = traced(lines)
-    outcome = work(specs, trace, policy, order, seed, backfill)
+    outcome = work(specs, trace, policy, order, seed)
     runs, refused = outcome.replayed.runs, outcome.replayed.refused
     assert sorted([run.arrival.number for run in runs] + [one.number for one in refused]) == list(range(len(lines)))
     for run in runs:
@@ -103,7 +92,7 @@ def test_each_task_runs_once_within_the_capacity_of_hosts(specs, lines, policy, 
         assert all(milli <= WHOLE_GPU and device < specs[host].gpus for (host, device), milli in devices.items())
     assert outcome.measures.gpu_percent <= 100.000001
     assert 0 < outcome.measures.jain_index <= 1.000001
-    assert outcome == work(specs, trace, policy, order, seed, backfill)
+    assert outcome == work(specs, trace, policy, order, seed)
 
 
 @settings(max_examples=examples(60))
@@ -134,7 +123,7 @@ def fits_somewhere(specs, runs, shape, at_ms):
 
 
 @settings(max_examples=examples(60))
-@given(specs=hosts, lines=tasks, policy=st.sampled_from(["worth", "first_fit"]))
+@given(specs=hosts, lines=tasks, policy=st.sampled_from(["best_fit", "first_fit"]))
 def test_the_first_waiting_task_is_infeasible(specs, lines, policy):
     runs = work(specs, traced((*line[:4], 1) for line in lines), policy, "fifo", 1).replayed.runs
     since_ms = 0

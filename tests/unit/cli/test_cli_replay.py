@@ -80,11 +80,10 @@ def test_a_trace_with_too_little_load_is_noted(capsys, files):
 def test_json_has_all_measures_of_each_order(capsys, files):
     told = json.loads(replay(capsys, files, "--order", "all", "--price", "red=2", "--json").out)
     assert (told["nodes"], told["tasks"], told["notes"]) == (1, 5, [])
-    fifo, drf, queues = told["runs"]
-    assert [(run["policy"], run["order"], run["backfill"], run["seed"]) for run in (fifo, drf, queues)] == [
-        ("first_fit", "fifo", False, 1),
-        ("first_fit", "drf", False, 1),
-        ("first_fit", "queues", False, 1),
+    fifo, drf = told["runs"]
+    assert [(run["policy"], run["order"], run["seed"]) for run in (fifo, drf)] == [
+        ("first_fit", "fifo", 1),
+        ("first_fit", "drf", 1),
     ]
     assert fifo["wait_s"] == {"mean": 7.6, "p50": 8.0, "p95": 13.0, "p99": 13.0, "most": 13.0}
     assert drf["wait_s"]["mean"] == 6.8
@@ -164,18 +163,18 @@ def test_a_load_is_reached_or_its_failure_is_reported(capsys, files):
     assert "--draw 50" in refused
 
 
-def test_queues_with_backfill_and_gangs(capsys, files):
+def test_production_has_queues_of_its_own_and_baselines_an_order(capsys, files):
     (files / "queues.yaml").write_text("queues: {big: {weight: 3}}\n")
-    asked = ("--order", "queues", "--queues", str(files / "queues.yaml"), "--backfill", "--gangs", "50")
+    asked = ("--policy", "production,fgd", "--order", "drf", "--queues", str(files / "queues.yaml"), "--gangs", "50")
     told = replay(capsys, files, *asked, "--csv", str(files)).out
     assert "Generated: 50 % of the tasks with GPUs are gangs" in told
-    assert "queues+backfill" in told
-    assert (files / "first_fit-queues+backfill-1-tasks.csv").exists()
+    assert re.search("^production +queues .*\n^fgd +drf ", told, re.MULTILINE)
+    assert (files / "production-queues-1-tasks.csv").exists()
 
 
 def test_errors_in_a_file_of_queues_name_the_line(capsys, files):
     (files / "queues.yaml").write_text("queues:\n  big: {weight: much}\n")
-    told = replay(capsys, files, "--order", "queues", "--queues", str(files / "queues.yaml"), status=1).err
+    told = replay(capsys, files, "--policy", "production", "--queues", str(files / "queues.yaml"), status=1).err
     assert "queues.yaml:2: " in told
     assert "examples/queues.yaml" in told
 
@@ -205,9 +204,9 @@ def test_errors_in_a_trace_name_line_column_field_and_hint(capsys, files, old, n
         (("--replay", "--plot", "nowhere/x.svg"), "mkdir -p nowhere"),
         (("--order", "fifo"), "--order is for replays"),
         (("--csv", "x"), "--csv is for replays"),
-        (("--backfill",), "--backfill is for replays"),
+        (("--replay", "--order", "fifo"), "--order is for policies other than production"),
         (("--gangs", "5"), "--gangs is for replays"),
-        (("--replay", "--queues", "x.yaml"), "--queues is for --order queues"),
+        (("--replay", "--policy", "fgd", "--queues", "x.yaml"), "--queues is for the policy production"),
         (("--replay", "--nodes", "x.csv"), "--pods is missing"),
     ],
 )

@@ -25,9 +25,9 @@ def simulate(capsys, files, *arguments, status=0):
 
 def test_json_has_allocation_spread_seeds_and_pace(capsys, files):
     told = json.loads(
-        simulate(capsys, files, "--seeds", "3", "--first-seed", "7", "--policy", "fgd,worth", "--json").out
+        simulate(capsys, files, "--seeds", "3", "--first-seed", "7", "--policy", "fgd,production", "--json").out
     )
-    assert [one["policy"] for one in told["policies"]] == ["fgd", "worth"]
+    assert [one["policy"] for one in told["policies"]] == ["fgd", "production"]
     assert told["allocation_percent"] == told["policies"][0]["allocation_percent"]
     runs = told["policies"][1]["runs"]
     assert [run["seed"] for run in runs] == [7, 8, 9]

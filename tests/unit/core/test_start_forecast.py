@@ -130,8 +130,9 @@ def test_a_deadline_before_the_start_leaves_it_unknown():
     assert starts(last(deadline=MINUTE), full("a"), running(1, "a", HOUR)) == (NOW, None)
 
 
-def test_too_many_cycles_leave_the_latest_start_unknown(monkeypatch):
-    monkeypatch.setattr(module, "MAX_CYCLES", 3)
+@pytest.mark.parametrize("limit", ["MAX_CYCLES", "MAX_TRIES"])
+def test_too_many_cycles_or_tries_leave_the_latest_start_unknown(monkeypatch, limit):
+    monkeypatch.setattr(module, limit, 3)
     crowd = [task(number) for number in range(2, 9)]
     found = forecast_start(snapshot(full("a"), running(1, "a", HOUR), *crowd, now=NOW), last())
     assert (found.earliest_ms, found.latest_ms, found.too_many) == (NOW, None, True)

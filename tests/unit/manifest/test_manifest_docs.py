@@ -8,7 +8,7 @@ import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
-from offchain.schema.manifest import compose, service, x_gantry
+from offchain.schema.manifest import compose, deploy, service, x_gantry
 from offchain.schema.manifest.assemble import FileSection
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.section import Section
@@ -49,9 +49,9 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
     [
         FileSection,
         service.ServiceSection,
-        service.RestartPolicySection,
-        service.LimitsSection,
-        service.DeviceSection,
+        deploy.RestartPolicySection,
+        deploy.LimitsSection,
+        deploy.DeviceSection,
         *(getattr(x_gantry, name) for name in dir(x_gantry) if name.endswith("Section") and name != "Section"),
     ],
     ids=lambda model: model.__name__,

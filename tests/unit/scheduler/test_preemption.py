@@ -18,7 +18,7 @@ from offchain.core.scheduler.preemption import (
     preempt,
 )
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
-from offchain.core.scheduler.victim_search import RunningTask
+from offchain.core.scheduler.victim_sets import RunningTask
 from tests.support.queue_samples import OWN
 from tests.support.reservation_samples import GPU, HALF, PAIR, SampleBackfill, gpus
 

@@ -18,7 +18,7 @@ from offchain.core.scheduler.preemption import (
     choose_victims,
     preempt,
 )
-from offchain.core.scheduler.victim_search import RunningTask
+from offchain.core.scheduler.victim_sets import RunningTask
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.support.chain_records import escrow
 from tests.support.queue_samples import OWN, sample_queue

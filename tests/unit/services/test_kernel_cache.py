@@ -77,7 +77,8 @@ def test_imports_of_compiled_files_are_part_of_the_sources(tmp_path):
 def test_a_clone_with_equal_sources_shares_the_cache(tmp_path):
     code = """
 import numpy as np
-from offchain.core.scheduler.cluster import Cluster, HostSpec, KernelRequest, choose_devices
+from offchain.core.scheduler.cluster import Cluster, HostSpec
+from offchain.core.scheduler.device_choice import KernelRequest, choose_devices
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.services.kernel_cache import enable_kernel_cache
 enable_kernel_cache()

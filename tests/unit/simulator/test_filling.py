@@ -21,7 +21,7 @@ class Clock:
         return self.now
 
 
-def run(policy="worth", seed=1, load=130.0, hosts=HOSTS, pods=(WHOLE, HALF, PAIR, PLAIN), accounts=0):
+def run(policy="production", seed=1, load=130.0, hosts=HOSTS, pods=(WHOLE, HALF, PAIR, PLAIN), accounts=0):
     mix = DemandDistribution.of(pods)
     return simulate_fill(hosts, mix, policy, load_percent=load, seed=seed, clock_s=Clock(), accounts=accounts)
 
@@ -61,8 +61,8 @@ def test_a_cluster_without_gpus_is_refused():
 
 def test_the_production_policy_fills_the_generated_trace_better_than_first_fit():
     hosts, pods = generated.hosts(1, 100), generated.pods(1, 1000)
-    reached = {name: run(name, hosts=hosts, pods=pods).allocation_percent for name in ("worth", "first_fit")}
-    assert reached["worth"] > reached["first_fit"]
+    reached = {name: run(name, hosts=hosts, pods=pods).allocation_percent for name in ("production", "first_fit")}
+    assert reached["production"] > reached["first_fit"]
 
 
 def test_the_production_policy_refuses_no_pod_for_its_price():
@@ -70,7 +70,7 @@ def test_the_production_policy_refuses_no_pod_for_its_price():
     assert run(hosts=(large,), pods=(PodShape(256_000, 4_194_304, 8, 1000),)).allocation_percent == 100.0
 
 
-@pytest.mark.parametrize("policy", ["worth", "fgd"])
+@pytest.mark.parametrize("policy", ["production", "fgd"])
 def test_accounts_do_not_share_a_gpu(policy):
     # Each of a thousand accounts asks for half a GPU: nobody's other half is of use to others.
     assert run(policy, pods=(HALF,), accounts=1).allocation_percent == 100.0

@@ -7,10 +7,17 @@ from offchain.core.scheduler.cluster import HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.packing import MAX_SIZES, FragmentationScore, merge_rare_sizes, piece_values
 from offchain.core.scheduler.pod_request import PodShape
-from offchain.simulator.names import POLICIES
+from offchain.simulator.names import BASELINES
 from offchain.simulator.policies import make_policy
 from offchain.simulator.sim_score_cache import SimScoreCache
 from tests.support.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
+
+FRAGMENTATION = "fragmentation"
+"""The score of the production policy."""
+
+
+def policy_of(name, mine, mix):
+    return FragmentationScore(mine, mix) if name == FRAGMENTATION else make_policy(name, mine, mix)
 
 
 def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):
@@ -18,11 +25,11 @@ def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):
     mine = cluster(*hosts)
     for host, other, devices in before:
         mine.take(host, other, devices)
-    host = SimScoreCache(mine, make_policy(name, mine, mix), 1).place(shape)
-    return None if host is None else mine.names[host]
+    slot = SimScoreCache(mine, policy_of(name, mine, mix), 1).place(shape)
+    return None if slot is None else mine.names[slot.host]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", [*BASELINES, FRAGMENTATION])
 def test_only_a_feasible_host_with_an_accepted_model_is_chosen(name):
     assert placed(name, BLUE) == "c"
     assert placed(name, PodShape(0, 0, 8, 1000)) == "c"
@@ -32,7 +39,7 @@ def test_only_a_feasible_host_with_an_accepted_model_is_chosen(name):
 
 
 def test_an_unknown_policy_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="no policy 'magic': worth, fgd"):
+    with pytest.raises(ValueError, match="no policy 'magic': fgd, best_fit"):
         make_policy("magic", cluster(), MIX)
 
 
@@ -46,7 +53,7 @@ def test_best_fit_leaves_the_least_free():
     assert placed("best_fit", HALF, before=[(0, PodShape(24_000, 0, 3, 1000), 0b111)]) == "a"
 
 
-@pytest.mark.parametrize("name", ["fgd", "worth"])
+@pytest.mark.parametrize("name", ["fgd", FRAGMENTATION])
 def test_half_a_gpu_goes_to_a_half_used_gpu(name):
     assert placed(name, HALF, before=[(2, HALF, 0b1000)], mix=DemandDistribution.of([WHOLE, HALF])) == "c"
 
@@ -54,7 +61,7 @@ def test_half_a_gpu_goes_to_a_half_used_gpu(name):
 def test_pods_without_gpus_keep_cores_for_gpus():
     hosts = (HostSpec("gpus", 32_000, 65_536, 4, "red"), HostSpec("taken", 32_000, 65_536, 1, "red"))
     mix = DemandDistribution.of([PodShape(8_000, 0, 1, 1000)])
-    assert placed("worth", PLAIN, before=[(1, PodShape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
+    assert placed(FRAGMENTATION, PLAIN, before=[(1, PodShape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
 
 
 @pytest.mark.parametrize(("cores", "gib", "lost"), [(0, 0, False), (4, 0, False), (8, 0, True), (0, 4, True)])
@@ -68,7 +75,7 @@ def test_cores_count_one_and_a_half_times_for_expected_pods_and_memory_once(core
 
 def test_a_model_is_kept_for_pods_that_accept_no_other():
     hosts = (HostSpec("common", 64_000, 65_536, 6, "red"), HostSpec("rare", 16_000, 65_536, 2, "blue"))
-    assert placed("worth", WHOLE, hosts=hosts, mix=DemandDistribution.of([WHOLE, WHOLE, BLUE])) == "common"
+    assert placed(FRAGMENTATION, WHOLE, hosts=hosts, mix=DemandDistribution.of([WHOLE, WHOLE, BLUE])) == "common"
 
 
 def test_a_share_is_not_placed_where_the_rest_becomes_useless():
@@ -76,8 +83,8 @@ def test_a_share_is_not_placed_where_the_rest_becomes_useless():
     small, large = PodShape(1_000, 1_024, 1, 320), PodShape(1_000, 1_024, 1, 470)
     mix = DemandDistribution.of([small, small, small, large, large])
     hosts = (HostSpec("begun", 64_000, 65_536, 1, "red"), HostSpec("idle", 64_000, 65_536, 1, "red"))
-    assert placed("worth", small, before=[(0, large, 1)], hosts=hosts, mix=mix) == "idle"
-    assert placed("worth", large, before=[(0, large, 1)], hosts=hosts, mix=mix) == "begun"
+    assert placed(FRAGMENTATION, small, before=[(0, large, 1)], hosts=hosts, mix=mix) == "idle"
+    assert placed(FRAGMENTATION, large, before=[(0, large, 1)], hosts=hosts, mix=mix) == "begun"
 
 
 def test_the_value_of_a_piece_is_its_best_cut():

@@ -3,29 +3,29 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
-from offchain.core.scheduler.cluster import HostSlot, HostSpec
+from offchain.core.scheduler.cluster import HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
+from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodShape, jain_fairness
 from offchain.core.scheduler.queue_definitions import parse_queues
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.measures import ValueSummary, max_min, simulate_replay
-from offchain.simulator.names import ORDERS
-from offchain.simulator.orders import DrfOrder, FairShareOrder, FifoOrder, TaskRun, make_order
-from offchain.simulator.policies import make_policy
-from offchain.simulator.replay import MAX_SAMPLES, ClusterState, EventClock, SampleSeries, replay
-from offchain.simulator.replay_backfill import ReservingBackfill
+from offchain.simulator.names import POLICIES
+from offchain.simulator.replay import MAX_SAMPLES, ClusterState, EventClock, SampleSeries
 from offchain.simulator.sim_score_cache import SimScoreCache
 from offchain.simulator.trace import Trace, with_gangs
-from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, trace
+from tests.support.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, cluster, trace
 
 
-def run(trace, order=lambda _: FifoOrder(), hosts=(HOST,), backfill=None, prices=None):
-    return simulate_replay(
-        hosts, trace, "first_fit", order, seed=1, clock_s=lambda: 0.0, backfill=backfill, prices=prices
-    )
+def run(trace, order="fifo", hosts=(HOST,), prices=None):
+    return simulate_replay(hosts, trace, "first_fit", order, seed=1, clock_s=lambda: 0.0, prices=prices)
+
+
+def produced(trace, hosts=(HOST,), queues=None):
+    """The replay by the scheduler of the worker."""
+    return simulate_replay(hosts, trace, "production", seed=1, clock_s=lambda: 0.0, queues=queues)
 
 
 def started(outcome):
@@ -37,7 +37,7 @@ def test_first_come_first_served_starts_each_when_there_is_room_for_all_before_i
 
 
 def test_drf_starts_the_account_that_has_less():
-    assert started(run(BY_HAND, DrfOrder)) == {0: 0, 1: 10, 2: 18, 3: 10, 4: 14}
+    assert started(run(BY_HAND, "drf")) == {0: 0, 1: 10, 2: 18, 3: 10, 4: 14}
 
 
 def test_utilisation_waits_slowdown_and_cost_are_those_worked_out_by_hand():
@@ -57,7 +57,7 @@ def test_utilisation_waits_slowdown_and_cost_are_those_worked_out_by_hand():
 
 
 def test_fairness_compares_what_each_got_with_its_max_min_share():
-    fifo, drf = run(BY_HAND).measures, run(BY_HAND, DrfOrder).measures
+    fifo, drf = run(BY_HAND).measures, run(BY_HAND, "drf").measures
     assert [(part.account, part.asked * 3600, part.got * 3600, part.fair * 3600) for part in fifo.accounts] == [
         ("alice", pytest.approx(18), pytest.approx(12), pytest.approx(10)),
         ("bob", pytest.approx(2), 0, pytest.approx(2)),
@@ -103,55 +103,28 @@ def test_a_gang_that_fills_the_idle_hosts_starts():
     assert started(run(trace((0, 5, HALF, "x", 4)))) == {0: 0}
 
 
-@pytest.mark.parametrize("order", list(ORDERS))
-@pytest.mark.parametrize(("lasts", "starts"), [(3, 2), (20, 19)])
-def test_backfill_admits_tasks_that_end_before_the_reserved_start(order, lasts, starts):
-    lines = trace((0, 9, ONE, "x"), (1, 10, TWO, "x"), (2, lasts, ONE, "y"))
-    found = run(lines, lambda cluster: make_order(order, cluster, skip_blocked=True), backfill=ReservingBackfill)
-    # DRF puts the account that has nothing first; the others are in order of arrival, all of one queue.
-    assert started(found) == {0: 0, 1: 9, 2: starts}
+@pytest.mark.parametrize(("lasts", "starts"), [(300, 4), (2000, 1900)])
+def test_production_admits_tasks_that_end_before_a_reserved_start(lasts, starts):
+    lines = trace((0, 900, ONE, "x"), (2, 1000, TWO, "x"), (4, lasts, ONE, "y"))
+    assert started(produced(lines)) == {0: 0, 1: 900, 2: starts}
 
 
-def test_without_backfill_small_tasks_delay_a_large_one():
-    small = [(second, 3, ONE, "x") for second in range(0, 30, 2)]
-    lines = trace(*sorted([*small, (1, 4, TWO, "x")], key=lambda line: line[0]))
-
-    def large_starts(backfill):
-        found = run(
-            lines, lambda cluster: make_order("queues", cluster, skip_blocked=backfill is not None), backfill=backfill
-        )
-        return next(one.start_ms // 1000 for one in found.replayed.runs if one.arrival.shape == TWO)
-
-    assert large_starts(None) == 31
-    assert large_starts(ReservingBackfill) == 3
+def test_production_starts_a_large_task_that_small_ones_would_delay():
+    small = [(second, 300, ONE, "x") for second in range(0, 3000, 200)]
+    lines = trace(*sorted([*small, (100, 400, TWO, "x")], key=lambda line: line[0]))
+    starts = {one.arrival.shape: one.start_ms // 1000 for one in produced(lines).replayed.runs}
+    assert starts[TWO] == 300
 
 
-def test_a_gang_starts_on_its_reserved_slots():
+def test_production_starts_a_gang_on_its_reserved_hosts():
     hosts = tuple(HostSpec(name, 16_000, 65_536, 2, "red") for name in "ab")
-    lines = trace((0, 6, ONE, "x"), (0, 8, ONE, "x"), (1, 5, TWO, "x", 2), (2, 9, ONE, "y"), (2, 4, ONE, "y"))
-    found = run(lines, lambda _: FifoOrder(skip_blocked=True), hosts=hosts, backfill=ReservingBackfill)
-    assert started(found) == {0: 0, 1: 0, 2: 8, 3: 13, 4: 2}
+    lines = trace(
+        (0, 6000, ONE, "x"), (0, 8000, ONE, "x"), (2, 5000, TWO, "x", 2), (4, 9000, ONE, "y"), (4, 4000, ONE, "y")
+    )
+    assert started(produced(lines, hosts)) == {0: 0, 1: 0, 2: 8000, 3: 13_000, 4: 4}
 
 
-def test_nothing_is_reserved_for_tasks_that_wait_no_more():
-    hosts = cluster(HOST)
-    reserved = ReservingBackfill(hosts)
-    hosts.take(0, ONE, 1)
-    (running, large) = arrivals((0, 9, ONE, "x"), (1, 5, TWO, "x"))
-    reserved.on_placed(TaskRun(running, 0, (HostSlot(0, 1),)))
-    reserved.on_arrival(large)
-    reserved.begin(1000, lambda _: True)
-    assert reserved.on_blocked(large) is None
-    passing = arrivals((1, 20, ONE, "y"))[0]
-    assert not reserved.allowed(passing, np.array([2])).any()
-    reserved.on_left(large)
-    asked: list[int] = []
-    assert list(reserved.begin(700_000, lambda one: asked.append(one.number) or True)) == []
-    assert asked == []
-    assert reserved.allowed(passing, np.array([2])) is None
-
-
-def test_in_queues_weights_priorities_and_limits_decide():
+def test_in_production_weights_priorities_and_limits_of_queues_decide():
     queues = parse_queues("queues: {big: {weight: 3}, small: {account_most: {gpus: 1}}}")
     line = trace(*[(0, 10, ONE, "x") for _ in range(6)]).arrivals
     named = [
@@ -161,18 +134,27 @@ def test_in_queues_weights_priorities_and_limits_decide():
         )
     ]
     hosts = (HostSpec("a", 32_000, 65_536, 4, "red"),)
-    found = run(Trace(tuple(named), timed=True), lambda cluster: FairShareOrder(cluster, queues), hosts=hosts)
-    assert [one.arrival.number for one in found.replayed.runs] == [1, 2, 0, 4, 5, 3]
+    found = produced(Trace(tuple(named), timed=True), hosts, queues)
     assert started(found) == {1: 0, 2: 0, 0: 0, 4: 0, 5: 10, 3: 10}
 
 
-def test_a_task_held_by_a_limit_for_ever_is_refused():
+def test_in_production_a_task_held_by_a_limit_for_ever_is_refused():
     queues = parse_queues("queues: {small: {account_most: {gpus: 1}}}")
     (two, one) = trace((0, 1, TWO, "x"), (0, 1, ONE, "x")).arrivals
     lines = Trace((replace(two, queue="small"), replace(one, queue="small")), timed=True)
-    found = run(lines, lambda cluster: FairShareOrder(cluster, queues))
+    found = produced(lines, queues=queues)
     assert [arrival.number for arrival in found.replayed.refused] == [0]
     assert started(found) == {1: 0}
+
+
+def test_in_production_a_task_starts_with_the_next_block():
+    assert started(produced(trace((0, 5, TWO, "x"), (1, 5, TWO, "x"), (3, 5, TWO, "x")))) == {0: 0, 1: 6, 2: 12}
+
+
+def test_in_production_accounts_share_no_gpu():
+    lines = trace((0, 6, HALF, "x"), (0, 6, HALF, "y"), (0, 6, HALF, "z"))
+    assert sorted(started(produced(lines)).values()) == [0, 0, 6]
+    assert sorted(started(run(lines)).values()) == [0, 0, 0]
 
 
 def test_gangs_are_generated_by_the_seed_for_tasks_with_gpus():
@@ -184,25 +166,6 @@ def test_gangs_are_generated_by_the_seed_for_tasks_with_gpus():
     assert set(pods[1::2]) == {1, 2, 4, 8}
     assert 70 < sum(many > 1 for many in pods) < 130
     assert made.notes
-
-
-def test_only_different_requests_skip_a_blocked_task():
-    order = FifoOrder(skip_blocked=True)
-    two, other_two, one, half = arrivals((0, 1, TWO, "x"), (0, 1, TWO, "x"), (0, 1, ONE, "x"), (0, 1, HALF, "x"))
-    for arrival in (two, other_two, one, half):
-        order.add(arrival)
-    order.begin(0)
-    assert order.next() is two
-    order.on_blocked(two)
-    assert order.next() is one
-    order.on_placed(one)
-    assert order.next() is half
-    order.on_blocked(half)
-    assert order.next() is None
-    order.begin(1)
-    assert order.next() is two
-    order.on_dropped(two)
-    assert order.next() is other_two
 
 
 def test_fragmentation_is_what_the_demand_is_not_expected_to_use():
@@ -265,21 +228,21 @@ def test_time_is_monotonic_and_ends_precede_arrivals():
 
 def test_the_score_cache_sees_released_resources():
     mine = cluster()
-    board = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
-    places = [board.place_allowed(ONE), board.place_allowed(ONE)]
-    assert board.place_allowed(ONE) is None
-    assert board.place_allowed(HALF) is None
-    board.release(ONE, places[0])
-    fresh = SimScoreCache(mine, make_policy("worth", mine, DemandDistribution.of([ONE, HALF])), 1)
+    demand = DemandDistribution.of([ONE, HALF])
+    board = SimScoreCache(mine, FragmentationScore(mine, demand), 1)
+    slots = [board.place(ONE), board.place(ONE)]
+    assert board.place(ONE) is None
+    assert board.place(HALF) is None
+    board.release(ONE, slots[0])
+    fresh = SimScoreCache(mine, FragmentationScore(mine, demand), 1)
     for shape in (ONE, HALF):
         board.score_all(shape)
         assert (board.score_all(shape) == fresh.score_all(shape)).all()
-    assert board.place_allowed(HALF).devices == places[0].devices
-    assert board.place_allowed(ONE) is None
+    assert board.place(HALF).devices == slots[0].devices
+    assert board.place(ONE) is None
 
 
-def test_an_empty_trace_gives_empty_results():
-    mine = cluster()
-    board = SimScoreCache(mine, make_policy("first_fit", mine, DemandDistribution()), 1)
-    found = replay(board, (), FifoOrder(), SampleSeries(lambda: ClusterState(0.0, 0.0, 0.0), 0))
+@pytest.mark.parametrize("policy", list(POLICIES))
+def test_an_empty_trace_gives_empty_results(policy):
+    found = simulate_replay((HOST,), trace(), policy, seed=1, clock_s=lambda: 0.0).replayed
     assert (found.runs, found.refused) == ([], [])

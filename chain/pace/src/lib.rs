@@ -1,5 +1,9 @@
-//! How long a validator takes extrinsics into a block so that the block is made in time.
+//! How a validator fills a block: how long it takes extrinsics so that the block is made in time, and which free calls it
+//! tries.
 
+mod free_calls;
+
+pub use free_calls::FreeCalls;
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,

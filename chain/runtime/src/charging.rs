@@ -23,7 +23,8 @@ use sp_runtime::{
 
 /// The priority of free calls within the allowance of their host: above any tip that a sane sender pays, below operational
 /// calls. With the priority 0 that no fee buys they would wait behind every paying transaction, and whoever filled blocks
-/// with those could make hosts miss their time limits.
+/// with those could make hosts miss their time limits. The node's author knows free calls by it (`author_pool.rs`), and leaves
+/// those beyond their share in the pool, so that it still tries the others.
 pub const FREE_PRIORITY: TransactionPriority = TransactionPriority::MAX / 2;
 /// A free call leaves the pool after so many blocks.
 pub const FREE_LONGEVITY: TransactionLongevity = 32;

@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "270adc5b958f80b3723ae531e32e353a520ea4cafa421ea1a7c9b428fed99588"
+METADATA_SHA256: Final = "a52a9b8ecaf7b1ac4876f18de54602e4bd74806d0fa01d6e74315fef5de1c001"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4

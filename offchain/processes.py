@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from offchain.files import replace_file
@@ -75,11 +76,16 @@ def end(pid: int, *, began: int | None = None, term_s: float = TERM_S, kill_s: f
     return False
 
 
+def process_files(name: str) -> Iterator[Path]:
+    """Yield this file of each process in /proc. The process may be gone by the time it is read."""
+    return (folder / name for folder in Path("/proc").iterdir() if folder.name.isdigit())
+
+
 def marked(name: str, value: str) -> list[int]:
     """Return the processes with this value of this environment variable, except this one and its ancestors."""
     wanted = os.fsencode(f"{name}={value}")
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
+    for path in process_files("environ"):
         with contextlib.suppress(OSError):  # another user's, or gone by now
             if wanted in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))

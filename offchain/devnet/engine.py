@@ -13,7 +13,7 @@ from pathlib import Path
 
 from offchain.devnet import engine_store
 from offchain.devnet.paths import DevnetError, DevnetPaths
-from offchain.processes import end, read_record
+from offchain.processes import end, process_files, read_record
 from offchain.supervisor import Child
 
 _SYSTEM_SOCKET = "/var/run/docker.sock"
@@ -176,7 +176,7 @@ def _processes_with(text: str) -> list[int]:
     """Return the processes with this text in their command line."""
     wanted = os.fsencode(text)
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in process_files("cmdline"):
         try:
             line = path.read_bytes()
         except OSError:
@@ -198,7 +198,7 @@ def _containers(paths: DevnetPaths) -> set[str]:
 def _in_containers(containers: set[str]) -> list[int]:
     """Return the processes in the control groups of these containers."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cgroup"):
+    for path in process_files("cgroup"):
         try:
             groups = path.read_text(encoding="utf-8", errors="replace")
         except OSError:

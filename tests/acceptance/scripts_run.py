@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from offchain.devnet.ports import free
-from offchain.processes import read_record
+from offchain.processes import process_files, read_record
 
 COMPILING = b"offchain.services.compiling"
 PODS_BRIDGES = "gtr"
@@ -68,7 +68,7 @@ class Scripts:
         """
         mine = f"GANTRY_STATE={self.state}".encode()
         found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
+        for path in process_files("environ"):
             with contextlib.suppress(OSError):
                 if mine in path.read_bytes().split(b"\0") and COMPILING not in (path.parent / "cmdline").read_bytes():
                     found.append(int(path.parent.name))
@@ -78,7 +78,7 @@ class Scripts:
         """What a network leaves on the machine outside its folder: programs of its engine, mounts, bridges of pods."""
         folder = str(self.state)
         programs = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
+        for path in process_files("cmdline"):
             with contextlib.suppress(OSError):
                 if f"{folder}/".encode() in path.read_bytes():
                     programs.append(path.parent.name)

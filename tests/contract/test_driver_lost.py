@@ -17,6 +17,7 @@ from driver_fixtures import image_store
 from node_agent.drivers.docker.driver import DockerDriver
 from offchain.devnet import engine
 from offchain.devnet.paths import DevnetPaths
+from offchain.processes import process_files
 
 pytestmark = [
     pytest.mark.docker,
@@ -49,12 +50,12 @@ class Private:
 
     def shims(self, container: str) -> list[int]:
         """The processes between containerd and a container."""
-        found = [path for path in Path("/proc").glob("[0-9]*/cmdline") if container in _text(path).split("\0")]
+        found = [path for path in process_files("cmdline") if container in _text(path).split("\0")]
         return [int(path.parent.name) for path in found if "containerd-shim" in _text(path).split("\0")[0]]
 
     def processes(self, container: str) -> list[str]:
         """What the kernel has in a container."""
-        return [path for path in Path("/proc").glob("[0-9]*/cgroup") if container in _text(path)]
+        return [path for path in process_files("cgroup") if container in _text(path)]
 
 
 def _text(path: Path) -> str:

@@ -259,6 +259,7 @@ async def test_a_full_disk_of_the_agent_delays_a_result_and_loses_nothing(net: S
 
 async def test_floods_and_giants_are_refused_and_everybody_else_goes_on(net: StormNet, client: NetworkClient):
     ben = net.hosts["ben"]
+    await client.online(ben)
     idle_mib = ben.rss_mib()
     giant = await client.job(ben, "truncate -s 10G /giant", top="duration: 10m, result: /giant")
     quiet = await client.job(ben, TICKS)

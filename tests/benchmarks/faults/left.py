@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from offchain.processes import process_files
+
 _SHOWN = 120
 
 
@@ -38,7 +40,7 @@ def _root(pid: int) -> str:
 
 
 def _lines() -> Iterator[tuple[int, str]]:
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in process_files("cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:

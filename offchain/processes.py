@@ -76,19 +76,21 @@ def end(pid: int, *, began: int | None = None, term_s: float = TERM_S, kill_s: f
     return False
 
 
-def process_files(name: str) -> Iterator[Path]:
-    """Yield this file of each process in /proc. The process may be gone by the time it is read."""
-    return (folder / name for folder in Path("/proc").iterdir() if folder.name.isdigit())
+def process_files(name: str) -> Iterator[tuple[int, bytes]]:
+    """Yield each process and what this file of it in /proc has, without processes of other users or gone by now."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                content = (folder / name).read_bytes()
+            except OSError:
+                continue
+            yield int(folder.name), content
 
 
 def marked(name: str, value: str) -> list[int]:
     """Return the processes with this value of this environment variable, except this one and its ancestors."""
     wanted = os.fsencode(f"{name}={value}")
-    found = []
-    for path in process_files("environ"):
-        with contextlib.suppress(OSError):  # another user's, or gone by now
-            if wanted in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
+    found = [pid for pid, environment in process_files("environ") if wanted in environment.split(b"\0")]
     ours = _ancestors()
     return [pid for pid in found if pid not in ours]
 

@@ -175,15 +175,7 @@ def remove_private_engine(paths: DevnetPaths) -> None:
 def _processes_with(text: str) -> list[int]:
     """Return the processes with this text in their command line."""
     wanted = os.fsencode(text)
-    found = []
-    for path in process_files("cmdline"):
-        try:
-            line = path.read_bytes()
-        except OSError:
-            continue
-        if wanted in line:
-            found.append(int(path.parts[2]))
-    return found
+    return [pid for pid, line in process_files("cmdline") if wanted in line]
 
 
 def _containers(paths: DevnetPaths) -> set[str]:
@@ -197,15 +189,11 @@ def _containers(paths: DevnetPaths) -> set[str]:
 
 def _in_containers(containers: set[str]) -> list[int]:
     """Return the processes in the control groups of these containers."""
-    found = []
-    for path in process_files("cgroup"):
-        try:
-            groups = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        if not containers.isdisjoint(_ID.findall(groups)):
-            found.append(int(path.parts[2]))
-    return found
+    return [
+        pid
+        for pid, groups in process_files("cgroup")
+        if not containers.isdisjoint(_ID.findall(groups.decode(errors="replace")))
+    ]
 
 
 def _bridges_of(paths: DevnetPaths) -> list[str]:

@@ -64,7 +64,7 @@ class ProductionPlacer:
     """
 
     def __init__(self, specs: Sequence[HostSpec], seed: int) -> None:
-        self._state = _state(specs, seed)
+        self._state = _state(_hosts_of(specs), seed)
         self._arrived = 0
 
     def place(self, shape: PodShape) -> bool:
@@ -91,9 +91,10 @@ class ProductionScheduler:
     step_ms = SLOT_MS
 
     def __init__(self, specs: Sequence[HostSpec], cluster: Cluster, seed: int, queues: QueueTree | None = None) -> None:
-        self._state = _state(specs, seed, queues)
+        hosts = _hosts_of(specs)
+        self._state = _state(hosts, seed, queues)
         self._cluster = cluster
-        self._rows = {host_record(row, spec).id: row for row, spec in enumerate(specs)}
+        self._rows = {host.id: row for row, host in enumerate(hosts)}
         self._arrivals: dict[int, Arrival] = {}
         """Tasks that wait."""
 
@@ -126,9 +127,13 @@ class ProductionScheduler:
         return dropped
 
 
-def _state(specs: Sequence[HostSpec], seed: int, queues: QueueTree | None = None) -> SchedulerState:
+def _hosts_of(specs: Sequence[HostSpec]) -> list[Host]:
+    return [host_record(number, spec) for number, spec in enumerate(specs)]
+
+
+def _state(hosts: Sequence[Host], seed: int, queues: QueueTree | None = None) -> SchedulerState:
     state = SchedulerState(b"%d" % seed, queues, records_decisions=False)
-    state.handle(HostsChanged([host_record(number, spec) for number, spec in enumerate(specs)]), 0)
+    state.handle(HostsChanged(hosts), 0)
     return state
 
 

@@ -1,6 +1,5 @@
 """Running scripts/up and its kin, and seeing what they leave."""
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from offchain.devnet.ports import free
-from offchain.processes import process_files, read_record
+from offchain.processes import command_line, process_files, read_record
 
 COMPILING = b"offchain.services.compiling"
 PODS_BRIDGES = "gtr"
@@ -67,21 +66,16 @@ class Scripts:
         What compiles the scheduler's loops is for all clones, and is left to its end.
         """
         mine = f"GANTRY_STATE={self.state}".encode()
-        found = []
-        for path in process_files("environ"):
-            with contextlib.suppress(OSError):
-                if mine in path.read_bytes().split(b"\0") and COMPILING not in (path.parent / "cmdline").read_bytes():
-                    found.append(int(path.parent.name))
-        return found
+        return [
+            pid
+            for pid, environment in process_files("environ")
+            if mine in environment.split(b"\0") and COMPILING not in command_line(pid)
+        ]
 
     def traces(self) -> list[str]:
         """What a network leaves on the machine outside its folder: programs of its engine, mounts, bridges of pods."""
         folder = str(self.state)
-        programs = []
-        for path in process_files("cmdline"):
-            with contextlib.suppress(OSError):
-                if f"{folder}/".encode() in path.read_bytes():
-                    programs.append(path.parent.name)
+        programs = [str(pid) for pid, line in process_files("cmdline") if f"{folder}/".encode() in line]
         mounts = [line for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines() if folder in line]
         bridges = [name for _, name in socket.if_nameindex() if name.startswith(PODS_BRIDGES)]
         return [*programs, *mounts, *bridges]

@@ -50,19 +50,12 @@ class Private:
 
     def shims(self, container: str) -> list[int]:
         """The processes between containerd and a container."""
-        found = [path for path in process_files("cmdline") if container in _text(path).split("\0")]
-        return [int(path.parent.name) for path in found if "containerd-shim" in _text(path).split("\0")[0]]
+        lines = [(pid, line.split(b"\0")) for pid, line in process_files("cmdline")]
+        return [pid for pid, words in lines if container.encode() in words and b"containerd-shim" in words[0]]
 
-    def processes(self, container: str) -> list[str]:
+    def processes(self, container: str) -> list[int]:
         """What the kernel has in a container."""
-        return [path for path in process_files("cgroup") if container in _text(path)]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
+        return [pid for pid, groups in process_files("cgroup") if container.encode() in groups]
 
 
 @pytest.fixture
@@ -110,7 +103,7 @@ async def test_a_container_that_runs_in_the_engines_eyes_only_has_ended(private,
             os.kill(shim, signal.SIGSTOP)
             for process in private.processes(handle.reference):
                 with contextlib.suppress(ProcessLookupError):  # the first takes the others with it
-                    ended = os.pidfd_open(int(process.parent.name))
+                    ended = os.pidfd_open(process)
                     signal.pidfd_send_signal(ended, signal.SIGKILL)
                     assert select.select([ended], [], [], 10)[0]
                     os.close(ended)

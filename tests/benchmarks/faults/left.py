@@ -40,9 +40,5 @@ def _root(pid: int) -> str:
 
 
 def _lines() -> Iterator[tuple[int, str]]:
-    for path in process_files("cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:
-            continue
-        yield int(path.parts[2]), line
+    for pid, line in process_files("cmdline"):
+        yield pid, line.replace(b"\0", b" ").decode(errors="replace").strip()

@@ -82,8 +82,10 @@ class PeriodicJobs:
         try:
             result = work()
             pause_s = await result if inspect.isawaitable(result) else result
-            if pause_s is not None and not self._is_closing:
-                self._scheduler.modify_job(name, next_run_time=self._scheduler.time_in(pause_s))
+            if pause_s is not None:
+                next_run = self._scheduler.time_in(pause_s)
+                # Not before the scheduler has noted the end of this run: it skips a run that is due while one lasts.
+                run.add_done_callback(lambda _: self._plan(name, next_run))
         except Exception as error:  # noqa: BLE001  (logged, or raised by wait_for_failure)
             self._note_failure(name, error)
         except asyncio.CancelledError:
@@ -91,6 +93,10 @@ class PeriodicJobs:
                 raise
         finally:
             self._runs.discard(run)
+
+    def _plan(self, name: str, next_run: datetime) -> None:
+        if not self._is_closing:
+            self._scheduler.modify_job(name, next_run_time=next_run)
 
     def _note_failure(self, name: str, error: Exception) -> None:
         self.failures[name] += 1

@@ -55,6 +55,20 @@ async def test_work_decides_when_it_runs_again():
         await runs.until(3)
 
 
+@pytest.mark.parametrize("pause_s", [0.0, -1.0])
+async def test_the_next_run_may_be_due_when_the_last_one_ends(pause_s):
+    """A busy machine may need longer to end a run than the pause after it."""
+    runs = Runs()
+
+    async def work():
+        await runs()
+        return pause_s
+
+    async with PeriodicJobs() as jobs:
+        jobs.add("job", work, 3600)
+        await runs.until(5)
+
+
 @pytest.mark.parametrize(
     ("error", "level"),
     [

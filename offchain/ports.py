@@ -79,12 +79,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SignedExtrinsic:
-    """A signed extrinsic, which no block after `valid_until` can include."""
+    """A signed extrinsic that blocks after `born`, up to `valid_until`, can include."""
 
     data: bytes
     hash: bytes
     account: str
     nonce: int
+    born: int
     valid_until: int
 
 
@@ -204,7 +205,11 @@ class ChainPort(Protocol):
     async def sign(
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
-        """A mortal signed extrinsic (format V4)."""
+        """A mortal signed extrinsic (format V4).
+
+        Its lifetime of `era_blocks` starts at the last final block; while finality lags, shortly before the best block,
+        and it is longer.
+        """
         ...
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:

@@ -26,7 +26,6 @@ from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
 log = logging.getLogger(__name__)
 
 KEEP_REPORTS_BLOCKS = 5_000
-TIDY_EVERY_BLOCKS = 500
 NOTE_EVERY_BLOCKS = 16
 REREAD_EVERY_BLOCKS = 15
 """Leases are compared with the chain at this interval even without an event."""
@@ -128,8 +127,7 @@ class ChainFollower:
         self._last, self.trouble = block.ref, ""
         if block.ref.number % NOTE_EVERY_BLOCKS == 0:
             note_block(self._store, block.ref)
-        if block.ref.number % TIDY_EVERY_BLOCKS == 0:
-            self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
+        self._outbox.forget_old(block.ref.number, KEEP_REPORTS_BLOCKS)
 
     async def _after_silence(self) -> None:
         """After a long silence, stop the pods of reassigned leases before anything else."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
+
+from immutables import Map
 
 from offchain.core.values import Host, Periods, Task
 from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
@@ -45,8 +46,8 @@ class Snapshot:
     now_ms: int
     periods: Periods
     agenda_at: int | None = None
-    hosts: Mapping[str, Host] = field(default_factory=lambda: MappingProxyType({}))
-    tasks: Mapping[int, Task] = field(default_factory=lambda: MappingProxyType({}))
+    hosts: Mapping[str, Host] = field(default_factory=Map)
+    tasks: Mapping[int, Task] = field(default_factory=Map)
     schedulers: frozenset[str] = frozenset()
 
 
@@ -142,6 +143,16 @@ def union(parts: Iterable[Touched]) -> Touched:
     )
 
 
+def overlaid(read: Read, newer: Read) -> Read:
+    """Return `read` with the records of a newer read in place of its own."""
+    return Read(
+        {**read.hosts, **newer.hosts},
+        {**read.tasks, **newer.tasks},
+        newer.periods or read.periods,
+        read.schedulers if newer.schedulers is None else newer.schedulers,
+    )
+
+
 def only(read: Read, keys: Touched) -> Read:
     """Return the records in `read` whose keys are in `keys`."""
     return Read(
@@ -167,12 +178,14 @@ def _differing(before: Mapping[_K, _V | None], after: Mapping[_K, _V | None]) ->
 
 
 def _merge(old: Mapping[_K, _V], read: Mapping[_K, _V | None]) -> Mapping[_K, _V]:
+    """Return a new map that shares what did not change with the old one."""
     if not read:
         return old
-    merged = dict(old)
-    for key, value in read.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = value
-    return MappingProxyType(merged)
+    known = old if isinstance(old, Map) else Map(old)
+    with known.mutate() as merged:
+        for key, value in read.items():
+            if value is None:
+                merged.pop(key, None)
+            else:
+                merged[key] = value
+        return merged.finish()

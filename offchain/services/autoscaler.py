@@ -284,12 +284,12 @@ def _load(service: _Service, seen: Sequence[tuple[int, Totals | MetricSample]]) 
 
 async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> None:
     """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start."""
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
     async def observe(block: Block) -> Commit | None:
         await outbox.observe(block)
-        return lambda: outbox.forget_ended_before(block.ref.number - REMEMBERED_BLOCKS)
+        return lambda: outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
 
     async with (
         continued(chain, lambda: watcher.cursor, store.path),

@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what 
 
 ROLES: Final = ("scheduler", "settler", "autoscaler")
 RECONNECT_S: Final = 2.0
+_PASSING: Final = ("state_pruned", "unknown_block")
+"""Codes of replies after which the worker reads everything again."""
 
 
 class WorkerError(OurError):
@@ -151,8 +153,8 @@ async def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]], out: 
                 await doing
             except asyncio.CancelledError:
                 break
-            except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
-                # The picture is read anew; the outbox goes on where it was.
+            except BaseException as error:  # noqa: BLE001  (_outage raises what cannot be waited out)
+                # The view is read again; the outbox continues where it was.
                 away = _outage(error)
                 out.warning("waiting", reason=away.message, hint=away.hint)
                 with contextlib.suppress(TimeoutError):
@@ -181,7 +183,7 @@ async def _follow(
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
 ) -> None:
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
     submit = Submitter(outbox)
     view = ChainView(chain)
     head = await view.start()
@@ -266,7 +268,7 @@ def _outage(raised: BaseException) -> GantryError:
     for error in _leaves(raised):
         if isinstance(error, asyncio.CancelledError):
             continue
-        waits = isinstance(error, (ChainUnreachable, StoreStuck)) or getattr(error, "code", "") == "state_pruned"
+        waits = isinstance(error, (ChainUnreachable, StoreStuck)) or getattr(error, "code", "") in _PASSING
         if not waits or not isinstance(error, GantryError):
             raise error from None
         found = error

@@ -21,7 +21,8 @@ from offchain.core.settlement import (
     ReportAbsent,
     Requeue,
     Settle,
-    due,
+    SettlementTimers,
+    still_due,
 )
 from offchain.core.snapshot import Touched
 from offchain.schema.chain_types._generated_chain import LeaseStateRetained, TaskRecord, calls
@@ -80,42 +81,47 @@ class Settler:
         self._submit = submit
         self._under_way: set[Command] = set()
         self._backoff: Backoff[Command] = Backoff()
-        self._wake_at: int | None = 0
+        self._done: dict[Command, int] = {}
+        """Commands that took effect, and the final block that shows it."""
+        self._timers = SettlementTimers()
         self._pruner = Pruner(view.reads)
         self._pruning = False
         self._log = EventLog("settler")
         self.running = PendingCalls(wake)
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Do what is due now. `touched`: what the last block changed; None: anything may have changed."""
+        """Do what is due now. What has changed is known from the view's news."""
+        del touched
         self.running.check()
-        now = self._view.snapshot.now_ms
+        now = self._view.now_ms
         await self._prune(now)
-        if touched is not None and not touched.anything and (self._wake_at is None or now < self._wake_at):
-            return
-        found = due(self._view.snapshot, now)
+        found = self._timers.due(self._view.snapshot, self._view.news("settler"), now)
         # Heartbeats leave no event: a host is read again before its silence is believed.
-        silent = frozenset(command.host for command in found.commands if isinstance(command, ReportAbsent))
+        silent = frozenset(command.host for command in found if isinstance(command, ReportAbsent))
         if silent:
             await self._view.refresh(Touched(hosts=silent))
-            found = due(self._view.snapshot, now)
-        self._backoff.keep_only(found.commands)
-        wanted = [c for c in found.commands if c not in self._under_way and not self._backoff.waits(c, now)]
+            found = self._timers.due(self._view.snapshot, self._view.news("settler"), now)
+        self._backoff.keep_only(found)
+        still = frozenset(found)
+        self._done = {command: block for command, block in self._done.items() if command in still}
+        wanted = [command for command in found if self._may_be_submitted(command, now)]
         if wanted:
-            fresh = due(await self._view.confirm(_touched_by(wanted)), now).commands
-            for command in wanted:
-                if command in fresh:
-                    self._under_way.add(command)
-                    self.running.spawn(self._carry_out(command))
-        times = [time for time in (found.wake_at, self._backoff.next_time(now)) if time is not None]
-        # What is due and was not done, for whatever reason, is looked at again with the next block.
-        self._wake_at = now if wanted else min(times, default=None)
+            confirmed = await self._view.confirm(_touched_by(wanted))
+            for command in still_due(confirmed, wanted, now):
+                self._under_way.add(command)
+                self.running.spawn(self._carry_out(command))
+
+    def _may_be_submitted(self, command: Command, now: int) -> bool:
+        """Return whether a command that is due may be submitted, or submitted again, now."""
+        if command in self._under_way or self._backoff.waits(command, now):
+            return False
+        return self._done.get(command, 0) <= self._view.final.number
 
     async def _prune(self, now: int) -> None:
         """Prune one page of old tasks, by final records, with one call at a time."""
         if self._pruning:
             return
-        found = await self._pruner.due(self._view.final_hash, now, self._view.snapshot.periods.archive_after_ms)
+        found = await self._pruner.due(self._view.final_hash, now, self._view.final.periods.archive_after_ms)
         if found:
             self._pruning = True
             self.running.spawn(self._carry_out_pruning(found))
@@ -128,12 +134,16 @@ class Settler:
 
     async def _carry_out(self, command: Command) -> None:
         call, name = _call_of(command)
+        if command in self._done:
+            # It is due although a final block shows that it took effect: the agenda has more entries, for example.
+            self._submit.forget(name)
         outcome = await self._submit(name, call)
         self._under_way.discard(command)
         if outcome.done:
+            self._done[command] = outcome.block or 0
             self._log.info("done", act=name)
             return
-        self._backoff.refused(command, self._view.snapshot.now_ms)
+        self._backoff.refused(command, self._view.now_ms)
         self._log.info("refused", act=name, reason=outcome.refusal)
 
 

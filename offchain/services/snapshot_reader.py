@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from offchain.adapters.chain.typed import GantryChain
@@ -12,6 +14,15 @@ from offchain.ports import BlockRef, ChainEvent, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskRecord
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.services.record_mapping import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
+
+
+@dataclass(frozen=True, slots=True)
+class BestHeader:
+    """A block that may not be final yet: the hash of its parent, its chain time, the number of the next task."""
+
+    parent: bytes
+    now_ms: int
+    next_task: int
 
 
 class SnapshotReader:
@@ -56,6 +67,13 @@ class SnapshotReader:
     async def now(self, at: bytes) -> int:
         """Return chain time in ms."""
         return await self._chain.now_ms(at)
+
+    async def header(self, at: bytes) -> BestHeader:
+        """Return what is read of every best block."""
+        parent, now_ms, next_task = await asyncio.gather(
+            self._chain.port.query("System", "ParentHash", at=at), self.now(at), self.next_task_id(at)
+        )
+        return BestHeader(bytes(parent), now_ms, next_task)
 
     async def agenda_at(self, at: bytes) -> int | None:
         """Return the chain time of the earliest entry of the agenda of leases, in ms; None if it is empty."""

@@ -35,6 +35,10 @@ class SubmitCall(Protocol):
         """Return the outcome when it is final."""
         ...
 
+    def forget(self, name: str) -> None:
+        """Allow a call again although it took effect, because it is due again."""
+        ...
+
 
 class Submitter:
     """Submits calls through an outbox."""
@@ -44,9 +48,9 @@ class Submitter:
 
     async def __call__(self, name: str, call: Call) -> CallOutcome:
         """Store the call, and wait until its outcome is final."""
-        key = self._key(name)
-        await self._outbox.submit(key, call)
-        match await self._outbox.wait(key):
+        was_refused = isinstance(self._outbox.outcome(name), (CallRejected, CallGivenUp))
+        await self._outbox.submit(name, call, supersede=was_refused)
+        match await self._outbox.wait(name):
             case CallIncluded(block):
                 return CallOutcome(block=block.number)
             case CallRejected(failure, block):
@@ -55,19 +59,8 @@ class Submitter:
                 return CallOutcome(reason)
 
     def forget(self, name: str) -> None:
-        """Allow the call again although it took effect, because its effect has been undone."""
-        for tried in range(self._tries(name) + 1):
-            self._outbox.forget(f"{name}:{tried}")
-
-    def _key(self, name: str) -> str:
-        return f"{name}:{self._tries(name)}"
-
-    def _tries(self, name: str) -> int:
-        """Return how many attempts have been refused."""
-        tries = 0
-        while isinstance(self._outbox.outcome(f"{name}:{tries}"), (CallRejected, CallGivenUp)):
-            tries += 1
-        return tries
+        """Allow a call again although it took effect, because it is due again."""
+        self._outbox.forget(name)
 
 
 class PendingCalls:

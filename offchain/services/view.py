@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from offchain.core.scheduler import host_observations
 from offchain.core.scheduler.host_observations import HostObservation
-from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
+from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, overlaid, touched, union
 from offchain.core.values import Host, Task
 from offchain.ports import Block, BlockRef, ChainPort
 from offchain.services.snapshot_reader import SnapshotReader
@@ -24,6 +25,9 @@ class ChainView:
         self._final: Snapshot | None = None
         self._final_hash = b""
         self._next_task = 0
+        """The number of the next task in the last finalized block."""
+        self._best_next_task = 0
+        """The same in the best block."""
         self._best: BlockRef | None = None
         self._now = 0
         self._touched_after_final: dict[int, Touched] = {}
@@ -61,28 +65,43 @@ class ChainView:
 
     async def best(self, ref: BlockRef) -> Touched:
         """Read the chain time, and the records changed by blocks that are not final; return what changed."""
-        self._now = await self.reads.now(ref.hash)
-        self._best = ref
+        before, self._best = self.best_block, ref
         if ref.number <= self.final.number:
+            self._now = await self.reads.now(ref.hash)
             return Touched()
+        header, events = await asyncio.gather(self.reads.header(ref.hash), self.reads.events(ref.hash))
+        self._now = header.now_ms
         # Best blocks may be skipped. New tasks of skipped blocks are found by their numbers; their other changes are
         # applied when the blocks are final.
-        submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
-        before_it, events = self.snapshot, await self.reads.events(ref.hash)
-        self._observe(*host_observations.pod_observations(before_it, events, self._now))
-        found = union((touched(before_it, events), submitted))
+        follows = header.parent == before.hash
+        first = max(self._next_task, self._best_next_task) if follows else self._next_task
+        submitted = Touched(tasks=frozenset(range(first, header.next_task)))
+        self._best_next_task = header.next_task
+        snapshot = self.snapshot
+        self._observe(*host_observations.pod_observations(snapshot, events, self._now))
+        found = union((touched(snapshot, events), submitted))
         known = self._touched_after_final.get(ref.number, Touched())
         self._touched_after_final[ref.number] = union((known, found))
-        before = self._overlay
-        self._overlay = await self.reads.read(union(self._touched_after_final.values()), ref.hash)
-        all_changes = union((found, changed(before, self._overlay)))
-        self._notify_readers(all_changes)
-        return all_changes
+        if follows:
+            self._overlay = overlaid(self._overlay, await self.reads.read(found, ref.hash))
+        else:
+            # The block before it may be of another fork.
+            overlay = self._overlay
+            self._overlay = await self.reads.read(union(self._touched_after_final.values()), ref.hash)
+            found = union((found, changed(overlay, self._overlay)))
+        self._notify_readers(found)
+        return found
 
     async def refresh(self, keys: Touched) -> None:
-        """Read records again at the last finalized block, for changes that deposit no event."""
-        read = await self.reads.read(keys, self._final_hash)
-        self._final = advance(self.final, self.final.number, self.final.now_ms, read)
+        """Read records again at the best block, for changes that deposit no event."""
+        best = self.best_block
+        read = await self.reads.read(keys, best.hash)
+        if best.number <= self.final.number:
+            self._final = advance(self.final, self.final.number, self.final.now_ms, read)
+        else:
+            self._overlay = overlaid(self._overlay, read)
+            known = self._touched_after_final.get(best.number, Touched())
+            self._touched_after_final[best.number] = union((known, keys))
         self._notify_readers(keys)
 
     def news(self, reader: str) -> Touched | None:

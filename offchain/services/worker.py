@@ -67,7 +67,7 @@ class Worker:
             # After a restart the outbox is given blocks that the view, read at the newest one, has in it already.
             if block.ref.number > self._view.final.number:
                 await self._step(await self._view.finalized(block))
-        return lambda: self._outbox.forget_ended_before(block.ref.number - REMEMBERED_BLOCKS)
+        return lambda: self._outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
 
     async def _follow_best(self) -> None:
         async for ref in self._chain.best():

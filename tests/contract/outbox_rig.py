@@ -21,14 +21,22 @@ def call(n=0):
 class Rig:
     """An outbox with its watcher as a worker runs them; `kill` is kill -9."""
 
-    def __init__(self, chain=None, store=None, era_blocks=8):
+    def __init__(self, chain=None, store=None, era_blocks=8, *, waits_for_coins=False):
         self.chain = chain or FakeChain()
         self.store = store or Store(":memory:")
         self.era_blocks = era_blocks
+        self.waits_for_coins = waits_for_coins
         self.tasks = []
 
     async def start(self):
-        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=self.era_blocks)
+        self.outbox = Outbox(
+            self.chain,
+            self.store,
+            ALICE,
+            now_ms=lambda: 0,
+            era_blocks=self.era_blocks,
+            waits_for_coins=self.waits_for_coins,
+        )
         self.watcher = Watcher(self.chain, self.store, "w", start="finalized")
         work = (self.outbox.run(), self.watcher.run(self.outbox.observe))
         self.tasks = [asyncio.ensure_future(item) for item in work]
@@ -54,6 +62,11 @@ class Rig:
         await self.outbox.submit(key, wanted, **how)
         await self.settle()
 
+    async def submit_all(self, wanted):
+        """Submit calls, by key, in one step of the event loop; then as :meth:`submit`."""
+        await asyncio.gather(*(self.outbox.submit(key, one) for key, one in wanted.items()))
+        await self.settle()
+
     async def produce(self, count=1, **how):
         for _ in range(count):
             await self.chain.produce(**how)
@@ -71,6 +84,11 @@ async def running_rig(**how):
         yield made
     finally:
         await made.kill()
+
+
+def settles(*tasks):
+    """Calls that settle these tasks, by key."""
+    return {f"settle:{task}": settle(task) for task in tasks}
 
 
 def settle(task):

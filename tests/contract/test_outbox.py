@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from outbox_rig import ALICE, call, running_rig, settle
+from outbox_rig import ALICE, call, running_rig, settle, settles
 
 from offchain.adapters.outbox.admin import OutboxAdmin
 from offchain.adapters.outbox.intent_values import IntentState
@@ -193,10 +193,7 @@ async def test_blocks_that_passed_while_nobody_looked_are_searched():
 
 
 async def test_calls_of_one_kind_that_wait_together_go_as_one(rig):
-    for task in range(3):
-        await rig.outbox.submit(f"settle:{task}", settle(task))
-    await rig.outbox.submit("other", call())
-    await rig.submit("settle:9", settle(9))
+    await rig.submit_all({**settles(0, 1, 2), "other": call(), **settles(9)})
     await rig.produce()
     together = Call("Tasks", "settle_batch", {"tasks": [0, 1, 2]})
     assert [done for done, _, _ in rig.chain.executed] == [together, call(), settle(9)]
@@ -209,9 +206,7 @@ async def test_a_refused_item_fails_alone():
     no = DispatchFailure("Tasks", "NotSettleable", "The task cannot be settled in its state.")
     async with running_rig() as rig:
         rig.chain.refused_items = lambda _call, _account: {1: no}
-        for task in range(3):
-            await rig.outbox.submit(f"settle:{task}", settle(task))
-        await rig.settle()
+        await rig.submit_all(settles(*range(3)))
         await rig.produce(3)
         block = (await rig.chain.block(1)).ref
         assert rig.outbox.outcome("settle:0") == rig.outbox.outcome("settle:2") == CallIncluded(block, 0)
@@ -222,18 +217,14 @@ async def test_a_batch_that_fails_as_a_whole_fails_for_each():
     no = DispatchFailure("Tasks", "NotScheduler", "The account is not bonded as a scheduler.")
     async with running_rig() as rig:
         rig.chain.verdicts = lambda _call, _account: no
-        for task in range(2):
-            await rig.outbox.submit(f"settle:{task}", settle(task))
-        await rig.settle()
+        await rig.submit_all(settles(*range(2)))
         await rig.produce()
         assert all(rig.outbox.outcome(f"settle:{task}").failure == no for task in range(2))
 
 
 async def test_what_a_node_refused_together_is_sent_again_one_by_one(rig):
     rig.chain.refusals = [SubmitRefusal.CANNOT_PAY]
-    for task in range(3):
-        await rig.outbox.submit(f"settle:{task}", settle(task))
-    await rig.settle()
+    await rig.submit_all(settles(*range(3)))
     await rig.produce(6)
     assert [done for done, _, _ in rig.chain.executed] == [settle(0), settle(1), settle(2)]
 
@@ -241,9 +232,7 @@ async def test_what_a_node_refused_together_is_sent_again_one_by_one(rig):
 async def test_a_batch_on_its_way_is_taken_up_after_a_restart():
     chain, store = FakeChain(), Store(":memory:")
     async with running_rig(chain=chain, store=store) as rig:
-        for task in range(2):
-            await rig.outbox.submit(f"settle:{task}", settle(task))
-        await rig.settle()
+        await rig.submit_all(settles(*range(2)))
     chain.forget_pool()
     async with running_rig(chain=chain, store=store) as rig:
         await rig.produce(2)
@@ -259,9 +248,7 @@ async def test_a_call_that_the_types_cannot_hold_does_not_drag_others_along():
             return await super().sign(wanted, *rest, **how)
 
     async with running_rig(chain=Picky()) as rig:
-        for task in (1, -1, 2):
-            await rig.outbox.submit(f"settle:{task}", settle(task))
-        await rig.settle()
+        await rig.submit_all(settles(1, -1, 2))
         await rig.produce(2)
         assert isinstance(rig.outbox.outcome("settle:-1"), CallGivenUp)
         assert all(isinstance(rig.outbox.outcome(f"settle:{task}"), CallIncluded) for task in (1, 2))

@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from outbox_rig import Rig, call, running_rig, settle
+from outbox_rig import Rig, call, running_rig, settles
 
+from offchain.adapters.outbox import outbox
 from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
 from offchain.adapters.outbox.intent_values import IntentState
 from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded
@@ -89,9 +90,7 @@ async def test_a_free_call_that_waits_for_another_is_never_given_up():
 async def test_a_batch_keeps_its_items_and_their_outcomes_under_a_tip():
     async with running_rig(era_blocks=32) as rig:
         rig.chain.least_tip = 1
-        for task in range(3):
-            await rig.outbox.submit(f"settle:{task}", settle(task))
-        await rig.settle()
+        await rig.submit_all(settles(*range(3)))
         await rig.produce(10)
         assert [done.args for done, _, _ in rig.chain.executed] == [{"tasks": [0, 1, 2]}]
         assert all(isinstance(rig.outbox.outcome(f"settle:{task}"), CallIncluded) for task in range(3))
@@ -287,3 +286,64 @@ async def test_whoever_waits_is_told_when_another_program_drops_the_call(tmp_pat
         assert "dropped" in (await waiting).reason
     for one in (store, other):
         one.close()
+
+
+async def test_a_stall_of_finality_ends_without_calls_given_up():
+    async with running_rig(era_blocks=32) as rig:
+        for number in range(15):
+            await rig.produce(20, finalize=False)
+            await rig.submit(f"k{number}", call(number))
+        await rig.produce()
+        assert rig.done() == [b"%d" % number for number in range(15)]
+        assert OutboxAdmin(rig.store).entries() == []
+
+
+async def test_an_account_without_coins_waits_for_them_and_nothing_is_given_up():
+    async with running_rig(waits_for_coins=True) as rig:
+        rig.chain.unpayable = lambda _call, _account: True
+        await rig.submit_all({f"k{number}": call(number) for number in range(3)})
+        await rig.produce(40)
+        assert OutboxAdmin(rig.store).entries(IntentState.DEAD) == []
+        assert rig.chain.refused < 10
+        rig.chain.unpayable = lambda _call, _account: False
+        await rig.produce(33)
+        assert sorted(rig.done()) == [b"0", b"1", b"2"]
+
+
+async def test_calls_given_up_are_kept_for_a_week_of_blocks(monkeypatch):
+    monkeypatch.setattr(outbox, "DEAD_LETTER_BLOCKS", 20)
+    async with running_rig() as rig:
+        rig.chain.unpayable = lambda _call, _account: True
+        await rig.submit("a", call())
+        await rig.produce(10)
+        assert isinstance(rig.outbox.outcome("a"), CallGivenUp)
+        for block, left in ((25, 1), (32, 0)):
+            rig.outbox.forget_old(block, 5)
+            assert len(OutboxAdmin(rig.store).entries(IntentState.DEAD)) == left
+
+
+async def test_no_call_of_the_outbox_reads_the_whole_of_a_table():
+    async with running_rig() as rig:
+        plans = {}
+
+        def note(statement):
+            if statement.split()[0] in ("SELECT", "UPDATE", "DELETE"):
+                plans.setdefault(statement)
+
+        rig.store._db.set_trace_callback(note)
+        rig.chain.least_tip = 1
+        await rig.submit_all(settles(1, 2))
+        await rig.produce(10)
+        await rig.submit("a", call(), supersede=True)
+        await rig.produce(5)
+        rig.outbox.forget("a")
+        rig.outbox.forget_old(30, 5)
+        rig.store._db.set_trace_callback(None)
+        scanned = {
+            statement: row["detail"]
+            for statement in plans
+            for row in rig.store.all(f"EXPLAIN QUERY PLAN {statement}")
+            if row["detail"].startswith("SCAN")
+        }
+        assert not scanned
+        assert len(plans) > 10

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from offchain.adapters.chain.client import DEEPEST_FORK, STALLED_ERA_BLOCKS
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, BlockRef, Call, ChainEvent, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 
@@ -54,6 +55,8 @@ class FakeChain:
         """Failures of single items of an included batch call."""
         self.refusals: list[SubmitRefusal] = []
         """The next broadcasts are refused with these, in order."""
+        self.refused = 0
+        """Broadcasts that were refused."""
         self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
         """Calls that the pool refuses, and that no block takes, as CANNOT_PAY."""
         self.least_tip = 0
@@ -239,9 +242,11 @@ class FakeChain:
     ) -> SignedExtrinsic:
         """A signed extrinsic with bytes of no meaning."""
         await self._reply()
-        born = self._final[-1].block.ref.number
+        born, best = self._final[-1].block.ref.number, self._best.block.ref.number
+        if best - born > DEEPEST_FORK:
+            born, era_blocks = best - DEEPEST_FORK, max(era_blocks, STALLED_ERA_BLOCKS)
         data = _digest(call, signer.address, nonce, born, era_blocks, tip, next(self._salt))
-        extrinsic = SignedExtrinsic(data, _digest(data), signer.address, nonce, born + era_blocks - 1)
+        extrinsic = SignedExtrinsic(data, _digest(data), signer.address, nonce, born, born + era_blocks - 1)
         self._calls[extrinsic.hash] = call
         self._tips[extrinsic.hash] = tip
         return extrinsic
@@ -249,11 +254,13 @@ class FakeChain:
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
         await self._reply()
         if self.refusals:
+            self.refused += 1
             raise SubmitRefused(self.refusals.pop(0))
         if extrinsic.hash in self._pool:
             return
         refusal = self._refusal(extrinsic)
         if refusal is not None:
+            self.refused += 1
             raise SubmitRefused(refusal)
         for rival in self._rivals(extrinsic):
             del self._pool[rival.hash]
@@ -366,6 +373,8 @@ class FakeChain:
     def _value(self, pallet: str, item: str, params: Sequence[Any], at: bytes | None) -> Any | None:
         if (pallet, item) == ("System", "Account"):
             return self._account(params[0], at)
+        if (pallet, item) == ("System", "ParentHash"):
+            return (self._best if at is None else self._at(at)).block.parent_hash
         return self._state(at).get((pallet, item), {}).get(tuple(params))
 
     def _account(self, account: str, at: bytes | None) -> dict[str, Any]:

@@ -19,6 +19,10 @@ from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
 _PAGE = 1000
+DEEPEST_FORK = 8
+"""Blocks below the best one that a fork is not expected to replace, although they are not final."""
+STALLED_ERA_BLOCKS = 256
+"""The shortest lifetime of extrinsics that are signed while finality lags by more than that."""
 _MOST_LOST = 6
 """Subscriptions in a row that end before their first head."""
 
@@ -37,6 +41,10 @@ _BY_TEXT = {
     "ancient birth block": SubmitRefusal.EXPIRED,
     "exhaust the block limits": SubmitRefusal.POOL_FULL,
 }
+
+
+_UNKNOWN_BLOCK = ("UnknownBlock", "unknown Block", "Header was not found")
+"""Parts of the errors of a node that does not have a block."""
 
 
 def refusal_of(code: int, text: str) -> SubmitRefusal:
@@ -89,6 +97,9 @@ class SubstrateChain:
         self._runtimes: dict[int, ChainRuntime] = {}
         self._current: ChainRuntime | None = None
         self._final = BlockRef(-1, b"")
+        self._birth = self._final
+        """The block that the lifetime of new extrinsics starts at."""
+        self._least_era = 0
         self._terms_at = float("-inf")
 
     async def connect(self) -> None:
@@ -325,18 +336,27 @@ class SubstrateChain:
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
         runtime = await self._fresh_terms()
-        terms = xt.SigningTerms(self._genesis or b"", self._final, era_blocks, nonce, tip)
+        terms = xt.SigningTerms(self._genesis or b"", self._birth, max(era_blocks, self._least_era), nonce, tip)
         return xt.sign(runtime, call, signer, terms)
 
     async def _fresh_terms(self) -> ChainRuntime:
-        """The runtime of the best block; refreshes the final block that mortality starts at."""
+        """The runtime of the best block; refreshes the block that mortality starts at."""
         await self._ready()
         loop = asyncio.get_running_loop()
         if loop.time() - self._terms_at > _TERMS_AGE_S:
-            version, _ = await asyncio.gather(self._call("state_getRuntimeVersion"), self.finalized_head())
+            version, best, final = await asyncio.gather(
+                self._call("state_getRuntimeVersion"), self.best_head(), self.finalized_head()
+            )
             runtime = await self._runtime_of(version, None)
             self._check(runtime)
             self._current = runtime
+            if best.number - final.number <= DEEPEST_FORK:
+                self._birth, self._least_era = final, 0
+            else:
+                # While finality stands still, a lifetime that began at the last final block would soon be over.
+                number = best.number - DEEPEST_FORK
+                self._birth = BlockRef(number, _unhex(await self._call("chain_getBlockHash", number)))
+                self._least_era = STALLED_ERA_BLOCKS
             self._terms_at = loop.time()
         return await self._ready()
 
@@ -361,5 +381,11 @@ def _bad_reply(method: str, refused: RpcRefused) -> BadReply:
             "The chain node no longer keeps the state of a block that is needed.",
             "Use a node that keeps all of it (--state-pruning archive).",
             code="state_pruned",
+        )
+    if any(part in str(refused) for part in _UNKNOWN_BLOCK):
+        return BadReply(
+            "The chain node does not know a block that it named before.",
+            "It was restarted, or several nodes share its address; a worker goes on by itself.",
+            code="unknown_block",
         )
     return BadReply(f"The chain node refused {method}: {refused}.", "Look into the node's log.")

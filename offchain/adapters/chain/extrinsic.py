@@ -17,7 +17,7 @@ _HASHED_OVER = 256
 
 @dataclass(frozen=True, slots=True)
 class SigningTerms:
-    """Chain, lifetime, nonce and tip of an extrinsic. Valid for `era_blocks` from `birth`, a recent final block."""
+    """Chain, lifetime, nonce and tip of an extrinsic. Valid for `era_blocks` from `birth`, a recent block."""
 
     genesis: bytes
     birth: BlockRef
@@ -88,4 +88,4 @@ def sign(runtime: ChainRuntime, call: Call, signer: Signer, terms: SigningTerms)
     )
     data = compact(len(body)) + body
     valid_until = terms.birth.number + terms.era_blocks - 1
-    return SignedExtrinsic(data, blake2_256(data), signer.address, terms.nonce, valid_until)
+    return SignedExtrinsic(data, blake2_256(data), signer.address, terms.nonce, terms.birth.number, valid_until)

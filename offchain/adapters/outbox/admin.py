@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from sqlite3 import Row
 
 from offchain.adapters.outbox.intent_values import IntentState, unpack_call
-from offchain.adapters.outbox.intents import TABLES
+from offchain.adapters.outbox.intents import delete_intents
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.outbox.tables import TABLES
 from offchain.errors import OurError
 from offchain.ports import Call
 
@@ -72,7 +73,9 @@ class OutboxAdmin:
             if entry.state not in (IntentState.DEAD, IntentState.QUEUED):
                 raise _refusal(entry)
             self._store.run(
-                "UPDATE intents SET state = 'queued', attempts = 0, not_before = 0, reason = NULL WHERE seq = ?", number
+                "UPDATE intents SET state = 'queued', attempts = 0, not_before = 0, reason = NULL, ended_at = NULL"
+                " WHERE seq = ?",
+                number,
             )
             return entry
 
@@ -84,10 +87,14 @@ class OutboxAdmin:
         with self._store.transaction():
             entry = self._entry(number)
             if entry.state is IntentState.DEAD:
-                self._store.run("DELETE FROM intents WHERE seq = ?", number)
-                self._store.run("DELETE FROM flights WHERE hash NOT IN (SELECT hash FROM carried)")
+                delete_intents(self._store, [number])
             elif entry.state is IntentState.QUEUED:
-                self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", _DROPPED, number)
+                self._store.run(
+                    "UPDATE intents SET state = 'dead', reason = ?, ended_at ="
+                    " coalesce((SELECT scanned FROM lanes WHERE lanes.account = intents.account), 0) WHERE seq = ?",
+                    _DROPPED,
+                    number,
+                )
             else:
                 raise _refusal(entry)
             return entry

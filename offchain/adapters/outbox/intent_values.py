@@ -75,15 +75,12 @@ class SubmittedIntent:
 class Submission:
     """An extrinsic that a block may still include.
 
-    `intents`: the calls in it, by item. `sent_at`: final block when it was last broadcast. `is_confirmed`: a node has
-    accepted it. `is_suspect`: a node has refused it since, so that it may have to expire before its calls are signed
-    again. `is_replaced`: another one with the same nonce and calls has a larger tip; the one that is included excludes
-    the others.
+    `sent_at`: final block when it was last broadcast. `is_confirmed`: a node has accepted it. `is_suspect`: a node has
+    refused it since, so that it may have to expire before its calls are signed again. `is_replaced`: another one with
+    the same nonce and calls has a larger tip; the one that is included excludes the others.
     """
 
-    intents: tuple[SubmittedIntent, ...]
     extrinsic: SignedExtrinsic
-    born: int
     sent_at: int
     is_suspect: bool
     is_confirmed: bool

@@ -1,10 +1,12 @@
-"""Tables of the outbox: intents, and every extrinsic that was signed for them (stored as flights and carried)."""
+"""Intents and the extrinsics that were signed for them, in the tables of the outbox.
+
+The cost of a call depends on what is pending, not on what is kept of the past.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from sqlite3 import Row
 
 from offchain.adapters.outbox.intent_values import (
@@ -21,81 +23,13 @@ from offchain.adapters.outbox.intent_values import (
     unpack_call,
 )
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.outbox.tables import TABLES
 from offchain.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
 
-TABLES = [
-    """
-    CREATE TABLE intents (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        account TEXT NOT NULL,
-        key TEXT NOT NULL,
-        call TEXT NOT NULL,
-        successor TEXT,
-        state TEXT NOT NULL,
-        attempts INTEGER NOT NULL DEFAULT 0,
-        not_before INTEGER NOT NULL DEFAULT 0,
-        created_ms INTEGER NOT NULL,
-        block INTEGER, block_hash BLOB, block_index INTEGER,
-        failure TEXT,
-        reason TEXT,
-        UNIQUE (account, key)
-    ) STRICT;
-    CREATE INDEX intents_by_state ON intents (account, state, seq);
-    CREATE TABLE extrinsics (
-        hash BLOB PRIMARY KEY,
-        seq INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
-        data BLOB NOT NULL,
-        nonce INTEGER NOT NULL,
-        born INTEGER NOT NULL,
-        valid_until INTEGER NOT NULL,
-        sent_at INTEGER NOT NULL,
-        alive INTEGER NOT NULL,
-        doubted INTEGER NOT NULL DEFAULT 0,
-        confirmed INTEGER NOT NULL DEFAULT 0
-    ) STRICT;
-    CREATE INDEX extrinsics_by_seq ON extrinsics (seq);
-    CREATE TABLE lanes (account TEXT PRIMARY KEY, scanned INTEGER NOT NULL) STRICT
-    """,
-    # An extrinsic may carry several intents, each as an item of a batch call.
-    """
-    CREATE TABLE flights (
-        hash BLOB PRIMARY KEY,
-        account TEXT NOT NULL,
-        data BLOB NOT NULL,
-        nonce INTEGER NOT NULL,
-        born INTEGER NOT NULL,
-        valid_until INTEGER NOT NULL,
-        sent_at INTEGER NOT NULL,
-        alive INTEGER NOT NULL,
-        doubted INTEGER NOT NULL DEFAULT 0,
-        confirmed INTEGER NOT NULL DEFAULT 0
-    ) STRICT;
-    CREATE TABLE carried (
-        hash BLOB NOT NULL REFERENCES flights ON DELETE CASCADE,
-        seq INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
-        item INTEGER NOT NULL,
-        PRIMARY KEY (hash, seq)
-    ) STRICT;
-    CREATE INDEX carried_by_seq ON carried (seq);
-    INSERT INTO flights SELECT x.hash, i.account, x.data, x.nonce, x.born, x.valid_until, x.sent_at, x.alive, x.doubted,
-        x.confirmed FROM extrinsics x JOIN intents i USING (seq);
-    INSERT INTO carried SELECT hash, seq, 0 FROM extrinsics;
-    DROP TABLE extrinsics
-    """,
-    # An extrinsic that no block takes is followed by one with the same number and a tip; both may come into a block.
-    """
-    ALTER TABLE flights ADD COLUMN tip INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE flights ADD COLUMN outbid INTEGER NOT NULL DEFAULT 0
-    """,
-]
 
-
-def _submission(rows: list[Row]) -> Submission:
-    row = rows[0]
+def _submission(row: Row) -> Submission:
     return Submission(
-        tuple(SubmittedIntent(row["seq"], row["key"], row["attempts"]) for row in rows),
-        SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["valid_until"]),
-        row["born"],
+        SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["born"], row["valid_until"]),
         row["sent_at"],
         bool(row["doubted"]),
         bool(row["confirmed"]),
@@ -145,11 +79,21 @@ class IntentTable:
     def submissions(self) -> list[Submission]:
         """Extrinsics that a block may still include, by nonce."""
         rows = self._store.all(
-            "SELECT x.*, c.seq, i.key, i.attempts FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
-            " WHERE x.account = ? AND x.alive ORDER BY x.nonce, x.tip, x.hash, c.item",
-            self._account,
+            "SELECT * FROM flights WHERE account = ? AND alive ORDER BY nonce, tip, hash", self._account
         )
-        return [_submission(list(group)) for _, group in groupby(rows, key=lambda row: bytes(row["hash"]))]
+        return [_submission(row) for row in rows]
+
+    def intents_of(self, submission: Submission) -> list[SubmittedIntent]:
+        """The intents in an extrinsic, by item."""
+        rows = self._store.all(
+            "SELECT seq, key, attempts FROM carried JOIN intents USING (seq) WHERE hash = ? ORDER BY item",
+            submission.extrinsic.hash,
+        )
+        return [SubmittedIntent(row["seq"], row["key"], row["attempts"]) for row in rows]
+
+    def _has_submissions(self) -> bool:
+        found = self._store.one("SELECT 1 FROM flights WHERE account = ? AND alive LIMIT 1", self._account)
+        return found is not None
 
     def calls_of(self, submission: Submission) -> list[Call]:
         """The calls in an extrinsic, by item."""
@@ -200,37 +144,46 @@ class IntentTable:
     def forget(self, key: str) -> None:
         """Delete an intent that is not in an extrinsic now."""
         with self._store.transaction():
-            self._store.run("DELETE FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key)
-            self._delete_orphans()
-
-    def forget_ended_before(self, block: int) -> None:
-        """Delete intents whose outcome is of an earlier block; dead letters stay."""
-        with self._store.transaction():
-            self._store.run(
-                "DELETE FROM intents WHERE account = ? AND state IN ('done', 'failed') AND block < ?",
-                self._account,
-                block,
+            found = self._store.one(
+                "SELECT seq FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key
             )
-            self._delete_orphans()
+            if found is not None:
+                delete_intents(self._store, [found["seq"]])
 
-    def _delete_orphans(self) -> None:
-        """Delete extrinsics that carry no stored intent."""
-        self._store.run(
-            "DELETE FROM flights WHERE account = ? AND hash NOT IN (SELECT hash FROM carried)", self._account
-        )
+    def forget_ended_before(self, block: int, *states: IntentState, limit: int) -> int:
+        """Delete at most `limit` intents in these final states that ended before a final block; return how many."""
+        deleted = 0
+        with self._store.transaction():
+            for state in states:
+                rows = self._store.all(
+                    "SELECT seq FROM intents WHERE account = ? AND state = ? AND ended_at < ?"
+                    " ORDER BY ended_at LIMIT ?",
+                    self._account,
+                    state,
+                    block,
+                    limit - deleted,
+                )
+                delete_intents(self._store, [row["seq"] for row in rows])
+                deleted += len(rows)
+        return deleted
 
-    def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, era_blocks: int) -> None:
+    def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic) -> None:
         """Store an extrinsic before it is broadcast. It carries the intents in this order."""
         with self._store.transaction():
-            self._insert(extrinsic, era_blocks, 0)
-            for item, intent in enumerate(intents):
-                self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
-                self._store.run("INSERT INTO carried VALUES (?, ?, ?)", extrinsic.hash, intent.seq, item)
+            self._insert(extrinsic, 0)
+            self._store.run_many(
+                "UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?",
+                [(intent.seq,) for intent in intents],
+            )
+            self._store.run_many(
+                "INSERT INTO carried VALUES (?, ?, ?)",
+                [(extrinsic.hash, intent.seq, item) for item, intent in enumerate(intents)],
+            )
 
-    def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
+    def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, tip: int) -> None:
         """Store an extrinsic with the nonce and calls of `submission` and a larger tip, before it is broadcast."""
         with self._store.transaction():
-            self._insert(extrinsic, era_blocks, tip)
+            self._insert(extrinsic, tip)
             self._store.run("UPDATE flights SET outbid = 1 WHERE hash = ?", submission.extrinsic.hash)
             self._store.run(
                 "INSERT INTO carried SELECT ?, seq, item FROM carried WHERE hash = ?",
@@ -244,10 +197,9 @@ class IntentTable:
             self._store.run("DELETE FROM flights WHERE hash = ?", extrinsic.hash)
             self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", submission.extrinsic.hash)
 
-    def _insert(self, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
-        born = extrinsic.valid_until - era_blocks + 1
-        if not self.submissions():
-            self.set_scanned(max(self.scanned or 0, born))
+    def _insert(self, extrinsic: SignedExtrinsic, tip: int) -> None:
+        if not self._has_submissions():
+            self.set_scanned(max(self.scanned or 0, extrinsic.born))
         self._store.run(
             "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
@@ -255,17 +207,17 @@ class IntentTable:
             self._account,
             extrinsic.data,
             extrinsic.nonce,
-            born,
+            extrinsic.born,
             extrinsic.valid_until,
-            born,
+            extrinsic.born,
             tip,
         )
 
     def count_attempt(self, intents: Sequence[Intent]) -> None:
         """Count an attempt that failed before an extrinsic was signed."""
-        with self._store.transaction():
-            for intent in intents:
-                self._store.run("UPDATE intents SET attempts = attempts + 1 WHERE seq = ?", intent.seq)
+        self._store.run_many(
+            "UPDATE intents SET attempts = attempts + 1 WHERE seq = ?", [(intent.seq,) for intent in intents]
+        )
 
     def mark_broadcast(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """Note that a node has accepted the extrinsic."""
@@ -281,7 +233,7 @@ class IntentTable:
         """End an extrinsic that no block can include any more; return its intents that are in no other one."""
         with self._store.transaction():
             self._store.run("UPDATE flights SET alive = 0 WHERE hash = ?", submission.extrinsic.hash)
-            return [one for one in submission.intents if not self._has_submission(one.seq)]
+            return [one for one in self.intents_of(submission) if not self._has_submission(one.seq)]
 
     def _has_submission(self, seq: int) -> bool:
         found = self._store.one("SELECT 1 FROM carried JOIN flights USING (hash) WHERE seq = ? AND alive", seq)
@@ -297,7 +249,7 @@ class IntentTable:
             self._store.run(
                 "UPDATE intents SET state = 'queued', not_before = ?, reason = ? WHERE seq = ?", not_before, reason, seq
             )
-            self._start_successor(seq)
+            self._start_successors([seq])
 
     def postpone(self, seq: int, not_before: int) -> None:
         """Queue an intent again that a node refuses for now only: the attempt does not count."""
@@ -305,12 +257,14 @@ class IntentTable:
             self.requeue(seq, not_before)
             self._store.run("UPDATE intents SET attempts = attempts - 1 WHERE seq = ? AND state = 'queued'", seq)
 
-    def give_up(self, seq: int, reason: str) -> None:
-        """End an intent without effect: no extrinsic of it can be included, and no other will be signed."""
+    def give_up(self, seq: int, reason: str, block: int) -> None:
+        """End an intent without effect at this final block: no extrinsic of it can be included, none will be signed."""
         with self._store.transaction():
             self._end_submissions(seq)
-            self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", reason, seq)
-            self._start_successor(seq)
+            self._store.run(
+                "UPDATE intents SET state = 'dead', reason = ?, ended_at = ? WHERE seq = ?", reason, block, seq
+            )
+            self._start_successors([seq])
 
     def record_included(self, inclusion: Inclusion, block: BlockRef) -> list[str]:
         """Store the outcomes of the intents in an included extrinsic; return their keys, none where it is not ours."""
@@ -320,27 +274,36 @@ class IntentTable:
             inclusion.extrinsic_hash,
             self._account,
         )
+        if not rows:
+            return []
+        failure = inclusion.failure
+        refused = inclusion.refused if failure is None and len(rows) > 1 else {}
         with self._store.transaction():
-            for row in rows:
-                failure = inclusion.failure
-                if failure is None and len(rows) > 1:
-                    failure = inclusion.refused.get(row["item"])
-                self._end_submissions(row["seq"])
-                self._store.run(
-                    "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ?,"
-                    " reason = NULL WHERE seq = ?",
-                    IntentState.DONE if failure is None else IntentState.FAILED,
-                    block.number,
-                    block.hash,
-                    inclusion.index,
-                    None if failure is None else json.dumps([failure.pallet, failure.name, failure.doc]),
-                    row["seq"],
-                )
-                self._start_successor(row["seq"])
+            self._store.run(
+                "UPDATE flights SET alive = 0 WHERE alive AND hash IN"
+                " (SELECT hash FROM carried WHERE seq IN (SELECT seq FROM carried WHERE hash = ?))",
+                inclusion.extrinsic_hash,
+            )
+            self._store.run(
+                "UPDATE intents SET state = ?, failure = ?, block = ?, block_hash = ?, block_index = ?, ended_at = ?,"
+                " reason = NULL WHERE seq IN (SELECT seq FROM carried WHERE hash = ?)",
+                IntentState.DONE if failure is None else IntentState.FAILED,
+                None if failure is None else _pack_failure(failure),
+                block.number,
+                block.hash,
+                inclusion.index,
+                block.number,
+                inclusion.extrinsic_hash,
+            )
+            self._store.run_many(
+                "UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?",
+                [(_pack_failure(refused[row["item"]]), row["seq"]) for row in rows if row["item"] in refused],
+            )
+            self._start_successors([row["seq"] for row in rows])
         return [str(row["key"]) for row in rows]
 
-    def give_up_included(self, extrinsic_hash: bytes, reason: str) -> list[str]:
-        """Give up the intents of an extrinsic that is included with unknown outcome; return their keys."""
+    def give_up_included(self, extrinsic_hash: bytes, reason: str, block: int) -> list[str]:
+        """Give up the intents of an extrinsic that this block includes with unknown outcome; return their keys."""
         rows = self._store.all(
             "SELECT i.seq, i.key FROM carried c JOIN flights x USING (hash) JOIN intents i USING (seq)"
             " WHERE c.hash = ? AND x.account = ? AND i.state = 'sent'",
@@ -349,7 +312,7 @@ class IntentTable:
         )
         with self._store.transaction():
             for row in rows:
-                self.give_up(row["seq"], reason)
+                self.give_up(row["seq"], reason, block)
         return [str(row["key"]) for row in rows]
 
     def _end_submissions(self, seq: int) -> None:
@@ -362,11 +325,28 @@ class IntentTable:
         """Note that the final blocks up to this one were searched."""
         self._store.run("INSERT OR REPLACE INTO lanes VALUES (?, ?)", self._account, block)
 
-    def _start_successor(self, seq: int) -> None:
-        """Queue the newer call that waited for this one to end, if there is one."""
-        self._store.run(
+    def _start_successors(self, seqs: Sequence[int]) -> None:
+        """Queue the newer calls that waited for these to end."""
+        self._store.run_many(
             "UPDATE intents SET call = successor, successor = NULL, state = 'queued', attempts = 0, not_before = 0,"
-            " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL"
+            " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL, ended_at = NULL"
             " WHERE seq = ? AND successor IS NOT NULL",
-            seq,
+            [(seq,) for seq in seqs],
         )
+
+
+def delete_intents(store: Store, seqs: Sequence[int]) -> None:
+    """Delete intents, and the extrinsics that carry no other one."""
+    hashes: set[bytes] = set()
+    for seq in seqs:
+        hashes.update(bytes(row["hash"]) for row in store.all("SELECT hash FROM carried WHERE seq = ?", seq))
+    with store.transaction():
+        store.run_many("DELETE FROM intents WHERE seq = ?", [(seq,) for seq in seqs])
+        store.run_many(
+            "DELETE FROM flights WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM carried WHERE hash = ?1)",
+            [(one,) for one in hashes],
+        )
+
+
+def _pack_failure(failure: DispatchFailure) -> str:
+    return json.dumps([failure.pallet, failure.name, failure.doc])

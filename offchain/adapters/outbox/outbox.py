@@ -24,17 +24,19 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
+from offchain.adapters.outbox.call_queue import CallQueue
 from offchain.adapters.outbox.intent_values import (
     CallGivenUp,
     CallIncluded,
     CallRejected,
     Intent,
+    IntentState,
     OutboxOutcome,
     Submission,
     SubmittedIntent,
 )
 from offchain.adapters.outbox.intents import IntentTable
-from offchain.adapters.outbox.retry import give_up_reason, next_tip, retry_after, retry_reason
+from offchain.adapters.outbox.retry import UnpaidPause, give_up_reason, next_tip, retry_after, retry_reason
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
@@ -44,6 +46,10 @@ __all__ = ["CallGivenUp", "CallIncluded", "CallRejected", "Outbox", "OutboxOutco
 ERA_BLOCKS = 32
 _REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
+DEAD_LETTER_BLOCKS = 302_400
+"""How long calls that were given up are kept: a week of blocks of two seconds."""
+_MOST_FORGOTTEN = 128
+"""Calls that are deleted with one final block: 5 million a day."""
 _log = logging.getLogger("gantry.outbox")
 
 
@@ -51,7 +57,8 @@ class Outbox:
     """The nonce lane of one account. It needs every final block through :meth:`observe`, and :meth:`run` to run.
 
     `now_ms`: Unix time in ms, stored with each intent. `stuck_pause_s`: seconds between attempts while the disk is
-    full. Only one outbox may use an account at a time.
+    full. `waits_for_coins`: send nothing while the account cannot pay fees, instead of giving calls up; not for an
+    account that has calls without a fee. Only one outbox may use an account at a time.
     """
 
     def __init__(
@@ -63,16 +70,17 @@ class Outbox:
         now_ms: Callable[[], int],
         era_blocks: int = ERA_BLOCKS,
         stuck_pause_s: float = STUCK_PAUSE_S,
+        waits_for_coins: bool = False,
     ) -> None:
         self._chain = chain
         self._store = store
         self._signer = signer
-        self._now_ms = now_ms
         self._era_blocks = era_blocks
         self._stuck_pause_s = stuck_pause_s
+        self._coins = UnpaidPause() if waits_for_coins else None
         self._intents = IntentTable(store, signer.address)
         self._wake = asyncio.Event()
-        self._ended: dict[str, asyncio.Event] = {}
+        self._queue = CallQueue(store, self._intents, now_ms, self._wake.set)
         self._scanning = asyncio.Lock()
         self._height = -1
         self._rebroadcast_at = -1
@@ -83,7 +91,6 @@ class Outbox:
         """Extrinsics whose replacement a node has refused."""
         self._pool_full_at = -1
         """The final block after which the node accepted no more: its queue was full, or a free call had to wait."""
-        self._version = store.version
 
     async def submit(self, key: str, call: Call, *, supersede: bool = False) -> None:
         """Store a call to be included. A key that is stored already changes nothing.
@@ -91,29 +98,14 @@ class Outbox:
         `supersede`: replace the call with the same key. One that is in an extrinsic already is followed by this call;
         `wait` returns the outcome of the last.
         """
-        with self._store.transaction():
-            if supersede:
-                self._intents.replace(key, call, self._now_ms())
-            elif self._intents.state(key) is None:
-                self._intents.add(key, call, self._now_ms())
-        self._wake.set()
+        await self._queue.submit(key, call, supersede=supersede)
 
     async def wait(self, key: str, timeout: float | None = None) -> OutboxOutcome:  # noqa: ASYNC109 - part of the contract
         """Wait for the outcome of a call.
 
         TimeoutError after `timeout` seconds; LookupError for a key that is not stored, or is forgotten meanwhile.
         """
-        if self._intents.state(key) is None:
-            raise LookupError(f"nothing was submitted as {key!r}")
-        async with asyncio.timeout(timeout):
-            while True:
-                ended = self._ended.setdefault(key, asyncio.Event())
-                outcome = self._intents.outcome(key)
-                if outcome is not None:
-                    return outcome
-                await ended.wait()
-                if self._intents.state(key) is None:
-                    raise LookupError(f"{key!r} was forgotten")
+        return await self._queue.wait(key, timeout)
 
     def outcome(self, key: str) -> OutboxOutcome | None:
         """The outcome of a call; None where it has none yet, or was never submitted."""
@@ -121,13 +113,18 @@ class Outbox:
 
     def forget(self, key: str) -> None:
         """Delete a call that has ended or is not in an extrinsic yet, so that its key can be used again."""
-        self._intents.forget(key)
-        if self._intents.state(key) is None:
-            self._wake_waiters(key)
+        self._queue.forget(key)
 
-    def forget_ended_before(self, block: int) -> None:
-        """Delete calls whose outcome is of an earlier block; dead letters stay."""
-        self._intents.forget_ended_before(block)
+    def forget_old(self, block: int, keep_blocks: int) -> None:
+        """Delete some of the calls that ended more than `keep_blocks` before this final block.
+
+        Calls that were given up are kept for DEAD_LETTER_BLOCKS, so that their operator sees them.
+        """
+        forget = self._intents.forget_ended_before
+        left = _MOST_FORGOTTEN - forget(
+            block - keep_blocks, IntentState.DONE, IntentState.FAILED, limit=_MOST_FORGOTTEN
+        )
+        forget(block - max(keep_blocks, DEAD_LETTER_BLOCKS), IntentState.DEAD, limit=left)
 
     @property
     def unfinished(self) -> int:
@@ -152,14 +149,8 @@ class Outbox:
             del self._signed[extrinsic]
         self._height = max(self._height, block.ref.number)
         self._nonce = None
-        self._notice_other_programs()
+        self._queue.notice_other_programs()
         self._wake.set()
-
-    def _notice_other_programs(self) -> None:
-        """Wake the waiters of calls that another program (`gantry outbox`) has ended."""
-        if self._version != (now := self._store.version):
-            self._version = now
-            self._wake_waiters(*[key for key in self._ended if self._intents.outcome(key) is not None])
 
     async def run(self) -> None:
         """Send the calls that are due, for ever. Starts with the outcomes of extrinsics of earlier processes."""
@@ -219,9 +210,9 @@ class Outbox:
         with self._store.transaction():
             for one in hashes:
                 reason = f"it is in block {number}, but the node no longer knows what came of it there"
-                ended += self._intents.give_up_included(one, reason)
+                ended += self._intents.give_up_included(one, reason, number)
             self._intents.set_scanned(number)
-        self._wake_waiters(*ended)
+        self._queue.wake_waiters(*ended)
 
     def _record_block(self, block: Block) -> None:
         scanned = self._intents.scanned
@@ -232,7 +223,7 @@ class Outbox:
             for inclusion in block.inclusions:
                 ended += self._intents.record_included(inclusion, block.ref)
             self._intents.set_scanned(block.ref.number)
-        self._wake_waiters(*ended)
+        self._queue.wake_waiters(*ended)
 
     async def _expire(self, block: Block) -> None:
         """Expire the extrinsics that no block after this final one can include, and free their calls."""
@@ -265,7 +256,7 @@ class Outbox:
     async def _replace_by_fee(self) -> None:
         """Sign extrinsics that no block includes although a node has them once more, with the same nonce and a tip."""
         for submission in self._pending():
-            waited = self._height - submission.born
+            waited = self._height - submission.extrinsic.born
             tip = next_tip(submission.tip, waited) if submission.is_confirmed and not submission.is_suspect else None
             if tip is None or submission.extrinsic.hash in self._not_replaceable:
                 continue
@@ -276,7 +267,7 @@ class Outbox:
             self._signed[extrinsic.hash] = extrinsic.valid_until
             if not any(pending.extrinsic == submission.extrinsic for pending in self._pending()):
                 continue  # a final block has included it meanwhile
-            self._intents.record_replacement(submission, extrinsic, self._era_blocks, tip)
+            self._intents.record_replacement(submission, extrinsic, tip)
             try:
                 await self._chain.broadcast(extrinsic)
             except SubmitRefused as refused:
@@ -294,6 +285,8 @@ class Outbox:
         intents = self._next_batch()
         if not intents or self._pool_full_at == self._height:
             return False
+        if self._coins is not None and self._coins.holds(self._height):
+            return False
         call = make_batch([intent.call for intent in intents])
         try:
             extrinsic = await self._chain.sign(
@@ -303,14 +296,14 @@ class Outbox:
             if len(intents) > 1:
                 self._intents.count_attempt(intents)  # one of them is wrong: sent alone, each shows it
             else:
-                self._intents.give_up(intents[0].seq, error.message)
-                self._wake_waiters(intents[0].key)
+                self._intents.give_up(intents[0].seq, error.message, self._height)
+                self._queue.wake_waiters(intents[0].key)
             return True
         self._signed[extrinsic.hash] = extrinsic.valid_until
         with self._store.transaction():  # `gantry outbox` may change the same rows
             if not self._are_still_due(intents):
                 return True
-            self._intents.record_signed(intents, extrinsic, self._era_blocks)
+            self._intents.record_signed(intents, extrinsic)
         try:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
@@ -318,6 +311,8 @@ class Outbox:
         else:
             self._intents.mark_broadcast(extrinsic, self._height)
             self._nonce = extrinsic.nonce + 1
+            if self._coins is not None and self._coins.end():
+                _log.info("The account %s can pay fees again.", self._signer.address)
         return True
 
     def _handle_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
@@ -328,7 +323,14 @@ class Outbox:
         is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
         if is_early or refused.kind is SubmitRefusal.POOL_FULL:
             self._pool_full_at = self._height  # the others wait for the next final block, and no attempt is counted
-        if is_early:
+        is_unpaid = refused.kind is SubmitRefusal.CANNOT_PAY and refused.certain and len(intents) == 1
+        if is_unpaid and self._coins is not None and self._coins.refused(self._height):
+            _log.warning(
+                "The account %s cannot pay fees: nothing is sent until it has coins. gantry account show prints its "
+                "balance.",
+                self._signer.address,
+            )
+        if is_early or (is_unpaid and self._coins is not None):
             with self._store.transaction():
                 for intent in intents:
                     self._intents.postpone(intent.seq, self._height)
@@ -386,13 +388,8 @@ class Outbox:
             for one in intents:
                 pause = retry_after(refusal, one.attempts)
                 if pause is None:
-                    self._intents.give_up(one.seq, give_up_reason(refusal))
+                    self._intents.give_up(one.seq, give_up_reason(refusal), block)
                     given_up.append(one.key)
                 else:
                     self._intents.requeue(one.seq, block + pause, retry_reason(refusal))
-        self._wake_waiters(*given_up)
-
-    def _wake_waiters(self, *keys: str) -> None:
-        for key in keys:
-            if (ended := self._ended.pop(key, None)) is not None:
-                ended.set()
+        self._queue.wake_waiters(*given_up)

@@ -15,7 +15,7 @@ _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
     # The call is not to blame: an hour and more of blocks of two seconds.
     SubmitRefusal.POOL_FULL: ((1, 2, 4, 8), 300, "the node's queue stays full"),
     SubmitRefusal.BANNED: ((1, 2, 4), 12, "the node refuses to take it"),
-    SubmitRefusal.EXPIRED: ((0,), 12, "no block took it in time, again and again"),
+    SubmitRefusal.EXPIRED: ((1,), 12, "no block took it in time, again and again"),
     SubmitRefusal.CANNOT_PAY: ((1, 2, 4), 4, "the account cannot pay for it, or the free call is not due"),
     SubmitRefusal.INVALID: ((1, 2), 3, "it is not valid in the state of the chain"),
     SubmitRefusal.BAD_PROOF: ((1,), 2, "its signature is not accepted"),
@@ -47,3 +47,29 @@ def next_tip(tip: int, waited_blocks: int) -> int | None:
     if waited_blocks < STALLED_AFTER_BLOCKS:
         return None
     return next((larger for larger in _TIPS if larger > tip), None)
+
+
+class UnpaidPause:
+    """The pause of an account that cannot pay fees: one call is tried after 1, 2, 4 … final blocks, at most 32."""
+
+    _LONGEST_BLOCKS = 32
+
+    def __init__(self) -> None:
+        self._pause = 0
+        self._until = 0
+
+    def holds(self, block: int) -> bool:
+        """Whether nothing is to be sent at this final block."""
+        return bool(self._pause) and block < self._until
+
+    def refused(self, block: int) -> bool:
+        """Note that a call could not be paid; return whether that is new."""
+        is_new = not self._pause
+        self._pause = min(2 * self._pause or 1, self._LONGEST_BLOCKS)
+        self._until = block + self._pause
+        return is_new
+
+    def end(self) -> bool:
+        """Note that a call could be paid; return whether the account was paused."""
+        was_paused, self._pause = bool(self._pause), 0
+        return was_paused

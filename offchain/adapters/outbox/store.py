@@ -90,6 +90,16 @@ class Store:
         """Execute a statement; return the number of changed rows."""
         return self._execute(statement, values).rowcount
 
+    def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of values, in one transaction."""
+        if not rows:
+            return
+        with self.transaction():
+            try:
+                self._db.executemany(statement, rows)
+            except sqlite3.Error as error:
+                raise self._shown_error(error) or error from error
+
     def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
         """The first row."""
         row: sqlite3.Row | None = self._execute(statement, values).fetchone()

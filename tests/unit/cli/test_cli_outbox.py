@@ -21,8 +21,8 @@ def state(tmp_path, monkeypatch):
         for n, key in enumerate(["settle:1", "settle:2", "assign:3", "settle:4"]):
             rows.add(key, Call("Tasks", "settle", {"task": n, "raw": b"\1\2"}), 1_700_000_000_000)
         waiting = {intent.key: intent for intent in rows.due(0, 10)}
-        rows.record_signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 77), 32)
-        rows.give_up(waiting["assign:3"].seq, "the account cannot pay for it")
+        rows.record_signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 46, 77))
+        rows.give_up(waiting["assign:3"].seq, "the account cannot pay for it", 40)
     return folder
 
 

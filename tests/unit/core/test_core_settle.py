@@ -12,10 +12,18 @@ from offchain.core.settlement import (
     ReportAbsent,
     Requeue,
     Settle,
-    due,
+    SettlementTimers,
+    still_due,
 )
+from offchain.core.snapshot import Touched
 from offchain.core.values import HostStatus, LeaseState, Preemption, TaskKind, TaskState
 from tests.support.chain_records import escrow
+
+
+def due(snap, now):
+    """What is due in a snapshot that was not seen before."""
+    return SettlementTimers().due(snap, None, now)
+
 
 ALIVE = host(last_heartbeat=10**9)
 
@@ -36,10 +44,9 @@ ALIVE = host(last_heartbeat=10**9)
     ],
 )
 def test_a_limit_is_due_strictly_after_it(record, limit, command):
-    early = due(snapshot(record), limit)
-    assert early.commands == ()
-    assert early.wake_at == limit + 1
-    assert due(snapshot(record), limit + 1).commands == (command,)
+    timers = SettlementTimers()
+    assert timers.due(snapshot(record), None, limit) == ()
+    assert timers.due(snapshot(record), Touched(), limit + 1) == (command,)
 
 
 TOLD = Preemption(wanting=2, ends_at=500)
@@ -48,23 +55,22 @@ TOLD = Preemption(wanting=2, ends_at=500)
 @pytest.mark.parametrize("others", [(), (task(state=TaskState.RUNNING, spot=True, preemption=TOLD),)])
 def test_a_waiting_task_takes_the_place_of_others_when_their_notice_is_over_and_not_before(others):
     wanting = task(2, notice_ends_at=500)
-    early = due(snapshot(wanting, *others), 499)
-    assert (early.commands, early.wake_at) == ((), 500)
-    assert due(snapshot(wanting, *others), 500).commands == (FinishPreemption(2, 500),)
+    assert due(snapshot(wanting, *others), 499) == ()
+    assert due(snapshot(wanting, *others), 500) == (FinishPreemption(2, 500),)
 
 
 def test_who_has_left_and_waits_is_not_made_to_leave_again():
-    assert due(snapshot(task(spot=True, preemption=TOLD), task(2)), 1_000).commands == ()
+    assert due(snapshot(task(spot=True, preemption=TOLD), task(2)), 1_000) == ()
 
 
 def test_an_accepted_task_is_settled_at_once():
-    assert due(snapshot(task(state=TaskState.VERIFIED, changed_at=500)), 501).commands == (Settle(1),)
+    assert due(snapshot(task(state=TaskState.VERIFIED, changed_at=500)), 501) == (Settle(1),)
 
 
 @pytest.mark.parametrize("state", [LeaseState.PENDING, LeaseState.ACTIVE])
 def test_a_lease_on_a_lost_host_goes_back_at_once(state):
     lost = host(status=HostStatus.OFFLINE)
-    assert due(snapshot(lost, running(lease(state=state, until=10**9))), 1).commands == (Requeue(1),)
+    assert due(snapshot(lost, running(lease(state=state, until=10**9))), 1) == (Requeue(1),)
 
 
 @pytest.mark.parametrize(
@@ -83,33 +89,31 @@ def test_a_lease_on_a_lost_host_goes_back_at_once(state):
     ],
 )
 def test_nothing_is_due_where_nobody_waits(record):
-    assert due(snapshot(record), 10**12).commands == ()
+    assert due(snapshot(record), 10**12) == ()
 
 
-def test_the_next_look_is_at_the_earliest_limit():
-    snap = snapshot(ALIVE, task(1, deadline=900), running(lease(1, state=LeaseState.ACTIVE, until=700)))
-    assert due(snap, 100).wake_at == 901
-    snap = snapshot(ALIVE, task(1, deadline=9_000), running(lease(1, state=LeaseState.ACTIVE, until=700)))
-    assert due(snap, 100).wake_at == 701 + PERIODS.report_grace_ms
-    assert due(snapshot(task()), 100).wake_at is None
+def test_a_call_that_is_refused_may_be_due_no_more_in_a_newer_snapshot():
+    over = task(state=TaskState.VERIFIED)
+    assert still_due(snapshot(over), [Settle(1), Crank(7)], 5) == [Settle(1)]
+    assert still_due(snapshot(agenda_at=7), [Settle(1), Crank(7)], 5) == [Crank(7)]
 
 
 def test_a_suspended_host_that_is_silent_loses_its_leases_once():
     silent = host(status=HostStatus.SUSPENDED, last_heartbeat=0)
     held = running(lease(state=LeaseState.ACTIVE, until=PERIODS.absence_limit_ms - PERIODS.report_grace_ms - 5))
-    assert due(snapshot(silent, held), PERIODS.absence_limit_ms - 5).commands == ()
-    assert due(snapshot(silent, held), PERIODS.absence_limit_ms).commands == (ExpireLease(1),)
-    assert due(snapshot(silent, held), PERIODS.absence_limit_ms + 1).commands == (Requeue(1),)
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms - 5) == ()
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms) == (ExpireLease(1),)
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms + 1) == (Requeue(1),)
 
 
 def test_an_agenda_that_is_behind_is_cranked():
     snap = snapshot(agenda_at=500)
-    assert due(snap, 500 + AGENDA_SLACK_MS).commands == ()
-    assert due(snap, 500 + AGENDA_SLACK_MS + 1).commands == (Crank(500),)
+    assert due(snap, 500 + AGENDA_SLACK_MS) == ()
+    assert due(snap, 500 + AGENDA_SLACK_MS + 1) == (Crank(500),)
 
 
 def test_the_time_a_host_was_away_is_not_billed_and_moves_the_end():
     away = host(downtime_ms=200, last_heartbeat=10**9)
     used_up = lease(state=LeaseState.ACTIVE, escrow=escrow(deposit=1_000, rate_per_hour=3_600_000, since=500))
-    assert due(snapshot(away, running(used_up)), 1_700 + PERIODS.report_grace_ms).commands == ()
-    assert due(snapshot(away, running(used_up)), 1_701 + PERIODS.report_grace_ms).commands == (ExpireLease(1),)
+    assert due(snapshot(away, running(used_up)), 1_700 + PERIODS.report_grace_ms) == ()
+    assert due(snapshot(away, running(used_up)), 1_701 + PERIODS.report_grace_ms) == (ExpireLease(1),)

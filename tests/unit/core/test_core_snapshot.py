@@ -54,7 +54,7 @@ def test_a_block_of_strangers_touches_nothing():
 def test_advancing_replaces_and_drops_and_leaves_the_old_alone():
     old = snapshot(host("a"), host("b"), task(1))
     new = advance(old, 2, 2_000, Read(hosts={"a": host("a", live_leases=1), "b": None}, tasks={1: None}))
-    assert new.hosts == {"a": host("a", live_leases=1)}
+    assert dict(new.hosts) == {"a": host("a", live_leases=1)}
     assert not new.tasks
     assert (new.number, new.now_ms) == (2, 2_000)
     assert set(old.hosts) == {"a", "b"}

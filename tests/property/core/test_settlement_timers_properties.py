@@ -1,0 +1,67 @@
+"""Timers that are kept from step to step give what timers made anew give, whatever changes in between."""
+
+from __future__ import annotations
+
+from core_builders import PERIODS, host, lease, snapshot, task
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offchain.core.settlement import SettlementTimers
+from offchain.core.snapshot import Touched
+from offchain.core.values import HostStatus, LeaseState, TaskState
+
+TIMES = st.integers(0, 2 * PERIODS.absence_limit_ms)
+NUMBERS = st.integers(1, 4)
+HOSTS = st.sampled_from(["h1", "h2"])
+
+
+@st.composite
+def tasks(draw):
+    number = draw(NUMBERS)
+    leases = [
+        lease(
+            8 * number + pod,
+            host=draw(HOSTS),
+            state=draw(st.sampled_from(LeaseState)),
+            created_at=draw(TIMES),
+            until=draw(TIMES),
+        )
+        for pod in range(draw(st.integers(0, 2)))
+    ]
+    return task(
+        number,
+        *leases,
+        state=draw(st.sampled_from(TaskState)),
+        changed_at=draw(TIMES),
+        deadline=draw(st.none() | TIMES),
+    )
+
+
+@st.composite
+def hosts(draw):
+    return host(draw(HOSTS), status=draw(st.sampled_from(HostStatus)), last_heartbeat=draw(TIMES))
+
+
+STEPS = st.lists(
+    st.tuples(st.lists(tasks() | hosts(), max_size=3), st.sets(NUMBERS | HOSTS, max_size=2), TIMES), max_size=8
+)
+
+
+@given(STEPS)
+@settings(max_examples=200)
+def test_a_step_with_what_has_changed_gives_what_a_look_at_everything_gives(steps):
+    kept = SettlementTimers()
+    records = {}
+    now = 0
+    for changes, removed, later in steps:
+        now = max(now, later)
+        for key in removed:
+            records.pop(key, None)
+        records.update({record.id: record for record in changes})
+        keys = {*removed, *(record.id for record in changes)}
+        touched = Touched(
+            frozenset(key for key in keys if isinstance(key, str)),
+            frozenset(key for key in keys if isinstance(key, int)),
+        )
+        snap = snapshot(*records.values())
+        assert kept.due(snap, touched, now) == SettlementTimers().due(snap, None, now)

@@ -19,10 +19,14 @@ from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
 _PAGE = 1000
+_PAGES_AT_ONCE = 4
+"""Pages of records that are requested at once; each takes the event loop some 50 ms to decode."""
 DEEPEST_FORK = 8
 """Blocks below the best one that a fork is not expected to replace, although they are not final."""
 STALLED_ERA_BLOCKS = 256
 """The shortest lifetime of extrinsics that are signed while finality lags by more than that."""
+_LAG_BLOCKS = 8
+"""Final blocks by which a node may be behind another one and still be used in its place."""
 _MOST_LOST = 6
 """Subscriptions in a row that end before their first head."""
 
@@ -78,11 +82,12 @@ def header_ref(header: dict[str, Any]) -> BlockRef:
 
 
 class SubstrateChain:
-    """A :class:`~offchain.ports.ChainPort` over one node.
+    """A :class:`~offchain.ports.ChainPort` over one node, or one of several.
 
-    `expected_genesis`: refuse every other chain. `check_metadata`: refuse a runtime other than that of the generated
-    types. Both are checked on every new connection, before any other request and before signing. `timeout`: how long,
-    in seconds, a call waits for a node that is away or restarting.
+    `url`: the addresses of nodes, with commas between them. The next one is used when one cannot be reached, does not
+    answer, or lags behind what another one has shown. `expected_genesis`: refuse every other chain. `check_metadata`:
+    refuse a runtime other than that of the generated types. Both are checked on every new connection, before any other
+    request and before signing. `timeout`: how long, in seconds, a call waits for a node that is away or restarting.
     """
 
     def __init__(
@@ -100,6 +105,8 @@ class SubstrateChain:
         self._birth = self._final
         """The block that the lifetime of new extrinsics starts at."""
         self._least_era = 0
+        self._highest_final = -1
+        """The number of the newest final block that any node has shown."""
         self._terms_at = float("-inf")
 
     async def connect(self) -> None:
@@ -133,6 +140,7 @@ class SubstrateChain:
         if self._current is not None and self._checked == self._rpc.generation:
             return self._current
         async with self._checking:
+            skipped = 0
             while self._current is None or self._checked != self._rpc.generation:
                 genesis = _unhex(await self._raw("chain_getBlockHash", 0))
                 generation = self._rpc.generation
@@ -140,10 +148,22 @@ class SubstrateChain:
                     raise WrongChain(_hex(self._genesis), _hex(genesis), "genesis")
                 runtime = await self._runtime_of(await self._raw("state_getRuntimeVersion"), None)
                 self._check(runtime)
+                if await self._lags():
+                    skipped += 1
+                    if skipped < self._rpc.nodes:
+                        await self._rpc.skip_node()
+                        continue
                 self._genesis, self._current, self._checked = genesis, runtime, generation
                 self._final = BlockRef(-1, b"")
                 self._terms_at = float("-inf")
             return self._current
+
+    async def _lags(self) -> bool:
+        """Whether the node of a new connection has fewer final blocks than another node has shown."""
+        if self._rpc.nodes == 1:
+            return False
+        head = await self._raw("chain_getHeader", await self._raw("chain_getFinalizedHead"))
+        return int(head["number"], 16) + _LAG_BLOCKS < self._highest_final
 
     def _check(self, runtime: ChainRuntime) -> None:
         if not self._check_metadata:
@@ -175,9 +195,13 @@ class SubstrateChain:
     async def finalized_head(self) -> BlockRef:
         block_hash = await self._call("chain_getFinalizedHead")
         ref = BlockRef(int((await self._call("chain_getHeader", block_hash))["number"], 16), _unhex(block_hash))
+        self._note_final(ref)
+        return ref
+
+    def _note_final(self, ref: BlockRef) -> None:
         if ref.number > self._final.number:
             self._final = ref
-        return ref
+        self._highest_final = max(self._highest_final, ref.number)
 
     async def best_head(self) -> BlockRef:
         return header_ref(await self._call("chain_getHeader"))
@@ -249,8 +273,8 @@ class SubstrateChain:
                     async for header in headers:
                         lost = 0
                         ref = header_ref(header)
-                        if final and ref.number > self._final.number:
-                            self._final = ref
+                        if final:
+                            self._note_final(ref)
                         yield ref
             except RpcRefused as refused:
                 raise _bad_reply(subscribe, refused) from None
@@ -291,11 +315,16 @@ class SubstrateChain:
         block_hash = _hex(at or (await self.best_head()).hash)
         wanted = [_hex(runtime.storage_key(entry, key)) for key in keys]
         parts = [wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)]
-        found: dict[str, str | None] = {}
-        for sets in await asyncio.gather(*(self._call("state_queryStorageAt", part, block_hash) for part in parts)):
-            found |= {key: value for changes in sets for key, value in changes["changes"]}
-        raws = [found.get(key) for key in wanted]
-        return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
+        room = asyncio.Semaphore(_PAGES_AT_ONCE)
+
+        async def read(part: list[str]) -> list[Any | None]:
+            async with room:  # the node has its time for an answer from the request on
+                sets = await self._call("state_queryStorageAt", part, block_hash)
+                found = {key: value for changes in sets for key, value in changes["changes"]}
+                raws = [found.get(key) for key in part]
+                return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
+
+        return [value for values in await asyncio.gather(*(read(part) for part in parts)) for value in values]
 
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None

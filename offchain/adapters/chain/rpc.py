@@ -1,4 +1,7 @@
-"""JSON-RPC to a chain node over one WebSocket, which is opened again when it is needed and gone."""
+"""JSON-RPC to a chain node over one WebSocket, which is opened again when it is needed and gone.
+
+Several nodes may be named: the next one is used when one cannot be reached or does not answer.
+"""
 
 from __future__ import annotations
 
@@ -147,17 +150,34 @@ class _Connection:
         reply.set_result(message)
 
 
-class RpcClient:
-    """A node's RPC. `timeout`: how long, in seconds, a call waits for a node that is away or restarting."""
-
-    def __init__(self, url: str, timeout: float) -> None:
-        parts = urlsplit(url)
+def node_addresses(text: str) -> list[str]:
+    """The addresses of nodes in a text, which separates them by commas. Raises BadValue for a malformed one."""
+    addresses = [part.strip() for part in text.split(",")]
+    for address in addresses:
         try:
+            parts = urlsplit(address)
             usable = parts.scheme in ("ws", "wss") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
         except ValueError:
             usable = False
         if not usable:
-            raise BadValue(f"{url!r} is not the address of a chain node.", "Give one like ws://127.0.0.1:9944.")
+            raise BadValue(
+                f"{address!r} is not the address of a chain node.",
+                "Give one like ws://127.0.0.1:9944, or several with commas between them.",
+            )
+    return addresses
+
+
+class RpcClient:
+    """The RPC of a node, or of the first of several nodes that can be reached.
+
+    `url`: their addresses, with commas between them. `timeout`: how long, in seconds, a call waits for a node that is
+    away or restarting.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._addresses = node_addresses(url)
+        self._used = 0
+        """The address that is tried first."""
         self.url = url
         self.timeout = timeout
         self.generation = 0
@@ -181,6 +201,7 @@ class RpcClient:
                 async with asyncio.timeout_at(deadline):
                     return await (await self._open()).request(method, params)
             except TimeoutError:
+                await self.skip_node()
                 raise ChainUnreachable(self.url, "no answer in time") from None
             except RpcRefused as refused:
                 refused.again = failures > 0
@@ -191,6 +212,17 @@ class RpcClient:
                 if loop.time() + pause_s >= deadline:
                     raise ChainUnreachable(self.url, str(lost)) from None
             await asyncio.sleep(pause_s)
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that may be used."""
+        return len(self._addresses)
+
+    async def skip_node(self) -> None:
+        """Use the next node from now on; without another one, the connection stays."""
+        if self.nodes > 1:
+            self._used = (self._used + 1) % self.nodes
+            await self.close()
 
     async def subscribe(self, method: str, unsubscribe: str) -> AsyncGenerator[Any, None]:
         """Results of a subscription. Raises RpcRefused, and RpcConnectionLost when the connection ends."""
@@ -212,25 +244,39 @@ class RpcClient:
             return self._connection
 
     async def _dial(self) -> _Connection:
-        from websockets.asyncio.client import connect  # noqa: PLC0415 - slow to import
-        from websockets.exceptions import WebSocketException  # noqa: PLC0415
+        lost: list[str] = []
+        for number in range(self._used, self._used + self.nodes):
+            address = self._addresses[number % self.nodes]
+            try:
+                connection = await _connect(address)
+            except RpcConnectionLost as error:
+                lost.append(f"{address}: {error}" if self.nodes > 1 else str(error))
+            else:
+                self._used = number % self.nodes
+                return connection
+        raise RpcConnectionLost("; ".join(lost))
 
-        try:
-            socket = await connect(
-                self.url,
-                compression=None,
-                happy_eyeballs_delay=_NEXT_ADDRESS_S,
-                logger=_log,
-                max_size=None,
-                open_timeout=_OPEN_S,
-                close_timeout=_CLOSE_S,
-                proxy=None,
-            )
-        except sockets.gaierror as error:
-            raise RpcConnectionLost(f"{urlsplit(self.url).hostname} is unknown: {error.strerror or error}") from None
-        except (WebSocketException, OSError, EOFError) as error:
-            raise RpcConnectionLost(_reason(error)) from None
-        return _Connection(socket)
+
+async def _connect(address: str) -> _Connection:
+    from websockets.asyncio.client import connect  # noqa: PLC0415 - slow to import
+    from websockets.exceptions import WebSocketException  # noqa: PLC0415
+
+    try:
+        socket = await connect(
+            address,
+            compression=None,
+            happy_eyeballs_delay=_NEXT_ADDRESS_S,
+            logger=_log,
+            max_size=None,
+            open_timeout=_OPEN_S,
+            close_timeout=_CLOSE_S,
+            proxy=None,
+        )
+    except sockets.gaierror as error:
+        raise RpcConnectionLost(f"{urlsplit(address).hostname} is unknown: {error.strerror or error}") from None
+    except (WebSocketException, OSError, EOFError) as error:
+        raise RpcConnectionLost(_reason(error)) from None
+    return _Connection(socket)
 
 
 def _reason(error: Exception) -> str:

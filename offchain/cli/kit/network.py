@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from offchain.adapters.chain.rpc import node_addresses
 from offchain.cli.kit.failures import CliError
+from offchain.errors import BadValue
 from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.gateway import parse_gateway
 
@@ -122,14 +124,9 @@ def _local_network() -> NodeEndpoint | None:
 def _checked(url: object, source: str) -> str:
     text = str(url)
     try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("ws", "wss") or not parts.hostname or port == 0:
-        raise CliError(
-            f'"{text}" (from {source}) is not a node\'s address.', f"Write it like {DEFAULT_URL}.", code="bad_url"
-        )
+        node_addresses(text)
+    except BadValue as error:
+        raise CliError(f"{source}: {error.message}", error.hint, code="bad_url") from None
     return text
 
 

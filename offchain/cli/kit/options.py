@@ -129,7 +129,8 @@ def url(command: F) -> F:
     return click.option(
         "--url",
         metavar="WS",
-        help="The node's address. Else GANTRY_URL, else the local network of this clone, else ws://127.0.0.1:9944.",
+        help="The node's address, or several with commas between them. Else GANTRY_URL, else the local network of "
+        "this clone, else ws://127.0.0.1:9944.",
     )(command)
 
 

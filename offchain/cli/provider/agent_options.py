@@ -147,7 +147,11 @@ _STATE = click.option(
     default=DEFAULT_STATE,
     help="The agent's folder: host key, configuration, database, results, logs.",
 )
-_URL = click.option("--url", help="The chain node's address. Default: the one joined with, else the local network's.")
+_URL = click.option(
+    "--url",
+    help="The chain node's address, or several with commas between them. Default: the one joined with, else the local "
+    "network's.",
+)
 _GENESIS = click.option(
     "--genesis",
     type=options.Parsed("HASH", _genesis),

@@ -39,8 +39,10 @@ class StubNode:
         self.genesis = GENESIS
         self.version = dict(VERSION)
         self.metadata = METADATA
+        self.best = self.final = 7
         self.submitted = []
-        self.refusal = None
+        self.refusal = None  # of an extrinsic
+        self.refused = {}  # [method]: Refusal
         self.drop_after = None  # method: the connection is cut instead of answering it once
         self.heads = asyncio.Queue()
         self.connections = 0
@@ -103,6 +105,8 @@ class StubNode:
 
     def _answer(self, method, params):  # noqa: C901, PLR0911 - one line for each method
         self._note(method, params)
+        if method in self.refused:
+            raise self.refused[method]
         match method:
             case "chain_getBlockHash":
                 return self.genesis
@@ -115,7 +119,7 @@ class StubNode:
             case "chain_getFinalizedHead":
                 return HASH
             case "chain_getHeader":
-                return header(7)
+                return header(self.final if params else self.best)
             case "system_chain":
                 return "Stub"
             case "author_submitExtrinsic":

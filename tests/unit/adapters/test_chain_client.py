@@ -216,3 +216,31 @@ def test_a_headers_hash_is_that_of_its_bytes():
     roots = bytes(32) + bytes.fromhex("03170a2e7597b7b7e3d84c05391d139a62b157e78786d8c082f29dcf4c111314")
     raw = bytes(32) + b"\0" + roots + b"\0"
     assert ref.hash == blake2b(raw, digest_size=32).digest()
+
+
+async def test_while_finality_lags_a_lifetime_starts_near_the_best_block_and_is_longer():
+    async with stub_node() as node, connected(node) as chain:
+        node.best = node.final + 9
+        signed = await chain.sign(REMARK, ALICE, 0, era_blocks=32)
+        assert (signed.born, signed.valid_until) == (node.final + 1, node.final + 256)
+
+
+async def test_a_node_that_lags_behind_another_is_left():
+    async with stub_node() as ahead, stub_node() as behind:
+        ahead.best = ahead.final = 100
+        chain = SubstrateChain(f"{ahead.url},{behind.url}", timeout=5.0)
+        assert (await chain.finalized_head()).number == 100
+        await ahead.cut()
+        assert (await chain.finalized_head()).number == 100
+        await ahead.stop()
+        assert (await chain.finalized_head()).number == 7, "the only node that is left is used"
+        await chain.close()
+
+
+async def test_a_block_that_the_node_does_not_know_is_told_from_other_refusals():
+    async with stub_node() as node, connected(node) as chain:
+        text = "Client error: UnknownBlock: Header was not found in the database: 0x22"
+        node.refused["system_accountNextIndex"] = Refusal(-32000, text, None)
+        with pytest.raises(BadReply) as refused:
+            await chain.next_nonce(ALICE.address)
+        assert refused.value.code == "unknown_block"

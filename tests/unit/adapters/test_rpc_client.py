@@ -7,8 +7,8 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 from websockets.asyncio.server import serve
 
-from offchain.adapters.chain.rpc import RpcClient, RpcConnectionLost, RpcRefused
-from offchain.errors import ChainUnreachable
+from offchain.adapters.chain.rpc import RpcClient, RpcConnectionLost, RpcRefused, node_addresses
+from offchain.errors import BadValue, ChainUnreachable
 
 
 @asynccontextmanager
@@ -106,3 +106,54 @@ async def test_a_node_that_does_not_answer_is_unreachable_after_the_timeout():
     async with client(answer, patience_s=0.2) as rpc:
         with pytest.raises(ChainUnreachable, match="no answer in time"):
             await rpc.call("anything", [])
+
+
+@asynccontextmanager
+async def named_server(name):
+    """A server that answers each request with its name."""
+
+    async def answer(connection):
+        async for text in connection:
+            await connection.send(reply(json.loads(text), name))
+
+    async with serve(answer, "127.0.0.1", 0) as server:
+        yield server, f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_the_next_node_is_used_while_one_is_away():
+    async with named_server("first") as (first, here), named_server("second") as (_, there):
+        rpc = RpcClient(f"{here}, {there}", 5.0)
+        assert await rpc.call("system_name", []) == "first"
+        first.close()
+        await first.wait_closed()
+        assert await rpc.call("system_name", []) == "second"
+        assert rpc.generation == 2
+        await rpc.close()
+
+
+async def test_a_node_that_does_not_answer_is_left_for_the_next():
+    async def silent(connection):
+        await connection.wait_closed()
+
+    async with serve(silent, "127.0.0.1", 0) as server, named_server("second") as (_, there):
+        rpc = RpcClient(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]},{there}", 0.2)
+        with pytest.raises(ChainUnreachable):
+            await rpc.call("system_name", [])
+        assert await rpc.call("system_name", []) == "second"
+        await rpc.close()
+
+
+async def test_the_reason_names_each_node_that_is_away():
+    async with named_server("first") as (first, here), named_server("second") as (second, there):
+        for server in (first, second):
+            server.close()
+            await server.wait_closed()
+        with pytest.raises(ChainUnreachable) as unreachable:
+            await RpcClient(f"{here},{there}", 0.2).call("system_name", [])
+        assert f"{here}: nothing listens there; {there}: nothing listens there" in str(unreachable.value)
+
+
+@pytest.mark.parametrize("text", ["", "ws://a,", "http://a", "ws://a,not a url", "ws://a:0"])
+def test_each_of_several_addresses_is_checked(text):
+    with pytest.raises(BadValue):
+        node_addresses(text)

@@ -21,6 +21,7 @@ import siege
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
+from day import measure as day
 from faults.plan import Plan
 from faults.run import FaultError, run_faults
 from index_bench import IndexBenchError
@@ -185,6 +186,16 @@ def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an opti
     faults.add_argument("--seed", type=int, default=1, metavar="N", help="which victims, and when (1)")
     faults.add_argument("--slot-ms", type=int, default=2_000, metavar="N", help="length of a slot of the chain (2000)")
     faults.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="move the logs there where something is wrong")
+    of_day = add(
+        "day",
+        "a worker with half a million past acts, many live tasks and a steady stream of new ones",
+        "A node, one process with scheduler and settler, and hosts that report at once; 12 tasks a second. "
+        "About 45 minutes. Short: --seconds 120 --acts 50000 --live 5000 --hosts 100.",
+    )
+    of_day.add_argument("--seconds", type=int, default=day.SECONDS, metavar="N", help=f"that count ({day.SECONDS})")
+    of_day.add_argument("--acts", type=int, default=day.ACTS, metavar="N", help=f"past ones kept ({day.ACTS})")
+    of_day.add_argument("--live", type=int, default=day.LIVE, metavar="N", help=f"tasks that run ({day.LIVE})")
+    of_day.add_argument("--hosts", type=int, default=day.HOSTS, metavar="N", help=f"that report ({day.HOSTS})")
     index = add(
         "index",
         "the indexer: events a second, final block to event in the index",
@@ -232,7 +243,20 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error(f"--killed {options.killed}: write a number from 0 up")
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
-    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds", "waiting"):
+    for name in (
+        "kills",
+        "tasks",
+        "hosts",
+        "events",
+        "blocks",
+        "starts",
+        "agents",
+        "seconds",
+        "seeds",
+        "waiting",
+        "acts",
+        "live",
+    ):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
 
@@ -268,6 +292,11 @@ def _counts(text: str) -> tuple[int, ...]:
 def _siege(options: argparse.Namespace) -> _Result:
     figures, facts = siege.measure(options.seconds)
     return figures, facts["said"] or ["No heartbeat was late, the pod lived, and the tenant was answered."], facts
+
+
+def _day(options: argparse.Namespace) -> _Result:
+    figures, facts = day.measure(options.seconds, options.acts, options.live, options.hosts)
+    return figures, facts["said"] or ["Every task was settled once, and the worker kept its limits."], facts
 
 
 def _faults(options: argparse.Namespace) -> _Result:
@@ -308,6 +337,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "way": lambda options: _plain(way.measure(options.agents)),
     "faults": _faults,
     "siege": _siege,
+    "day": _day,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,

@@ -134,6 +134,8 @@ class Lease:
     reclaim_at: int | None
     standby: StandbyPlace | None = None
     """Where its pod continues if its host fails."""
+    assigned_by: str | None = None
+    """The bonded scheduler that opened it; None: the tenant."""
 
 
 @dataclass(frozen=True, slots=True)

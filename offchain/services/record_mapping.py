@@ -155,6 +155,7 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
             escrow=lease.record.escrow,
             reclaim_at=lease.record.reclaim_at,
             standby=lease.record.standby,
+            assigned_by=lease.record.assigned_by,
         )
         for lease in task.leases
         if lease.record.state.tag in _LEASE_STATES

@@ -65,6 +65,7 @@ class Scheduler:
         config = definitions or SchedulerConfig()
         self._state = SchedulerState(seed, config.queues, account=account, windows=config.windows)
         self._limits: HealthLimits | None = None
+        self._schedulers: ev.SchedulersChanged | None = None
         self._next_step_ms: int | None = None
         self._record = record
         self._log = EventLog("scheduler")
@@ -100,8 +101,10 @@ class Scheduler:
         if limits != self._limits:
             self._limits = limits
             self._handle(ev.LimitsChanged(limits))
-        if news is None or news.schedulers:
-            self._handle(ev.SchedulersChanged(view.schedulers))
+        schedulers = ev.SchedulersChanged(view.schedulers, view.session_seed)
+        if schedulers != self._schedulers:
+            self._schedulers = schedulers
+            self._handle(schedulers)
         if news is None:
             snapshot = view.snapshot
             self._handle(ev.HostsChanged(tuple(snapshot.hosts.values())))

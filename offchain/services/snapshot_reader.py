@@ -18,11 +18,15 @@ from offchain.services.record_mapping import LIVE_TASK_STATES, host_of, periods_
 
 @dataclass(frozen=True, slots=True)
 class BestHeader:
-    """A block that may not be final yet: the hash of its parent, its chain time, the number of the next task."""
+    """A block that may not be final yet: the hash of its parent, its chain time, the number of the next task.
+
+    `session_seed`: see :meth:`SnapshotReader.session_seed`.
+    """
 
     parent: bytes
     now_ms: int
     next_task: int
+    session_seed: bytes
 
 
 class SnapshotReader:
@@ -70,10 +74,17 @@ class SnapshotReader:
 
     async def header(self, at: bytes) -> BestHeader:
         """Return what is read of every best block."""
-        parent, now_ms, next_task = await asyncio.gather(
-            self._chain.port.query("System", "ParentHash", at=at), self.now(at), self.next_task_id(at)
+        parent, now_ms, next_task, seed = await asyncio.gather(
+            self._chain.port.query("System", "ParentHash", at=at),
+            self.now(at),
+            self.next_task_id(at),
+            self.session_seed(at),
         )
-        return BestHeader(bytes(parent), now_ms, next_task)
+        return BestHeader(bytes(parent), now_ms, next_task, seed)
+
+    async def session_seed(self, at: bytes) -> bytes:
+        """Return the randomness of the chain's session, which nobody knew before the session before it ended."""
+        return bytes(await self._chain.port.query("Babe", "Randomness", at=at) or b"")
 
     async def agenda_at(self, at: bytes) -> int | None:
         """Return the chain time of the earliest entry of the agenda of leases, in ms; None if it is empty."""

@@ -29,6 +29,8 @@ class ChainView:
         self._best_next_task = 0
         """The same in the best block."""
         self._best: BlockRef | None = None
+        self.session_seed = b""
+        """The randomness of the chain's session in the best block."""
         self._now = 0
         self._touched_after_final: dict[int, Touched] = {}
         self._overlay = Read()
@@ -41,6 +43,7 @@ class ChainView:
         self._final, self._final_hash = await self.reads.snapshot(head), head.hash
         self._next_task = await self.reads.next_task_id(head.hash)
         self._best, self._now = head, self._final.now_ms
+        self.session_seed = await self.reads.session_seed(head.hash)
         self._touched_after_final, self._overlay = {}, Read()
         self._news.clear()
         return head
@@ -70,7 +73,7 @@ class ChainView:
             self._now = await self.reads.now(ref.hash)
             return Touched()
         header, events = await asyncio.gather(self.reads.header(ref.hash), self.reads.events(ref.hash))
-        self._now = header.now_ms
+        self._now, self.session_seed = header.now_ms, header.session_seed
         # Best blocks may be skipped. New tasks of skipped blocks are found by their numbers; their other changes are
         # applied when the blocks are final.
         follows = header.parent == before.hash

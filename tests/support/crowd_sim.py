@@ -72,18 +72,22 @@ class SimChain:
     tasks: dict[int, Task] = field(default_factory=dict)
     assigned: Counter[int] = field(default_factory=Counter)
     """[task]: how often."""
+    assigned_at: dict[int, int] = field(default_factory=dict)
+    """[task]: chain time in ms."""
+    assigned_by: Counter[str] = field(default_factory=Counter)
+    """[account of a scheduler]: how many tasks."""
     ended: set[int] = field(default_factory=set)
     refusals: Counter[str] = field(default_factory=Counter)
     tried: int = 0
-    _pool: list[tuple[int, int, int, tuple[PodPlacement, ...]]] = field(default_factory=list)
+    _pool: list[tuple[int, int, int, str, tuple[PodPlacement, ...]]] = field(default_factory=list)
     _ends: list[tuple[int, int]] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _known: int = 0
 
-    def send(self, at_ms: int, task: int, pods: tuple[PodPlacement, ...]) -> int:
+    def send(self, at_ms: int, task: int, account: str, pods: tuple[PodPlacement, ...]) -> int:
         """An assignment reaches the pool at this time. Gives its number."""
         number = next(self._numbers)
-        heapq.heappush(self._pool, (at_ms, number, task, pods))
+        heapq.heappush(self._pool, (at_ms, number, task, account, pods))
         return number
 
     def submit(self, task: Task) -> None:
@@ -99,9 +103,9 @@ class SimChain:
             tasks.add(number)
             hosts |= self._end(number)
         while self._pool and self._pool[0][0] <= now_ms:
-            _, number, task, pods = heapq.heappop(self._pool)
+            _, number, task, account, pods = heapq.heappop(self._pool)
             self.tried += 1
-            why = verdicts[number] = self._assign(now_ms, task, pods)
+            why = verdicts[number] = self._assign(now_ms, task, account, pods)
             if why is None:
                 tasks.add(task)
                 hosts |= {pod.host for pod in pods}
@@ -112,7 +116,7 @@ class SimChain:
         self.blocks.append(block)
         return block
 
-    def _assign(self, now_ms: int, number: int, pods: tuple[PodPlacement, ...]) -> str | None:
+    def _assign(self, now_ms: int, number: int, account: str, pods: tuple[PodPlacement, ...]) -> str | None:
         task = self.tasks.get(number)
         if task is None or not {pod.pod for pod in pods} <= set(task.open_pods):
             return "Tasks.NotQueued"
@@ -124,11 +128,22 @@ class SimChain:
                 return f"Tasks.{misfit}"
         self.hosts.update(taken)
         leases = tuple(
-            Lease(lease_id(number, pod.pod, 0), pod.host, tuple(pod.devices), LeaseState.ACTIVE, now_ms, escrow(), None)
+            Lease(
+                lease_id(number, pod.pod, 0),
+                pod.host,
+                tuple(pod.devices),
+                LeaseState.ACTIVE,
+                now_ms,
+                escrow(),
+                None,
+                assigned_by=account,
+            )
             for pod in pods
         )
         self.tasks[number] = replace(task, state=TaskState.RUNNING, open_pods=(), leases=leases, changed_at=now_ms)
         self.assigned[number] += 1
+        self.assigned_at[number] = now_ms
+        self.assigned_by[account] += 1
         heapq.heappush(self._ends, (now_ms + self.run_ms(task), number))
         return None
 
@@ -163,6 +178,8 @@ class SimView:
     @property
     def _now(self) -> SimBlock:
         return self._chain.blocks[self.best]
+
+    session_seed = b"seed"
 
     @property
     def now_ms(self) -> int:
@@ -247,28 +264,36 @@ class Member:
             PodPlacement(pod["pod"], pod["host"], bytes(pod["devices"]), pod["rate_per_hour"])
             for pod in call.args["pods"]
         )
-        number = self._crowd.send(call.args["task"], pods)
+        number = self._crowd.send(call.args["task"], self._account, pods)
         self._verdicts[number] = asyncio.get_running_loop().create_future()
         return await self._verdicts[number]
 
 
 class Crowd:
-    """`schedulers` over `hosts`; `pace` for each. `run_ms` says how long a task runs."""
+    """`schedulers` over `hosts`; `pace` for each. `run_ms` says how long a task runs. `silent` more are bonded only."""
 
     def __init__(
-        self, schedulers: int, hosts: list[Host], run_ms: Callable[[Task], int], *, pace: Pace = IDLE, seed: int = 1
+        self,
+        schedulers: int,
+        hosts: list[Host],
+        run_ms: Callable[[Task], int],
+        *,
+        pace: Pace = IDLE,
+        seed: int = 1,
+        silent: int = 0,
     ) -> None:
         self._random = random.Random(seed)  # noqa: S311
         self._pace = pace
         self.now_ms = 0
         self.chain = SimChain({host.id: host for host in hosts}, run_ms)
         self.chain.make(0)
-        self.accounts = frozenset(f"scheduler{number}" for number in range(schedulers))
-        self.members = [Member(self, account) for account in sorted(self.accounts)]
+        working = [f"scheduler{number}" for number in range(schedulers)]
+        self.accounts = frozenset(working) | {f"silent{number}" for number in range(silent)}
+        self.members = [Member(self, account) for account in working]
         self._looks: list[tuple[int, int, int]] = []
 
-    def send(self, task: int, pods: tuple[PodPlacement, ...]) -> int:
-        return self.chain.send(self.now_ms + self._random.randint(*self._pace.send_ms), task, pods)
+    def send(self, task: int, account: str, pods: tuple[PodPlacement, ...]) -> int:
+        return self.chain.send(self.now_ms + self._random.randint(*self._pace.send_ms), task, account, pods)
 
     async def block(self, *tasks: Task) -> None:
         """Two seconds pass: the schedulers look at what they have not seen yet, and the next block is made."""

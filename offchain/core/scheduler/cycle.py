@@ -75,6 +75,8 @@ class SchedulingCycle:
         """The version of the host table, and the sum of its resources."""
         self._next: tuple[Sequence[Task], EquivalenceClass] | None = None
         """The current batch."""
+        self._waiting_since: dict[bytes, int] = {}
+        """[class key]: since when tasks of the class wait, as far as this scheduler knows, chain time in ms."""
         self._now_ms = 0
         """The time of the cycle."""
 
@@ -87,10 +89,10 @@ class SchedulingCycle:
         self._incremental.invalidate()
         self._shards.on_changed(changed)
 
-    def set_schedulers(self, accounts: frozenset[str]) -> None:
-        """Set the accounts of all bonded schedulers."""
+    def set_schedulers(self, accounts: frozenset[str], seed: bytes) -> None:
+        """Set the accounts of all bonded schedulers, and the random seed of the chain's session."""
         self._incremental.invalidate()
-        self._partition.set_schedulers(accounts)
+        self._partition.set_schedulers(accounts, seed)
         self._shards.set_schedulers(accounts)
         if self._partition.is_alone:
             self._planner.scores.close(np.zeros(0, dtype=np.bool_))
@@ -114,11 +116,7 @@ class SchedulingCycle:
         if self._incremental.can_continue(now_ms) and not filters and not self._migration.is_due(now_ms):
             return self._continue(now_ms), MigrationPlan()
         self._incremental.begin_full()
-        excluded_classes = {
-            number
-            for number, class_key in self._classes.class_keys.items()
-            if not self._partition.is_mine(class_key, now_ms)
-        }
+        excluded_classes = self._classes_of_others(now_ms)
         if not self._partition.is_alone:
             self._close_other_shards(now_ms)
         self._queue.begin_cycle(now_ms, self._total_resources(), excluded_classes)
@@ -144,6 +142,16 @@ class SchedulingCycle:
             )
         self._incremental.end_full(None if filters or not self._partition.is_alone else now_ms, result.unschedulable)
         return result, migration
+
+    def _classes_of_others(self, now_ms: int) -> set[int]:
+        """Return the numbers of the classes that other schedulers place now."""
+        if self._partition.is_alone:
+            return set()
+        keys, since = self._classes.class_keys, self._waiting_since
+        self._waiting_since = {key: since.get(key, now_ms) for key in keys.values()}
+        return {
+            number for number, key in keys.items() if not self._partition.is_mine(key, now_ms, self._waiting_since[key])
+        }
 
     def _continue(self, now_ms: int) -> PlanResult:
         """Plan new tasks, and of the others only those that may fit by now."""
@@ -249,9 +257,11 @@ class SchedulingCycle:
 
     def _close_other_shards(self, now_ms: int) -> None:
         """Close the hosts of other schedulers."""
-        active = {self._partition.leader(class_key, now_ms) for class_key in self._classes.class_keys.values()}
-        if not active:
+        leaders = {self._partition.leader(class_key, now_ms) for class_key in self._classes.class_keys.values()}
+        if not leaders:
             self._busy_since = now_ms
+        # Hosts are not kept for a leader that may be silent, unless nobody is known not to be.
+        active = leaders & self._partition.active() or leaders
         gang = any(self._partition.is_mine(class_key, now_ms) for class_key in self._classes.gang_keys())
         names = self._planner.hosts.cluster.names
         closed = self._shards.closed(now_ms, names, active, self._busy_since, has_gang=gang)

@@ -61,6 +61,8 @@ class SchedulersChanged:
     """The accounts of all bonded schedulers."""
 
     accounts: frozenset[str]
+    seed: bytes = b""
+    """The random seed of the chain's session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,22 @@
 
 Equivalence classes by time slot, and hosts by rendezvous hashing.
 
-Chain time is cut into slots. The scheduler of a class in a slot follows from the class, the slot's number and the
-accounts of all bonded schedulers, so that all agree without messages. A dead scheduler delays its classes for one slot;
-the next slot most likely assigns them to another. Correctness does not depend on it: the chain decides which assignment
-was first.
+Chain time is cut into slots. The scheduler of a class in a slot follows from the class, the slot's number, the random
+seed of the chain's session and the active schedulers, so that all agree without messages. Active are those whose
+assignments the chain has accepted lately: accounts that are bonded and silent delay nobody. One of the others gets a
+part of the classes in some slots, and becomes active by its first assignment. While classes wait and nobody places
+anything, more and more schedulers may place them: four times as many with each slot.
+
+Correctness does not depend on it: the chain decides which assignment was first. Schedulers that know of different
+assignments, after a restart for example, may both place a task, and the second assignment is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from dataclasses import astuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,40 +32,60 @@ HANDOVER_MS: Final = 2_000
 """One block: the last assignments of the previous scheduler are in the best block by then."""
 
 
+ACTIVE_MS: Final = 120_000
+"""A scheduler is active while no other one's last assignment is later than its own by more than this."""
+NEWCOMER_SLOTS: Final = 4
+"""In one of so many slots a scheduler that is not active may lead classes, so that it can become active."""
+WIDENING: Final = 4
+"""The factor by which more schedulers may place a class for each slot in which nobody has placed anything."""
+
+
 class WorkPartition:
     """`me`: the account of this scheduler, which has all classes while it is alone."""
 
     def __init__(self, me: str) -> None:
         self._me = me
         self._accounts: tuple[str, ...] = (me,)
+        self._seed = b""
+        self._assigned_ms: dict[str, int] = {}
+        """[account]: chain time of its last assignment."""
+        self._newest_ms = 0
+        """Chain time of the last assignment of anyone."""
         self._slot = -1
+        self._candidates: tuple[str, ...] = (me,)
+        """The schedulers that may lead a class in this slot."""
         self._leaders: dict[bytes, str] = {}
         """[class key]: the scheduler of this slot."""
         self._previous: dict[bytes, str] = {}
 
-    def set_schedulers(self, accounts: Iterable[str]) -> None:
-        """Set the accounts of all bonded schedulers."""
+    def set_schedulers(self, accounts: Iterable[str], seed: bytes = b"") -> None:
+        """Set the accounts of all bonded schedulers, and the random seed of the chain's session."""
         found = tuple(sorted({self._me, *accounts}))
-        if found != self._accounts:
-            self._accounts = found
+        if (found, seed) != (self._accounts, self._seed):
+            self._accounts, self._seed = found, seed
             self._slot = -1
+
+    def note_assignment(self, account: str, at_ms: int) -> None:
+        """Note that a scheduler placed a pod at this chain time."""
+        self._assigned_ms[account] = max(at_ms, self._assigned_ms.get(account, 0))
+        self._newest_ms = max(at_ms, self._newest_ms)
 
     @property
     def is_alone(self) -> bool:
         """Whether there is no other scheduler."""
         return len(self._accounts) == 1
 
-    def is_mine(self, class_key: bytes, now_ms: int) -> bool:
-        """Whether this scheduler places tasks of this class now."""
+    def is_mine(self, class_key: bytes, now_ms: int, waiting_since_ms: int | None = None) -> bool:
+        """Whether this scheduler places tasks of this class now. `waiting_since_ms`: of the class; None: since now."""
         if self.is_alone:
             return True
         slot, into_ms = divmod(now_ms, SLOT_MS)
         if self.leader(class_key, now_ms) != self._me:
-            return False
+            return into_ms >= HANDOVER_MS and self._may_step_in(class_key, slot, now_ms, waiting_since_ms)
         if into_ms >= HANDOVER_MS:
             return True
         if class_key not in self._previous:
-            self._previous[class_key] = self._leader(class_key, slot - 1)
+            self._previous[class_key] = self._leader(class_key, slot - 1, self._candidates)
         return self._previous[class_key] == self._me
 
     def leader(self, class_key: bytes, now_ms: int) -> str:
@@ -69,8 +94,9 @@ class WorkPartition:
         if slot != self._slot:
             self._previous = self._leaders if slot == self._slot + 1 else {}
             self._leaders, self._slot = {}, slot
+            self._candidates = self._candidates_in(slot)
         if class_key not in self._leaders:
-            self._leaders[class_key] = self._leader(class_key, slot)
+            self._leaders[class_key] = self._leader(class_key, slot, self._candidates)
         return self._leaders[class_key]
 
     def next_ms(self, now_ms: int) -> int | None:
@@ -80,25 +106,81 @@ class WorkPartition:
         slot, into_ms = divmod(now_ms, SLOT_MS)
         return slot * SLOT_MS + (HANDOVER_MS if into_ms < HANDOVER_MS else SLOT_MS)
 
-    def _leader(self, class_key: bytes, slot: int) -> str:
-        def rank(account: str) -> bytes:
-            return hashlib.blake2b(f"{slot}:{account}".encode(), key=class_key[:64], digest_size=16).digest()
+    def active(self) -> frozenset[str]:
+        """Return the active schedulers."""
+        since_ms = max(0, self._newest_ms - ACTIVE_MS)
+        return frozenset(account for account in self._accounts if self._assigned_ms.get(account, -1) >= since_ms)
 
-        return min(self._accounts, key=rank)
+    def _candidates_in(self, slot: int) -> tuple[str, ...]:
+        """The active schedulers, in some slots with one that is not; all if none is active."""
+        active = self.active()
+        if not active:
+            return self._accounts
+        others = sorted(set(self._accounts) - active)
+        if others and slot % NEWCOMER_SLOTS == 0:
+            return *active, self._leader(b"newcomer", slot, others)
+        return tuple(active)
+
+    def _may_step_in(self, class_key: bytes, slot: int, now_ms: int, waiting_since_ms: int | None) -> bool:
+        """Whether leaders have been silent for so long that this scheduler may place the class as well."""
+        if waiting_since_ms is None:
+            return False
+        silent_slots = (now_ms - max(waiting_since_ms, self._newest_ms)) // SLOT_MS
+        allowed = WIDENING ** min(max(silent_slots, 0), 16)
+        if allowed == 1:
+            return False
+        if allowed >= len(self._accounts):
+            return True
+        candidates = set(self._candidates)
+
+        def rank(account: str) -> tuple[bool, bytes]:
+            return account not in candidates, self._rank(class_key, slot, account)
+
+        mine = rank(self._me)
+        return sum(rank(account) < mine for account in self._accounts) < allowed
+
+    def _leader(self, class_key: bytes, slot: int, accounts: Sequence[str]) -> str:
+        return min(accounts, key=lambda account: self._rank(class_key, slot, account))
+
+    def _rank(self, class_key: bytes, slot: int, account: str) -> bytes:
+        text = self._seed + f"{slot}:{account}".encode()
+        return hashlib.blake2b(text, key=class_key[:64], digest_size=16).digest()
 
 
 def class_key_of(request: PodRequest, least: int, pods: int) -> bytes:
     """Return a key that is equal in all processes for tasks with equal requests."""
     asked = (
-        request.resources,
-        request.placement,
+        _KEY_VERSION,
+        astuple(request.resources),
+        astuple(request.placement),
         str(request.unit),
         request.max_rate_per_hour,
-        request.takes_over,
+        None if request.takes_over is None else astuple(request.takes_over),
         request.refused_by,
+        least,
+        pods,
     )
-    text = (*asked, least, pods)
-    return hashlib.blake2b(repr(text).encode(), digest_size=16).digest()
+    return hashlib.blake2b(_encoded(asked), digest_size=16).digest()
+
+
+_KEY_VERSION: Final = 1
+"""To be raised with any change of what follows: schedulers of different releases work side by side."""
+
+
+def _encoded(value: Any) -> bytes:
+    """Return bytes that are different for different values, and do not depend on names in this program."""
+    match value:
+        case None:
+            return b"-;"
+        case bool() | int():
+            return b"%d;" % value
+        case bytes():
+            return b"%d:%b" % (len(value), value)
+        case str():
+            return _encoded(value.encode())
+        case _:
+            parts = sorted(map(_encoded, value)) if isinstance(value, (set, frozenset)) else map(_encoded, value)
+            return b"(" + b"".join(parts) + b")"
 
 
 IDLE_MS: Final = 2 * SLOT_MS

@@ -178,6 +178,9 @@ class SchedulerState:
 
     def _on_tasks_changed(self, event: ev.TasksChanged, _now_ms: int) -> None:
         for task in event.tasks:
+            for lease in task.leases:
+                if lease.assigned_by is not None:
+                    self._partition.note_assignment(lease.assigned_by, lease.created_at)
             self.preemption.put_task(task)
             if not task.open_pods and task.id not in self._submitted:
                 self._refusals.succeeded(task.id)
@@ -209,7 +212,7 @@ class SchedulerState:
                     self._refusals.succeeded(number)
 
     def _on_schedulers_changed(self, event: ev.SchedulersChanged, _now_ms: int) -> None:
-        self._cycle.set_schedulers(event.accounts)
+        self._cycle.set_schedulers(event.accounts, event.seed)
 
     def _on_limits_changed(self, event: ev.LimitsChanged, _now_ms: int) -> None:
         self._migration.watch.limits = event.limits

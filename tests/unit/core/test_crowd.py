@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from core_builders import gpu, host, pod, task, wants
@@ -92,3 +93,32 @@ async def test_hosts_of_a_scheduler_that_is_dead_from_the_first_are_used():
     await crowd.close()
     assert crowd.chain.assigned == Counter(one.id for one in tasks)
     assert {lease.host for one in crowd.chain.tasks.values() for lease in one.leases} == {"h0", "h1", "h2", "h3"}
+
+
+@pytest.mark.parametrize("silent", [3, 100])
+async def test_bonded_accounts_that_place_nothing_delay_nobody_for_long(silent):
+    crowd = Crowd(1, hosts(16), lambda _: RUN_MS, silent=silent)
+    tasks, submitted = many(200, kinds=40), {}
+    for start in range(0, len(tasks), 2):
+        pair = tasks[start : start + 2]
+        await crowd.block(*pair)
+        submitted |= {one.id: crowd.now_ms for one in pair}
+    await crowd.until_all_ended(len(tasks), most_blocks=200)
+    await crowd.close()
+    waits = [(crowd.chain.assigned_at[number] - at) / 1000 for number, at in submitted.items()]
+    assert sum(waits) / len(waits) <= 20
+    assert crowd.chain.assigned == Counter(one.id for one in tasks)
+
+
+async def test_a_scheduler_that_comes_later_gets_its_part_of_the_work():
+    crowd = Crowd(2, hosts(16), lambda _: RUN_MS)
+    await crowd.members[1].stop()
+    await crowd.block(*many(40))
+    await crowd.until_all_ended(40)
+    crowd.members[1].start()
+    tasks = [replace(one, id=one.id + 1_000) for one in many(400, kinds=40)]
+    for start in range(0, len(tasks), 4):
+        await crowd.block(*tasks[start : start + 4])
+    await crowd.until_all_ended(440)
+    await crowd.close()
+    assert min(crowd.chain.assigned_by[f"scheduler{number}"] for number in range(2)) > 50

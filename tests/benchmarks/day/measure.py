@@ -73,7 +73,7 @@ def measure(seconds: int, acts: int, live: int, hosts: int) -> tuple[list[Figure
         past.fill(state, scheduler(0).signer.address, acts, node.finalized())
         report = Path(folder) / "report.json"
         with _worker(node, state, report) as worker:
-            ledger = asyncio.run(_drive(scene, worker, report, seconds))
+            ledger = asyncio.run(_drive(scene, worker, seconds))
             found = json.loads(report.read_text(encoding="utf-8"))
         return _judged(ledger, found, past.kept(state), seconds)
 
@@ -96,7 +96,7 @@ def _worker(node: Node, state: Path, report: Path) -> Iterator[subprocess.Popen[
             one.wait(60)
 
 
-async def _drive(scene: _Scene, worker: subprocess.Popen[bytes], report: Path, seconds: int) -> Ledger:
+async def _drive(scene: _Scene, worker: subprocess.Popen[bytes], seconds: int) -> Ledger:
     chain = SubstrateChain(scene.node.url, timeout=60)
     await chain.connect()
     first = scene.next_task()

@@ -10,6 +10,7 @@ from node_agent.core.host_presence import BEAT_AT_PPM, EARLY_BEAT_AT_PPM, FIRST_
 from node_agent.core.identity import IdentityWatch
 from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.periodic_jobs import NextRun
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.schema.chain_types._generated_chain import HostRecord, calls
 from offchain.schema.chain_types.suspension import Suspension, suspension_of
@@ -44,10 +45,10 @@ class Heartbeat:
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
 
-    async def send_due(self) -> float:
+    async def send_due(self) -> NextRun:
         """Send what is due and not in flight, without waiting for it.
 
-        Return the seconds until the next call: when the next heartbeat is due, and `LOOK_S` at most.
+        Return when to call it next: when the next heartbeat is due, and after `LOOK_S` at most.
         """
         try:
             record = await self._chain.host(self._host)
@@ -55,12 +56,12 @@ class Heartbeat:
                 if self._registered is not False:
                     log.warning("host %s is not registered: register it with gantry agent join", self._host)
                 self._registered = False
-                return LOOK_S
+                return NextRun(LOOK_S)
             self._registered = True
             params = await self._chain.params("Hosts")
             now_ms = await self._chain.now_ms()
         except (ChainUnreachable, BadReply):
-            return LOOK_S  # the follower logs this
+            return NextRun(LOOK_S)  # the follower logs this
         self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
         period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
@@ -73,7 +74,7 @@ class Heartbeat:
             self._sending.add(wanted)
             self._background.run(self._send(wanted, call))
         left_s = (record.last_heartbeat - now_ms + period_ms * beat_at_ppm // 1_000_000) / 1000
-        return max(left_s, SOON_S) if 0 < left_s < LOOK_S else LOOK_S
+        return NextRun(max(left_s, SOON_S) if 0 < left_s < LOOK_S else LOOK_S)
 
     def _beat_at_ppm(self) -> int:
         identity = self._identity

@@ -8,6 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, Self
@@ -24,8 +25,16 @@ logging.getLogger("apscheduler").setLevel(logging.ERROR)
 CLOCK_STEP_S: Final = 0.1
 """Changes of the machine's clock up to this are adjustments of its rate."""
 
-Work = Callable[[], Awaitable[float | None] | float | None]
-"""May return the seconds until its next run, if that differs from the job's interval."""
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """Returned by work that decides when it runs again: after so many seconds, instead of the job's interval."""
+
+    in_s: float
+
+
+Work = Callable[[], Awaitable[object] | object]
+"""What it returns is ignored unless it is a :class:`NextRun`."""
 
 
 class PeriodicJobs:
@@ -81,9 +90,9 @@ class PeriodicJobs:
         self._runs.add(run)
         try:
             result = work()
-            pause_s = await result if inspect.isawaitable(result) else result
-            if pause_s is not None:
-                next_run = self._scheduler.time_in(pause_s)
+            found = await result if inspect.isawaitable(result) else result
+            if isinstance(found, NextRun):
+                next_run = self._scheduler.time_in(found.in_s)
                 # Not before the scheduler has noted the end of this run: it skips a run that is due while one lasts.
                 run.add_done_callback(lambda _: self._plan(name, next_run))
         except Exception as error:  # noqa: BLE001  (logged, or raised by wait_for_failure)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from offchain.adapters import periodic_jobs
-from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.adapters.periodic_jobs import NextRun, PeriodicJobs
 from offchain.errors import ChainUnreachable, StoreStuck
 
 
@@ -48,11 +48,26 @@ async def test_work_decides_when_it_runs_again():
 
     async def work():
         await runs()
-        return 0.01
+        return NextRun(0.01)
 
     async with PeriodicJobs() as jobs:
         jobs.add("job", work, 3600)
         await runs.until(3)
+
+
+@pytest.mark.parametrize("returned", [0, 1.5, True, "done"])
+async def test_other_results_of_work_do_not_change_its_interval(returned):
+    often, seldom = Runs(), Runs()
+
+    async def work():
+        await seldom()
+        return returned
+
+    async with PeriodicJobs() as jobs:
+        jobs.add("seldom", work, 3600)
+        jobs.add("often", often, 0.01)
+        await often.until(20)
+    assert seldom.count == 1
 
 
 @pytest.mark.parametrize("pause_s", [0.0, -1.0])
@@ -62,7 +77,7 @@ async def test_the_next_run_may_be_due_when_the_last_one_ends(pause_s):
 
     async def work():
         await runs()
-        return pause_s
+        return NextRun(pause_s)
 
     async with PeriodicJobs() as jobs:
         jobs.add("job", work, 3600)
@@ -124,7 +139,7 @@ async def test_jobs_keep_their_interval_when_the_clock_is_set(monkeypatch, step_
 
     async def decides():
         await short()
-        return 0.02
+        return NextRun(0.02)
 
     async with PeriodicJobs() as jobs:
         jobs.add("job", runs, 0.02)

@@ -33,6 +33,7 @@ from offchain.core.scheduler.preemption import ReservedHostsFilter, host_rows
 from offchain.core.scheduler.reservation_manager import ReservationManager
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, waiting_since_ms
 from offchain.core.scheduler.task_registry import TaskRegistry
+from offchain.core.scheduler.try_budget import TryBudget
 from offchain.core.scheduler.unschedulable import IncrementalCycle
 from offchain.core.values import Task
 
@@ -75,6 +76,7 @@ class SchedulingCycle:
         """The version of the host table, and the sum of its resources."""
         self._next: tuple[Sequence[Task], EquivalenceClass] | None = None
         """The current batch."""
+        self._budget = TryBudget()
         self._waiting_since: dict[bytes, int] = {}
         """[class key]: since when tasks of the class wait, as far as this scheduler knows, chain time in ms."""
         self._now_ms = 0
@@ -101,7 +103,7 @@ class SchedulingCycle:
         """Return when more may be placed although no record changes: after a cool-down, or in a new slot."""
         if not len(self._queue):
             return None
-        next_cycle = self._now_ms + 1 if self._incremental.is_continuing else None
+        next_cycle = self._now_ms + 1 if self._incremental.is_continuing or self._budget.has_left else None
         more = self._partition.next_ms(now_ms), next_cycle, self._memory.next_ms(now_ms)
         return min((moment for moment in more if moment is not None), default=None)
 
@@ -116,6 +118,7 @@ class SchedulingCycle:
         if self._incremental.can_continue(now_ms) and not filters and not self._migration.is_due(now_ms):
             return self._continue(now_ms), MigrationPlan()
         self._incremental.begin_full()
+        self._budget.begin()
         excluded_classes = self._classes_of_others(now_ms)
         if not self._partition.is_alone:
             self._close_other_shards(now_ms)
@@ -140,7 +143,8 @@ class SchedulingCycle:
             result = PlanResult(
                 result.placements, tuple(one for one in result.unschedulable if one.task not in result.placements)
             )
-        self._incremental.end_full(None if filters or not self._partition.is_alone else now_ms, result.unschedulable)
+        may_continue = not filters and self._partition.is_alone and not self._budget.has_left
+        self._incremental.end_full(now_ms if may_continue else None, result.unschedulable)
         return result, migration
 
     def _classes_of_others(self, now_ms: int) -> set[int]:
@@ -232,8 +236,13 @@ class SchedulingCycle:
 
     def next_batch(self) -> TaskBatch | None:
         """Return the next tasks of this cycle."""
-        batch = self._queue.next_batch()
-        if batch is None:
+        while (batch := self._queue.next_batch()) is not None:
+            number = batch.tasks[0]
+            key = self._classes.class_keys[self._queue.class_of(number)]
+            if self._budget.admits(self._tasks[number].tenant, key):
+                break
+            self._queue.mark_unschedulable(number)
+        else:
             return None
         tasks = itemgetter(*batch.tasks)(self._tasks) if len(batch.tasks) > 1 else (self._tasks[batch.tasks[0]],)
         task_class = self._registry.class_of(batch.tasks[0])
@@ -252,6 +261,7 @@ class SchedulingCycle:
 
     def unschedulable(self, task: Task) -> None:
         """The task cannot be placed now."""
+        self._budget.note_failed(task.tenant, self._classes.class_keys[self._queue.class_of(task.id)])
         self._queue.mark_unschedulable(task.id)
         self._classes.set_unschedulable(self._registry.class_of(task.id), task.id)
 

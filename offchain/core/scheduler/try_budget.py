@@ -1,0 +1,51 @@
+"""A bound on the work of a cycle: how many different requests of an account are tried although they fit nowhere.
+
+A try costs a look at all hosts that may serve, about 0.1 ms. An account with more such requests than
+:data:`MOST_FAILED_TRIES` has them tried in turn, some in each cycle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+MOST_FAILED_TRIES: Final = 200
+"""Different requests of one account that may turn out to fit nowhere in one cycle."""
+
+
+class TryBudget:
+    """Counts failed tries by account. A *round* is the cycles in which all waiting requests of an account are tried."""
+
+    def __init__(self) -> None:
+        self._failed: Counter[str] = Counter()
+        """[account]: failed tries of this cycle."""
+        self._tried: dict[str, set[bytes]] = {}
+        """[account]: the class keys that were tried in the present round and fit nowhere."""
+        self._left: set[str] = set()
+        """Accounts with requests that this cycle left for the next."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether requests were left for the next cycle."""
+        return bool(self._left)
+
+    def begin(self) -> None:
+        """Begin a cycle. Rounds of accounts of which nothing was left are over."""
+        for account in self._tried.keys() - self._left:
+            del self._tried[account]
+        self._failed.clear()
+        self._left = set()
+
+    def admits(self, account: str, class_key: bytes) -> bool:
+        """Return whether a request is tried in this cycle."""
+        if class_key in self._tried.get(account, ()):
+            return False
+        if self._failed[account] < MOST_FAILED_TRIES:
+            return True
+        self._left.add(account)
+        return False
+
+    def note_failed(self, account: str, class_key: bytes) -> None:
+        """Note that a request fits nowhere."""
+        self._failed[account] += 1
+        self._tried.setdefault(account, set()).add(class_key)

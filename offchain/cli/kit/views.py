@@ -113,6 +113,8 @@ class TaskView(JsonView):
 
     id: int = field(metadata=_json_key("task"))
     tenant: str
+    kind: str
+    """job, service or rental."""
     state: str
     attempts: int
     submitted_at: int
@@ -236,6 +238,7 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
     return TaskView(
         id=task.id,
         tenant=record.tenant,
+        kind=spec.kind.value.lower(),
         state=state_text(record.state.encode()),
         attempts=len(record.attempts),
         submitted_at=record.submitted_at,

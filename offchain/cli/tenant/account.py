@@ -11,7 +11,8 @@ import click
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, table
-from offchain.cli.kit.session import run
+from offchain.cli.kit.session import run, send
+from offchain.ports import Call
 from offchain.schema.manifest.values import format_amount
 
 
@@ -177,6 +178,43 @@ def balance(name: str | None, common: options.CommonOptions) -> None:
         emit({"address": address, **coins, "free_gty": format_amount(coins["free"])})
         return
     details([("Address", address), ("Free", format_amount(coins["free"])), ("Held", format_amount(coins["held"]))])
+
+
+@account.command()
+@click.argument("to", metavar="TO")
+@click.argument("amount", type=options.AMOUNT)
+@options.common(account=True)
+def transfer(to: str, amount: int, common: options.CommonOptions) -> None:
+    """Transfer an AMOUNT of GTY to the account TO: a name here, an address, or //Charlie.
+
+    On a local network every account can get coins from //Alice.
+
+    \b
+    Examples:
+      gantry account transfer anna 100 --account //Alice
+      gantry account transfer 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty 2.5 --account anna --json
+    """
+    recipient = accounts.address_of(to)
+    signer = common.open_account()
+
+    async def work() -> int:
+        async with common.connected() as chain:
+            record = await chain.query("System", "Account", [signer.address])
+            free = int(record["data"]["free"]) if record else 0
+            if free < amount:
+                raise CliError(
+                    f"{signer.address} has {format_amount(free)}, less than {format_amount(amount)}.",
+                    "Transfer less, or from another account.",
+                    code="no_coins",
+                )
+            call = Call("Balances", "transfer_keep_alive", {"dest": recipient, "value": amount})
+            return (await send(chain, call, signer)).block.number
+
+    block = run(work())
+    if common.as_json:
+        emit({"from": signer.address, "to": recipient, "amount": amount, "block": block})
+    else:
+        progress(f"{format_amount(amount)} transferred from {signer.address} to {recipient} in block {block}.")
 
 
 def _new_path(name: str) -> Path:

@@ -82,6 +82,8 @@ async def _finished(
 ) -> BlockRef:
     """Report the task's final events until it is in one of these states, and return the block of the last."""
     at = submitted
+    if (await read_task(chain, number, at.hash)).state.partition("(")[0] in ends:
+        return at
     async with contextlib.aclosing(blocks(chain, submitted.number)) as found:
         async for block in found:
             at = block.ref
@@ -107,7 +109,13 @@ async def _when_reported(
             return
         if view.state == "Reported":
             await _fetch(chain, view, signer, results, notify)
-            if accept and all(lease.pod in results for lease in view.leases):
+            failed = next((lease for lease in view.leases if lease.exit_code), None)
+            if accept and failed is not None:
+                notify(
+                    f"The program of pod {failed.pod} ended with exit code {failed.exit_code}, so the result is not "
+                    f"accepted: gantry task accept {number} accepts it, gantry task dispute {number} disputes it."
+                )
+            elif accept and all(lease.pod in results for lease in view.leases):
                 await _accept(chain, number, signer, notify)
             return
 

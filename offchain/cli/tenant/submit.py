@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -28,6 +29,7 @@ from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 
+T = TypeVar("T")
 EXIT_PROGRAM_FAILED = 3
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
@@ -41,7 +43,8 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
 @click.option(
     "--accept/--no-accept",
     default=True,
-    help="With --wait: accept the result when it has arrived complete (the default), or let the dispute window pass.",
+    help="With --wait: accept the result when it has arrived complete and the program has ended with 0 (the default), "
+    "or let the dispute window pass.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Send nothing: show which hosts could run it now, at what price, and when."
@@ -86,11 +89,15 @@ def submit(
         _dry_run(spec, text, signer, common, queues=definitions, anyway=anyway)
         return
 
+    sent: list[int | None] = []
+
     async def work() -> tuple[int, TaskOutcome | TaskView | None]:
         async with common.connected() as chain:
             found = await check_task(chain, spec, text, signer, anyway=anyway)
             _note_availability(spec, found)
+            sent.append(None)
             number, at = await _send(chain, spec, text, signer)
+            sent.append(number)
             if not common.as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
@@ -102,7 +109,7 @@ def submit(
                 return number, view
             return number, await follow(chain, number, at, signer, accept=accept, notify=progress)
 
-    number, outcome = run(work())
+    number, outcome = _run(work(), sent, common.account)
     if outcome is None:
         if common.as_json:
             emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
@@ -113,8 +120,29 @@ def submit(
     if isinstance(outcome, TaskView):
         _print_running(outcome, manifest, common.account, as_json=common.as_json)
         return
-    _print_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
-    _finish(outcome, as_json=common.as_json)
+    report_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
+
+
+def _run(work: Coroutine[Any, Any, T], sent: list[int | None], account: str | None) -> T:
+    try:
+        return run(work)
+    except KeyboardInterrupt:
+        _report_interrupted(sent, account)
+        raise
+
+
+def _report_interrupted(sent: list[int | None], account: str | None) -> None:
+    """Tell what goes on although the command ends. `sent`: None once the task may be sent, then its number."""
+    of = f" --account {account}" if account else ""
+    if not sent:
+        progress("\nNothing was sent.")
+    elif (number := sent[-1]) is None:
+        progress(f"\nThe task may have been submitted: gantry task list{of} shows it.")
+    else:
+        progress(
+            f"\nTask {number} goes on and is billed. gantry task wait {number}{of} follows it, "
+            f"gantry task cancel {number}{of} ends it."
+        )
 
 
 def _warn_of_secrets(manifest: Manifest) -> None:
@@ -197,6 +225,12 @@ def _dry_run(
 async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
     included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
     return int(included.event("Tasks", "Submitted").fields["first"]), included.block
+
+
+def report_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> None:
+    """Print a finished task. Raises CliError or Exit unless it was settled and its program ended without an error."""
+    _print_outcome(outcome, seconds, as_json=as_json)
+    _finish(outcome, as_json=as_json)
 
 
 def _print_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> None:

@@ -19,15 +19,16 @@ from offchain.cli.kit.host_connection import fetch_result, lease_of
 from offchain.cli.kit.output import Screen, details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
-from offchain.cli.tenant import snapshot, task_lifecycle
+from offchain.cli.tenant import snapshot, task_lifecycle, task_review
 from offchain.cli.tenant.logs import logs
 from offchain.cli.tenant.manifest import SURVIVALS
 from offchain.cli.tenant.task_lifecycle import submit_calls
 from offchain.cli.tenant.task_move import move
+from offchain.cli.tenant.task_wait import wait
 from offchain.cli.tenant.task_why import why
 from offchain.cli.tenant.usage import usage
 from offchain.ports import Call, ChainPort
-from offchain.schema.chain_types._generated_chain import IndexTag, Survival
+from offchain.schema.chain_types._generated_chain import IndexTag, Survival, TaskState
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.types import Survival as Word
@@ -39,6 +40,7 @@ _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.STANDBY: "standby",
 }
 _AT_ONCE = 200
+_STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
 """How many tasks are read at once."""
 
 
@@ -90,6 +92,8 @@ def task() -> None:
 
 
 task_lifecycle.register(task)
+task_review.register(task)
+task.add_command(wait)
 task.add_command(move)
 snapshot.register(task)
 task.add_command(usage)
@@ -98,7 +102,7 @@ task.add_command(usage)
 @task.command("list")
 @options.common()
 @click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
-@click.option("--state", metavar="STATE", help="Only tasks in this state, for example Running.")
+@click.option("--state", type=click.Choice(_STATES, case_sensitive=False), help="Only tasks in this state.")
 @click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
 def list_(account: str | None, state: str | None, limit: int, common: options.CommonOptions) -> None:
     """List tasks, the newest first.
@@ -125,11 +129,20 @@ def list_(account: str | None, state: str | None, limit: int, common: options.Co
         for view in found:
             emit(view.plain())
     elif found:
-        header = ("TASK", "STATE", "TENANT", "SUBMITTED", "ATTEMPT", "PAID")
+        header = ("TASK", "KIND", "STATE", "EXIT", "TENANT", "SUBMITTED", "ATTEMPT", "PAID")
         table(
             header,
             [
-                (v.id, v.state_text, v.tenant, time_text(v.submitted_at), v.attempts + 1, format_amount(v.paid))
+                (
+                    v.id,
+                    v.kind,
+                    v.state_text,
+                    _exit_text(v),
+                    v.tenant,
+                    time_text(v.submitted_at),
+                    v.attempts + 1,
+                    format_amount(v.paid),
+                )
                 for v in found
             ],
         )
@@ -162,6 +175,7 @@ def show(number: int, common: options.CommonOptions) -> None:
     details(
         [
             ("Task", view.id),
+            ("Kind", view.kind),
             ("State", view.state_text),
             ("Tenant", view.tenant),
             ("Submitted", time_text(view.submitted_at)),
@@ -298,6 +312,12 @@ async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> A
         wanted = range(await typed.next_task())
     for end in range(len(wanted), 0, -_AT_ONCE):
         yield list(wanted[max(0, end - _AT_ONCE) : end])
+
+
+def _exit_text(view: TaskView) -> str:
+    """Return the exit codes of the pods that have ended: one if they are equal."""
+    codes = {lease.exit_code for lease in view.leases if lease.exit_code is not None}
+    return ", ".join(map(str, sorted(codes)))
 
 
 def _spot_text(view: TaskView) -> str | None:

@@ -1,0 +1,71 @@
+"""gantry task wait: following a task that was submitted before."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from offchain.cli.kit import options
+from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import emit, progress, say
+from offchain.cli.kit.session import run
+from offchain.cli.kit.views import TaskView, read_task
+from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
+from offchain.cli.tenant.submit import report_outcome
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--running", is_flag=True, help="Only until its first pods run.")
+@click.option(
+    "--accept/--no-accept",
+    default=False,
+    help="Accept the result when it has arrived complete and the program has ended with 0.  [default: no-accept]",
+)
+@options.gateway
+@options.common(account=True)
+def wait(number: int, running: bool, accept: bool, common: options.CommonOptions) -> None:
+    """Follow a task to its result and bill, as submit --wait does. Ctrl-C ends the command alone, not the task.
+
+    \b
+    Examples:
+      gantry task wait 7 --account //Charlie
+      gantry task wait 7 --running --account anna
+      gantry task wait 7 --accept --json --account anna
+
+    Exit status: 0 settled, or running with --running; 1 not; 3 settled but the program itself ended with an error.
+    """
+    began = time.monotonic()
+    signer = common.open_account()
+
+    async def work() -> TaskView | TaskOutcome:
+        async with common.connected() as chain:
+            head = await chain.finalized_head()
+            view = await read_task(chain, number, head.hash)
+            if view.tenant != signer.address:
+                raise CliError(
+                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
+                    "Give --account of the tenant that submitted it.",
+                    code="not_yours",
+                )
+            if running:
+                if view.state in ("Queued", "Assigned"):
+                    view, _ = await until_running(chain, number, head, signer, progress)
+                return view
+            return await follow(chain, number, head, signer, accept=accept, notify=progress)
+
+    found = run(work())
+    if isinstance(found, TaskOutcome):
+        report_outcome(found, time.monotonic() - began, as_json=common.as_json)
+        return
+    if common.as_json:
+        emit(found.plain())
+    else:
+        say(f"Task {number} is {found.state_text}.")
+    if found.is_final and found.state != "Settled":
+        raise CliError(
+            f"task {number} did not run. Its state: {found.state_text}.",
+            f"gantry task show {number} shows details.",
+            code="not_running",
+        )

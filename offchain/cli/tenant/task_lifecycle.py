@@ -95,13 +95,20 @@ async def end(_: ChainPort, view: TaskView) -> list[Call]:
 @click.command()
 @action
 @click.argument("pods", type=click.IntRange(1, MAX_PODS))
-async def scale(_: ChainPort, view: TaskView, pods: int) -> list[Call]:
+async def scale(chain: ChainPort, view: TaskView, pods: int) -> list[Call]:
     """Change the number of PODS of a service, within the min and max of its manifest.
 
     \b
     Example:
       gantry task scale 7 3 --account //Charlie
     """
+    spec = (await GantryChain(chain).tasks([view.id]))[view.id].spec
+    if not spec.pods_min <= pods <= spec.pods_max:
+        raise CliError(
+            f"task {view.id} has {spec.pods_min} to {spec.pods_max} pods by its manifest, not {pods}.",
+            "Choose a number within these, or update the service with another replicas.",
+            code="out_of_range",
+        )
     return [calls.tasks_scale(task=view.id, pods=pods)]
 
 

@@ -51,7 +51,7 @@ async def accept(_: ChainPort, view: TaskView) -> list[Call]:
 async def dispute(chain: ChainPort, view: TaskView, evidence: Path, pod: int | None) -> list[Call]:
     """Call the results of a task wrong, within its dispute window. A jury decides, and the loser pays.
 
-    The stake is held until the verdict; gantry chain params prints it (verification.dispute_stake).
+    A stake is held until the verdict (docs/verification.md).
 
     \b
     Examples:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, GTY, RESULT, Pallets, World, the_lease
 
+from offchain.adapters.keys import signer
 from offchain.cli.tenant import follow, submit
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
@@ -131,16 +131,21 @@ def test_the_result_of_a_failed_program_is_not_accepted_by_itself(
     world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pallets = Pallets(world.chain, exit_code=42)
-    world.chain.effects = pallets.effects
 
-    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
-        pallets.window_is_open = False
-        world.chain.effects = lambda *_: [pallets._ended()]
+    def effects(call: Call, account: str) -> list[Any]:
+        return [pallets._ended()] if call.function == "settle" else pallets.effects(call, account)
+
+    async def fetch(chain: Any, _lease: Any, _signer: Any) -> bytes:
+        # The dispute window passes, and somebody settles the task.
+        settle = await chain.sign(Call("Tasks", "settle", {"task": 0}), signer.from_uri("//Bob"), 0)
+        await chain.broadcast(settle)
         return RESULT
 
+    world.chain.effects = effects
     monkeypatch.setattr(follow, "fetch_result", fetch)
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(asyncio.to_thread(world.run, "submit", manifest, *WHO, "--wait"), 3))
+    status, _, err = world.run("submit", manifest, *WHO, "--wait")
+    assert status == 3
+    assert "ended with exit code 42, so the result is not accepted" in err
     assert [call.function for call in pallets.calls] == ["submit"]
 
 

@@ -18,6 +18,7 @@ import replays
 import rush
 import scheduler
 import siege
+import stall
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -196,6 +197,14 @@ def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an opti
     of_day.add_argument("--acts", type=int, default=day.ACTS, metavar="N", help=f"past ones kept ({day.ACTS})")
     of_day.add_argument("--live", type=int, default=day.LIVE, metavar="N", help=f"tasks that run ({day.LIVE})")
     of_day.add_argument("--hosts", type=int, default=day.HOSTS, metavar="N", help=f"that report ({day.HOSTS})")
+    of_stall = add(
+        "stall",
+        "finality stands still for ten minutes while tasks come, run and end",
+        "Four validators, of which two are stopped, a worker, and agents with the fake driver. Nothing may be lost, "
+        "doubled, given up or reported absent. Needs no Docker. About 14 minutes. Short: --seconds 60.",
+    )
+    of_stall.add_argument("--seconds", type=int, default=stall.SECONDS, metavar="N", help=f"of it ({stall.SECONDS})")
+    of_stall.add_argument("--hosts", type=int, default=stall.HOSTS, metavar="N", help=f"agents ({stall.HOSTS})")
     index = add(
         "index",
         "the indexer: events a second, final block to event in the index",
@@ -294,6 +303,11 @@ def _siege(options: argparse.Namespace) -> _Result:
     return figures, facts["said"] or ["No heartbeat was late, the pod lived, and the tenant was answered."], facts
 
 
+def _stall(options: argparse.Namespace) -> _Result:
+    figures, facts = stall.measure(options.seconds, options.hosts)
+    return figures, _said(facts), facts
+
+
 def _day(options: argparse.Namespace) -> _Result:
     figures, facts = day.measure(options.seconds, options.acts, options.live, options.hosts)
     return figures, facts["said"] or ["Every task was settled once, and the worker kept its limits."], facts
@@ -338,6 +352,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "faults": _faults,
     "siege": _siege,
     "day": _day,
+    "stall": _stall,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,

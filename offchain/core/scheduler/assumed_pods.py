@@ -98,7 +98,10 @@ def placement_at(table: HostTable, request: PodRequest, pod: int, host: int, dev
 
 
 class Placements(Mapping[int, tuple[PodPlacement, ...]]):
-    """[task]: its placement in the form of the chain, in the order of placement; computed when it is read."""
+    """[task]: its placement in the form of the chain, in the order of placement.
+
+    Computed when it is read, so it is to be read before a host of it is removed.
+    """
 
     def __init__(self, batches: Sequence[PodBatch], table: HostTable) -> None:
         self._batches = batches

@@ -58,7 +58,8 @@ class World:
             case ("refused", int(number)):
                 release(state, number)
             case _:
-                self.made.append(run_cycle(state, 0))
+                plan = run_cycle(state, 0)
+                self.made.append((dict(plan.placements), plan.unschedulable))
 
     def settle(self) -> None:
         """Nothing is on its way any more."""

@@ -1,7 +1,7 @@
 import pytest
 from sqlalchemy import text
 
-from offchain.adapters.outbox import intents
+from offchain.adapters.outbox import intents, tables
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
 from offchain.indexer.database import SqliteDatabase
@@ -90,18 +90,15 @@ def test_transactions_nest_and_roll_back():
 
 def test_an_outbox_of_the_last_release_continues_with_its_pending_extrinsics(tmp_path):
     store = Store(tmp_path / "s.db")
-    store.migrate("outbox", intents.TABLES[:1])
+    store.migrate("outbox", tables.TABLES[:1])
     store.run(
         "INSERT INTO intents (account, key, call, state, attempts, created_ms) VALUES ('a', 'k', ?, 'sent', 1, 0)",
         intents.pack_call(Call("Tasks", "settle", {"task": 1})),
     )
     store.run("INSERT INTO extrinsics VALUES (x'01', 1, x'02', 3, 4, 5, 6, 1, 0, 1)")
-    (submission,) = intents.IntentTable(store, "a").submissions()
-    assert submission.intents == (intents.SubmittedIntent(1, "k", 1),)
-    assert (submission.extrinsic.nonce, submission.born, submission.extrinsic.valid_until, submission.is_confirmed) == (
-        3,
-        4,
-        5,
-        True,
-    )
+    table = intents.IntentTable(store, "a")
+    (submission,) = table.submissions()
+    assert table.intents_of(submission) == [intents.SubmittedIntent(1, "k", 1)]
+    extrinsic = submission.extrinsic
+    assert (extrinsic.nonce, extrinsic.born, extrinsic.valid_until, submission.is_confirmed) == (3, 4, 5, True)
     store.close()

@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${GANTRY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gantry}
 state=${GANTRY_STATE:-$root/.gantry}
 export GANTRY_CACHE=$cache GANTRY_STATE=$state
-export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
+export PYTHONPATH=$root:$root/offchain/sdk${PYTHONPATH:+:$PYTHONPATH}
 # Modules come from this clone, whatever folder the command is given in.
 export PYTHONSAFEPATH=1
 # What is compiled while it runs is kept for all clones with the same sources.

@@ -26,16 +26,13 @@ EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 
-class CliError(Exception):
+class CliError(GantryError):
     """An error that the user can fix. `code` is stable; `facts` are further fields for --json."""
 
     def __init__(
         self, message: str, hint: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.code = code
+        super().__init__(message, hint, code=code)
         self.facts = dict(facts or {})
 
 
@@ -77,7 +74,7 @@ def run_command(work: Coroutine[Any, Any, T], *, as_json: bool = False, hint: st
 
     try:
         return asyncio.run(work)
-    except (GantryError, CliError) as error:
+    except GantryError as error:
         sys.exit(report_failure(error, as_json=as_json))
     except DriverError as error:
         sys.exit(report_failure(CliError(str(error), "", code="driver"), as_json=as_json))

@@ -284,18 +284,26 @@ def _restart_text(policy: RestartPolicy) -> str:
 
 def load(file: str) -> tuple[bytes, Manifest]:
     """Return the bytes of a manifest as they go on the chain, with variables substituted, and the parsed manifest."""
+    text = substituted(file)
+    return text, parse_manifest(text, source=_source(file))
+
+
+def _source(file: str) -> str:
+    return "standard input" if file == "-" else os.path.relpath(file)
+
+
+def substituted(file: str) -> bytes:
+    """Return the bytes of a manifest as they go on the chain, with variables substituted."""
     try:
         data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise CliError(
             f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
         ) from None
-    source = "standard input" if file == "-" else os.path.relpath(file)
     try:
-        resolved = put_in_variables(data.decode("utf-8"), environment(), source=source).encode()
+        return put_in_variables(data.decode("utf-8"), environment(), source=_source(file)).encode()
     except UnicodeDecodeError:
-        resolved = data
-    return resolved, parse_manifest(resolved, source=source)
+        return data
 
 
 @click.group()

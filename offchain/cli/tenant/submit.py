@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,7 +96,7 @@ def submit(
             found = await check_task(chain, spec, text, signer, anyway=anyway)
             _note_availability(spec, found)
             sent.append(None)
-            number, at = await _send(chain, spec, text, signer)
+            number, at = await send_task(chain, spec, text, signer)
             sent.append(number)
             if not common.as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
@@ -156,7 +156,13 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 
 
 async def check_task(
-    chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False
+    chain: ChainPort,
+    spec: TaskSpec,
+    text: bytes,
+    signer: Signer,
+    *,
+    anyway: bool = False,
+    notify: Callable[[str], None] = progress,
 ) -> PlacementForecast:
     """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
@@ -173,7 +179,7 @@ async def check_task(
     check_replicas(spec, params)
     check_duration(spec, params)
     if isinstance(spec.verification, VerificationPolicyRedundant):
-        progress(
+        notify(
             "note: schedulers do not place tasks whose results are compared yet: assign its pods yourself, "
             "or cancel it (docs/verification.md)."
         )
@@ -185,7 +191,7 @@ async def check_task(
     except CliError as error:
         if not anyway:
             raise
-        progress(f"note: {error.message}")
+        notify(f"note: {error.message}")
     return forecast_placement({host.id: host for host in there}, task_of_spec(spec, signer.address))
 
 
@@ -222,7 +228,8 @@ def _dry_run(
     say("Nothing was sent.")
 
 
-async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
+async def send_task(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
+    """Submit a task; return its number and the final block with its submission."""
     included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
     return int(included.event("Tasks", "Submitted").fields["first"]), included.block
 

@@ -1,0 +1,191 @@
+"""The network and its tasks, with coroutines."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
+from gantry.values import Bill, PodBill, TaskResult
+from offchain.adapters.transport.port import TransportError
+from offchain.cli.kit import accounts, session
+from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host
+from offchain.cli.kit.views import TaskView, read_task
+from offchain.cli.tenant.follow import follow, until_running
+from offchain.cli.tenant.manifest import substituted
+from offchain.cli.tenant.submit import check_task, send_task
+from offchain.ports import BlockRef, ChainPort, Signer
+from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+
+if TYPE_CHECKING:
+    from gantry.functions import RemoteFunction
+
+Notify = Callable[[str], None]
+"""Receives each note about a task's progress, a sentence."""
+
+
+def _ignore(_note: str) -> None:
+    """Progress that nobody reads."""
+
+
+@contextlib.asynccontextmanager
+async def connect_async(
+    url: str | None = None, *, account: str | Signer | None = None, password_file: str | None = None
+) -> AsyncIterator[AsyncNetwork]:
+    """Connect to a network. Use it with `async with`.
+
+    `url`: the address of a node, or several with commas between them; None: GANTRY_URL, else the local network.
+    `account`: who signs and pays: a name of `gantry account list`, the path of a keystore file, a development account
+    such as //Charlie, or a signer; None: the only account on this machine. `password_file`: else GANTRY_PASSWORD, else
+    the terminal is asked. Raises ChainUnreachable, WrongChain, and GantryError for an unknown account.
+    """
+    signer = accounts.open_account(account, password_file) if account is None or isinstance(account, str) else account
+    async with session.connected(url) as chain:
+        yield AsyncNetwork(chain, signer)
+
+
+class AsyncNetwork:
+    """A connection to a network, on behalf of an account."""
+
+    def __init__(self, chain: ChainPort, signer: Signer) -> None:
+        self._chain = chain
+        self._signer = signer
+
+    @property
+    def account(self) -> str:
+        """The SS58 address of the account."""
+        return self._signer.address
+
+    async def balance(self) -> int:
+        """The free coins of the account, in base units of 10⁻¹² GTY."""
+        record = await self._chain.query("System", "Account", [self.account])
+        return int(record["data"]["free"]) if record else 0
+
+    async def submit(
+        self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore
+    ) -> AsyncTask:
+        """Submit a task, and return it once its submission is final.
+
+        `manifest`: the path of a Compose file with an x-gantry section, or its text (bytes, or a string of several
+        lines). Variables in a file are substituted as by `gantry submit`. Checked before anything is sent: the
+        manifest, the account's coins, and that some host could run it unless `anyway`. Raises ManifestError,
+        CallRefused, GantryError.
+        """
+        text = _text_of(manifest)
+        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+        await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify)
+        number, block = await send_task(self._chain, spec, text, self._signer)
+        return AsyncTask(self._chain, self._signer, number, block)
+
+    async def task(self, number: int) -> AsyncTask:
+        """Return a task that was submitted before. Raises GantryError if the chain does not have it."""
+        head = await self._chain.finalized_head()
+        await read_task(self._chain, number, head.hash)
+        return AsyncTask(self._chain, self._signer, number, head)
+
+    async def call(self, function: RemoteFunction, /, *args: Any, **named: Any) -> Any:
+        """Run a function as a task (see :func:`gantry.function`), and return what it returns.
+
+        Raises ProgramFailed with the traceback in `output` if the function raises.
+        """
+        task = await self.submit(function.manifest(*args, **named))
+        return function.returned((await task.wait()).data[0])
+
+
+class AsyncTask:
+    """A task on the chain."""
+
+    def __init__(self, chain: ChainPort, signer: Signer, number: int, seen: BlockRef) -> None:
+        self._chain = chain
+        self._signer = signer
+        self._seen = seen
+        self.number = number
+
+    async def view(self) -> TaskView:
+        """Return the task with its pods as they are in the best block."""
+        return await read_task(self._chain, self.number)
+
+    async def state(self) -> str:
+        """Return its state: Queued, Assigned, Running, Reported, Verified, Settled, and so on."""
+        return (await self.view()).state
+
+    async def wait_running(self, *, notify: Notify = _ignore) -> TaskView:
+        """Wait until its first pods run, or it has ended."""
+        view, _ = await until_running(self._chain, self.number, self._seen, self._signer, notify)
+        return view
+
+    async def wait(self, *, accept: bool = True, check: bool = True, notify: Notify = _ignore) -> TaskResult:
+        """Wait until the task is settled, and return its results.
+
+        `accept`: accept the result as soon as it has arrived complete, if the program ended with 0; otherwise it is
+        settled after the dispute window. Raises TaskFailed if it ends without a result; with `check`, ProgramFailed
+        for an exit code other than 0 and ResultUnavailable if a result could not be fetched.
+        """
+        outcome = await follow(self._chain, self.number, self._seen, self._signer, accept=accept, notify=notify)
+        view = outcome.task
+        if view.state != "Settled":
+            raise TaskFailed(self.number, view.state_text, view.reason)
+        for lease in view.leases if check else ():
+            if lease.exit_code:
+                raise ProgramFailed(self.number, lease.pod, lease.exit_code, outcome.results.get(lease.pod))
+            if lease.result_digest is not None and lease.pod not in outcome.results:
+                raise ResultUnavailable(self.number, lease.pod)
+        codes = {lease.pod: lease.exit_code for lease in view.leases if lease.exit_code is not None}
+        return TaskResult(self.number, view.state, outcome.results, codes)
+
+    async def result(self, pod: int = 0) -> bytes:
+        """Fetch the result of a pod from its host; its digest is that on the chain. Raises ResultUnavailable."""
+        lease = lease_of(await self.view(), pod)
+        if lease.result_digest is None:
+            raise ResultUnavailable(self.number, pod)
+        try:
+            return await fetch_result(self._chain, lease, self._signer)
+        except TransportError:
+            raise ResultUnavailable(self.number, pod) from None
+
+    async def logs(
+        self, pod: int = 0, *, follow: bool = False, service: str | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the output of a pod from its host, in pieces. `follow`: until it ends."""
+        lease = lease_of(await self.view(), pod)
+        async with open_lease_host(self._chain, lease, self._signer) as client:
+            async with contextlib.aclosing(client.logs(lease.id, follow=follow, service=service)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def bill(self) -> Bill:
+        """Return what the task has cost so far."""
+        view = await self.view()
+        return Bill(
+            self.number,
+            tuple(
+                PodBill(
+                    lease.pod,
+                    lease.id,
+                    lease.host,
+                    lease.rate_per_hour,
+                    lease.paid,
+                    lease.fee,
+                    None
+                    if lease.started_at is None or lease.ended_at is None
+                    else (lease.ended_at - lease.started_at) / 1000,
+                )
+                for lease in view.leases
+            ),
+        )
+
+    async def cancel(self) -> None:
+        """Cancel the task. Pods that ran are paid for the time they ran. Raises CallRefused if it has ended."""
+        await session.send(self._chain, calls.tasks_cancel(task=self.number), self._signer)
+
+
+def _text_of(manifest: str | Path | bytes) -> bytes:
+    if isinstance(manifest, bytes):
+        return manifest
+    if isinstance(manifest, str) and "\n" in manifest:
+        return manifest.encode()
+    return substituted(str(manifest))

@@ -1,0 +1,139 @@
+"""The network and its tasks, without coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from gantry.client import AsyncNetwork, AsyncTask, Notify, _ignore, connect_async
+from gantry.functions import RemoteFunction
+from gantry.values import Bill, TaskResult
+from offchain.cli.kit.views import TaskView
+from offchain.ports import Signer
+
+T = TypeVar("T")
+
+
+def connect(
+    url: str | None = None, *, account: str | Signer | None = None, password_file: str | None = None
+) -> Network:
+    """Connect to a network; see :func:`gantry.connect_async`. Use it with `with`, and from one thread."""
+    return Network(connect_async(url, account=account, password_file=password_file))
+
+
+class Network:
+    """A connection to a network, on behalf of an account. Its methods are those of :class:`gantry.AsyncNetwork`."""
+
+    def __init__(self, connecting: AbstractAsyncContextManager[AsyncNetwork]) -> None:
+        self._connecting = connecting
+        self._runner = asyncio.Runner()
+        self._network: AsyncNetwork | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._network = self._run(self._connecting.__aenter__())
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._run(self._connecting.__aexit__(kind, error, trace))
+        finally:
+            self._network = None
+            self._runner.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    @property
+    def _open(self) -> AsyncNetwork:
+        if self._network is None:
+            raise RuntimeError("the network is not connected: use gantry.connect() with the with statement")
+        return self._network
+
+    @property
+    def account(self) -> str:
+        """The SS58 address of the account."""
+        return self._open.account
+
+    def balance(self) -> int:
+        """The free coins of the account, in base units of 10⁻¹² GTY."""
+        return self._run(self._open.balance())
+
+    def submit(self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore) -> Task:
+        """See :meth:`gantry.AsyncNetwork.submit`."""
+        return Task(self._runner, self._run(self._open.submit(manifest, anyway=anyway, notify=notify)))
+
+    def task(self, number: int) -> Task:
+        """See :meth:`gantry.AsyncNetwork.task`."""
+        return Task(self._runner, self._run(self._open.task(number)))
+
+    def call(self, function: RemoteFunction, /, *args: Any, **named: Any) -> Any:
+        """See :meth:`gantry.AsyncNetwork.call`."""
+        return self._run(self._open.call(function, *args, **named))
+
+
+class Task:
+    """A task on the chain. Its methods are those of :class:`gantry.AsyncTask`."""
+
+    def __init__(self, runner: asyncio.Runner, task: AsyncTask) -> None:
+        self._runner = runner
+        self._task = task
+
+    @property
+    def number(self) -> int:
+        """The number of the task on the chain."""
+        return self._task.number
+
+    def view(self) -> TaskView:
+        """See :meth:`gantry.AsyncTask.view`."""
+        return self._runner.run(self._task.view())
+
+    def state(self) -> str:
+        """See :meth:`gantry.AsyncTask.state`."""
+        return self._runner.run(self._task.state())
+
+    def wait_running(self, *, notify: Notify = _ignore) -> TaskView:
+        """See :meth:`gantry.AsyncTask.wait_running`."""
+        return self._runner.run(self._task.wait_running(notify=notify))
+
+    def wait(self, *, accept: bool = True, check: bool = True, notify: Notify = _ignore) -> TaskResult:
+        """See :meth:`gantry.AsyncTask.wait`."""
+        return self._runner.run(self._task.wait(accept=accept, check=check, notify=notify))
+
+    def result(self, pod: int = 0) -> bytes:
+        """See :meth:`gantry.AsyncTask.result`."""
+        return self._runner.run(self._task.result(pod))
+
+    def logs(self, pod: int = 0, *, follow: bool = False, service: str | None = None) -> Iterator[bytes]:
+        """See :meth:`gantry.AsyncTask.logs`."""
+        pieces = self._task.logs(pod, follow=follow, service=service)
+
+        async def following() -> bytes | None:
+            return await anext(pieces, None)
+
+        try:
+            while (piece := self._runner.run(following())) is not None:
+                yield piece
+        finally:
+            self._runner.run(_closed(pieces))
+
+    def bill(self) -> Bill:
+        """See :meth:`gantry.AsyncTask.bill`."""
+        return self._runner.run(self._task.bill())
+
+    def cancel(self) -> None:
+        """See :meth:`gantry.AsyncTask.cancel`."""
+        self._runner.run(self._task.cancel())
+
+
+async def _closed(pieces: Any) -> None:
+    await pieces.aclose()

@@ -152,10 +152,12 @@ class AsyncTask:
     ) -> AsyncGenerator[bytes, None]:
         """Yield the output of a pod from its host, in pieces. `follow`: until it ends."""
         lease = lease_of(await self.view(), pod)
-        async with open_lease_host(self._chain, lease, self._signer) as client:
-            async with contextlib.aclosing(client.logs(lease.id, follow=follow, service=service)) as pieces:
-                async for piece in pieces:
-                    yield piece
+        async with (
+            open_lease_host(self._chain, lease, self._signer) as client,
+            contextlib.aclosing(client.logs(lease.id, follow=follow, service=service)) as pieces,
+        ):
+            async for piece in pieces:
+                yield piece
 
     async def bill(self) -> Bill:
         """Return what the task has cost so far."""

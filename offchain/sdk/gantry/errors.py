@@ -8,7 +8,7 @@ from offchain.errors import ChainUnreachable, GantryError
 __all__ = ["CallRefused", "ChainUnreachable", "GantryError", "ProgramFailed", "ResultUnavailable", "TaskFailed"]
 
 
-class TaskFailed(GantryError):
+class TaskFailed(GantryError):  # noqa: N818
     """A task ended without a result: cancelled, expired, or all its attempts failed. `reason`: the code of why."""
 
     code = "task_failed"
@@ -21,7 +21,7 @@ class TaskFailed(GantryError):
         self.reason = reason
 
 
-class ProgramFailed(GantryError):
+class ProgramFailed(GantryError):  # noqa: N818
     """The program of a pod ended with an error. `output`: its result, if it arrived."""
 
     code = "program_failed"
@@ -37,7 +37,7 @@ class ProgramFailed(GantryError):
         self.output = output
 
 
-class ResultUnavailable(GantryError):
+class ResultUnavailable(GantryError):  # noqa: N818
     """A result was reported and could not be fetched from its host now."""
 
     code = "result_unavailable"

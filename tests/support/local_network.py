@@ -58,14 +58,14 @@ class Done:
         return f"exit {self.code}\n{self.out}\n{self.err}"
 
 
-async def run(*command: str | Path, env: Mapping[str, str], patience: float = PATIENCE) -> Done:
+async def run(*command: str | Path, env: Mapping[str, str], patience: float = PATIENCE, cwd: Path = ROOT) -> Done:
     process = await asyncio.create_subprocess_exec(
         *map(str, command),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **env},
-        cwd=ROOT,
+        cwd=cwd,
     )
     try:
         out, err = await asyncio.wait_for(process.communicate(), patience)

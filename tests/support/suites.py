@@ -123,6 +123,13 @@ SUITES: Final = (
         ("tests/acceptance/test_spot.py", "tests/acceptance/test_survival.py", "tests/acceptance/test_chain_reset.py"),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),
+    Suite(
+        "package",
+        "the wheel in an environment of its own: command and SDK",
+        150,
+        ("tests/acceptance/package",),
+        online=True,
+    ),
     Suite("attacks", "attacks on a running network", 600, ("tests/acceptance/attacks",)),
     Suite("abuse", "wrong calls, each refused by name", 60, ("tests/acceptance/abuse",)),
     Suite(

@@ -65,7 +65,9 @@ def doctor(do_audit: bool, repair: bool, common: options.CommonOptions) -> None:
     if do_audit:
         _audit(common)
         return
-    checks = [_python(), _engine(), _release(), _chain(common), *_gateways(common), _accounts()]
+    # An installed package has no node; the engine of a host is checked by gantry agent join.
+    local = [_engine(), _release()] if _is_clone() else []
+    checks = [_python(), *local, _chain(common), *_gateways(common), _accounts()]
     for check in checks:
         if common.as_json:
             emit(asdict(check))
@@ -75,6 +77,13 @@ def doctor(do_audit: bool, repair: bool, common: options.CommonOptions) -> None:
                 say(f"         {check.hint}")
     if not all(check.ok for check in checks):
         raise click.exceptions.Exit(1)
+
+
+def _is_clone() -> bool:
+    """Return whether this program is run from a clone, whose scripts start local networks."""
+    from offchain.devnet.paths import ROOT  # noqa: PLC0415  (only here)
+
+    return (ROOT / "scripts" / "up").is_file()
 
 
 def _python() -> DoctorCheck:

@@ -40,7 +40,8 @@ def test_a_task_from_submission_to_bill(pallets: Pallets, manifest: Path) -> Non
     assert str(bill).endswith("protocol fee")
 
 
-def test_the_same_with_coroutines_and_the_text_of_a_manifest(pallets: Pallets) -> None:
+@pytest.mark.usefixtures("pallets")
+def test_the_same_with_coroutines_and_the_text_of_a_manifest() -> None:
     notes: list[str] = []
 
     async def work() -> gantry.TaskResult:
@@ -104,6 +105,7 @@ def test_errors_before_anything_is_sent(pallets: Pallets, world: World, manifest
     assert pallets.calls == []
 
 
+@pytest.mark.usefixtures("world")
 def test_a_network_is_used_within_its_block_only() -> None:
     network = gantry.connect(account="//Charlie")
     with pytest.raises(RuntimeError, match="not connected"):

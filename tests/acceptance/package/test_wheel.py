@@ -1,0 +1,76 @@
+"""The wheel in an environment of its own, outside of the clone: the command, the SDK, and its example."""
+
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.support.local_network import ROOT, Net, run
+
+BARE = {"PYTHONPATH": "", "GANTRY_STATE": "/nonexistent"}
+"""Nothing of the clone is found by itself."""
+FIVE_LINES = """
+import gantry, sys
+with gantry.connect(account="//Charlie") as network:
+    task = network.submit(sys.argv[1])
+    print(task.wait().text)
+    print(task.bill())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("package")
+
+
+@pytest.fixture(scope="module")
+async def built(folder: Path) -> tuple[Path, Path]:
+    """The wheel and the source distribution that `python -m build` makes of a copy of the clone."""
+    copy = await run("git", "clone", "-q", str(ROOT), str(folder / "clone"), env=BARE)
+    assert copy.code == 0, copy.said
+    done = await run(sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(folder / "clone"), env=BARE)
+    assert done.code == 0, done.said
+    (wheel,), (source,) = (list((folder / "dist").glob(form)) for form in ("*.whl", "*.tar.gz"))
+    return wheel, source
+
+
+@pytest.fixture(scope="module")
+async def python(folder: Path, built: tuple[Path, Path]) -> Path:
+    """The Python of an environment that has the wheel and what it requires."""
+    venv.create(folder / "bare", with_pip=True)
+    path = folder / "bare" / "bin" / "python"
+    done = await run(str(path), "-m", "pip", "install", "-q", str(built[0]), env=BARE)
+    assert done.code == 0, done.said
+    return path
+
+
+async def test_the_command_works_outside_of_the_clone(folder: Path, python: Path, net: Net):
+    gantry = str(python.with_name("gantry"))
+    done = await run(gantry, "--version", env=BARE, cwd=folder)
+    assert done.code == 0, done.said
+    done = await run(gantry, "host", "list", "--json", env={**BARE, "GANTRY_URL": net.url}, cwd=folder)
+    assert done.code == 0, done.said
+    assert done.json["status"] == "Online"
+    done = await run(gantry, "doctor", "--json", env={**BARE, "GANTRY_URL": net.url}, cwd=folder)
+    assert done.code == 0, "an installed package has no node binary, and needs none: " + done.said
+
+
+async def test_a_task_in_five_lines_of_the_sdk(folder: Path, python: Path, net: Net):
+    script = folder / "five_lines.py"
+    script.write_text(FIVE_LINES)
+    done = await run(str(python), str(script), str(ROOT / "examples" / "primes.yaml"), env=_env(net), cwd=folder)
+    assert done.code == 0, done.said
+    assert "protocol fee" in done.out
+
+
+async def test_the_example_of_the_sdk(folder: Path, python: Path, net: Net):
+    before = await net.chain.query("Tasks", "NextTaskId") or 0
+    words = (str(ROOT / "examples" / "submit_sdk.py"), str(ROOT / "examples" / "primes.yaml"), "//Charlie")
+    done = await run(str(python), *words, env=_env(net), cwd=folder)
+    assert done.code == 0, done.said
+    await net.assert_paid_once(before)
+
+
+def _env(net: Net) -> dict[str, str]:
+    return {**BARE, "GANTRY_URL": net.url, "LIMIT": "1000", "GANTRY_DEMO_IMAGE": net.variables["GANTRY_DEMO_IMAGE"]}

@@ -104,7 +104,15 @@ async def serve(
     if "autoscaler" in roles:
         await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting), out)
+    kept = _KeptView()
+    await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)
+
+
+@dataclass(slots=True)
+class _KeptView:
+    """The view of the chain, which continues after an outage of the node; None: all records are read."""
+
+    view: ChainView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ async def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]], out: 
             except asyncio.CancelledError:
                 break
             except BaseException as error:  # noqa: BLE001  (_outage raises what cannot be waited out)
-                # The view is read again; the outbox continues where it was.
+                # View and outbox continue where they were.
                 away = _outage(error)
                 out.warning("waiting", reason=away.message, hint=away.hint)
                 with contextlib.suppress(TimeoutError):
@@ -169,10 +177,17 @@ async def _work(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
+    kept: _KeptView,
 ) -> None:
-    kept = Watcher(chain, store, "worker")
-    async with continued(chain, lambda: kept.cursor, store.path):
-        await _follow(roles, chain, store, account, definitions, reporting)
+    watcher = Watcher(chain, store, "worker")
+    try:
+        async with continued(chain, lambda: watcher.cursor, store.path):
+            await _follow(roles, chain, store, account, definitions, reporting, kept)
+    except BaseException as error:
+        # The node no longer has what lies between the view and its present blocks.
+        if any(getattr(one, "code", "") in _PASSING for one in _leaves(error)):
+            kept.view = None
+        raise
 
 
 async def _follow(
@@ -182,12 +197,17 @@ async def _follow(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
+    kept: _KeptView,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
     submit = Submitter(outbox)
-    view = ChainView(chain)
-    head = await view.start()
-    worker = Worker(chain, Watcher(chain, store, "worker", start=head.number), outbox, view)
+    if kept.view is None:
+        view = ChainView(chain)
+        await view.start()
+        kept.view = view
+    view = kept.view
+    view.forget_readers()
+    worker = Worker(chain, Watcher(chain, store, "worker", start=view.final.number), outbox, view)
     made: list[WorkerRole] = []
     async with _stop_reporting(reporting), asyncio.TaskGroup() as group:
         if "scheduler" in roles:

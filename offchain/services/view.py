@@ -68,9 +68,9 @@ class ChainView:
 
     async def best(self, ref: BlockRef) -> Touched:
         """Read the chain time, and the records changed by blocks that are not final; return what changed."""
-        before, self._best = self.best_block, ref
+        before = self.best_block
         if ref.number <= self.final.number:
-            self._now = await self.reads.now(ref.hash)
+            self._now, self._best = await self.reads.now(ref.hash), ref
             return Touched()
         header, events = await asyncio.gather(self.reads.header(ref.hash), self.reads.events(ref.hash))
         self._now, self.session_seed = header.now_ms, header.session_seed
@@ -79,7 +79,6 @@ class ChainView:
         follows = header.parent == before.hash
         first = max(self._next_task, self._best_next_task) if follows else self._next_task
         submitted = Touched(tasks=frozenset(range(first, header.next_task)))
-        self._best_next_task = header.next_task
         snapshot = self.snapshot
         self._observe(*host_observations.pod_observations(snapshot, events, self._now))
         found = union((touched(snapshot, events), submitted))
@@ -92,6 +91,8 @@ class ChainView:
             overlay = self._overlay
             self._overlay = await self.reads.read(union(self._touched_after_final.values()), ref.hash)
             found = union((found, changed(overlay, self._overlay)))
+        # Last: a block whose records could not be read is not one that the next can follow.
+        self._best, self._best_next_task = ref, header.next_task
         self._notify_readers(found)
         return found
 
@@ -106,6 +107,11 @@ class ChainView:
             known = self._touched_after_final.get(best.number, Touched())
             self._touched_after_final[best.number] = union((known, keys))
         self._notify_readers(keys)
+
+    def forget_readers(self) -> None:
+        """Report everything to all readers as if they were new, after an outage of the node."""
+        self._news.clear()
+        self._seen.clear()
 
     def news(self, reader: str) -> Touched | None:
         """Return what may have changed since the reader's last call; None at its first call: everything."""

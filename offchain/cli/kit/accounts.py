@@ -162,9 +162,10 @@ def _path_of(text: str) -> Path | None:
 
 def _unknown(text: str) -> str:
     names = ", ".join(account.name for account in list_accounts()) or "none yet"
+    meant = f"Did you mean //{text.capitalize()}? " if text.capitalize() in _WELL_KNOWN else ""
     raise CliError(
         f'there is no account "{text}".',
-        f"Known here: {names}. gantry account create NAME creates one.",
+        f"{meant}Known here: {names}. gantry account create NAME creates one.",
         code="no_account",
     )
 

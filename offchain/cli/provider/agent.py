@@ -36,7 +36,14 @@ def present_network() -> DefaultNetwork:
     from offchain.cli.provider.agent_options import DefaultNetwork  # noqa: PLC0415
 
     found = network.choose_node(None)
-    return DefaultNetwork(found.url, found.genesis_hash)
+    is_local = found.source == str(network.state_dir() / "network.json")
+    return DefaultNetwork(found.url, found.genesis_hash, _own_engine() if is_local else None)
+
+
+def _own_engine() -> str | None:
+    """Return the engine that scripts/up has started because the machine has none, unless DOCKER_HOST names another."""
+    socket = network.state_dir() / "sock" / "docker.sock"
+    return f"unix://{socket.absolute()}" if "DOCKER_HOST" not in os.environ and socket.is_socket() else None
 
 
 _COMMANDS = {

@@ -76,6 +76,8 @@ class DefaultNetwork:
 
     url: str = DEFAULT_URL
     genesis: bytes | None = None
+    engine: str | None = None
+    """The address of the network's own Docker engine, if scripts/up has started one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +108,11 @@ def resolve_settings(
     given: AgentArguments, config: configs.JoinConfig | None, network: DefaultNetwork
 ) -> AgentSettings:
     """Return the settings: from the command line, else the stored configuration, else the default network. Pure."""
-    stored = config.reserve if config is not None else Reserve()
+    kept = config.reserve if config is not None else Reserve()
     reserve = Reserve(
-        stored.cpu_milli if given.reserve_cpus is None else int(given.reserve_cpus * 1000),
-        stored.memory_mib if given.reserve_memory_mib is None else given.reserve_memory_mib,
-        stored.disk_gib if given.reserve_disk_gib is None else given.reserve_disk_gib,
+        kept.cpu_milli if given.reserve_cpus is None else int(given.reserve_cpus * 1000),
+        kept.memory_mib if given.reserve_memory_mib is None else given.reserve_memory_mib,
+        kept.disk_gib if given.reserve_disk_gib is None else given.reserve_disk_gib,
     )
     if config is None:
         url = given.url or network.url
@@ -123,6 +125,10 @@ def resolve_settings(
         value = getattr(given, name)
         return getattr(config, name) if value in (None, "", ()) and config is not None else value
 
+    stored = {name: chosen(name) for name in _STORED}
+    if config is None and url == network.url and stored["docker_host"] is None:
+        stored["docker_host"] = network.engine
+
     return AgentSettings(
         url=url,
         genesis=genesis,
@@ -130,7 +136,7 @@ def resolve_settings(
         network=(config is None or config.network) and not given.no_network,
         reserve=reserve,
         share_gpus=bool(chosen("share_gpus")),
-        **{name: chosen(name) for name in _STORED},
+        **stored,
     )
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
+from pathlib import Path
 
 import click
 
@@ -157,7 +158,7 @@ async def _join(settings: AgentSettings, keys: signing.SigningOptions, wanted: J
         else:
             output.text("Start it with: gantry agent run")
             record = await chain.host(key.address)
-        _tell_end(output, config, key.address, record, service)
+        _tell_end(output, config, key.address, record, service, settings.state)
     return True
 
 
@@ -183,7 +184,6 @@ async def _check_only(settings: AgentSettings, provider: str | None, output: Ste
     with contextlib.ExitStack() as stack:
         if not settings.state.is_dir():
             import tempfile  # noqa: PLC0415  (only here)
-            from pathlib import Path  # noqa: PLC0415
 
             settings = replace(settings, state=Path(stack.enter_context(tempfile.TemporaryDirectory())))
         findings = check_machine(await survey_machine(settings, key, provider))
@@ -291,10 +291,16 @@ async def _late(why: str, after_s: float, service: AgentService) -> OurError:
 
 
 def _tell_end(
-    output: StepOutput, config: configs.JoinConfig, host: str, record: HostRecord | None, service: AgentService
+    output: StepOutput,
+    config: configs.JoinConfig,
+    host: str,
+    record: HostRecord | None,
+    service: AgentService,
+    state: Path,
 ) -> None:
     status = record.status.tag if record is not None else "unregistered"
-    output.text(f"Host {host} is {status}. gantry agent status shows it.")
+    where = "" if state == agent_options.DEFAULT_STATE else f" --state {state}"
+    output.text(f"Host {host} is {status}. gantry agent status{where} shows it.")
     output.result(
         {
             "host": host,

@@ -15,6 +15,8 @@ from offchain.cli.kit.session import run, send
 from offchain.ports import Call
 from offchain.schema.manifest.values import format_amount
 
+SHORTEST_PASSWORD = 8
+
 
 @click.group(
     epilog="Accounts are encrypted keystore files, the same that polkadot.js exports and imports, in "
@@ -234,9 +236,11 @@ def _save(name: str, phrase: str, crypto: str, password_file: str | None) -> Pat
     path = _new_path(name)
     signer: Any = keys.from_uri(phrase, "ed25519" if crypto == "ed25519" else "sr25519")
     password = accounts.read_password(password_file, f"New password for {name}", confirm=True)
-    if not password:
+    if len(password) < SHORTEST_PASSWORD:
         raise CliError(
-            "the password is empty.", "The password protects the keystore file: choose one.", code="no_password"
+            f"the password has {len(password)} characters, and needs at least {SHORTEST_PASSWORD}.",
+            "The password protects the keystore file: choose a longer one.",
+            code="no_password",
         )
     keystore.save(path, signer, password, name)
     return path

@@ -1,0 +1,57 @@
+"""gantry host list: which hosts it shows, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+from cli_world import GTY, World, the_host
+
+from offchain.adapters.keys import signer
+from tests.support.chain_records import device
+
+CHEAP, DEAR, PLAIN = (signer.from_uri(f"//Host{name}").address for name in ("Cheap", "Dear", "Plain"))
+
+
+@pytest.fixture
+def hosts(world: World) -> World:
+    """A cheap A100 that is taken, a dear one that is free, and a host without GPUs in another region."""
+    world.chain.storage["Hosts", "Hosts"].clear()
+    taken = {**device(model=b"A100").encode(), "milli_free": 0}
+    cheap, dear = the_host(devices=[taken]), the_host(devices=[device(model=b"A100").encode()])
+    cheap["ask"] = {**cheap["ask"], "gpu_per_hour": GTY, "gpu": []}
+    dear["ask"] = {**dear["ask"], "gpu_per_hour": 3 * GTY, "gpu": []}
+    for address, record in ((CHEAP, cheap), (DEAR, dear), (PLAIN, the_host(devices=[], region=b"north"))):
+        world.put("Hosts", "Hosts", address, record)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ((), {CHEAP, DEAR, PLAIN}),
+        (("--gpu", "a100"), {CHEAP, DEAR}),
+        (("--gpu", "a100", "--free"), {DEAR}),
+        (("--gpu", "a100", "--max-price", "1.5"), {CHEAP}),
+        (("--free",), {DEAR}),
+        (("--region", "north"), {PLAIN}),
+    ],
+)
+def test_hosts_are_chosen_by_what_they_have(hosts: World, arguments: tuple[str, ...], shown: set[str]) -> None:
+    status, out, _ = hosts.run("host", "list", *arguments)
+    assert status == 0
+    assert {address for address in (CHEAP, DEAR, PLAIN) if address in out} == shown
+
+
+def test_the_cheapest_come_first(hosts: World) -> None:
+    _, out, _ = hosts.run("host", "list", "--gpu", "A100", "--sort", "price")
+    assert out.index(CHEAP) < out.index(DEAR)
+
+
+def test_retired_hosts_are_shown_on_request(hosts: World) -> None:
+    hosts.put("Hosts", "Hosts", PLAIN, the_host(status="Retired"))
+    assert PLAIN not in hosts.run("host", "list")[1]
+    assert PLAIN in hosts.run("host", "list", "--retired")[1]
+
+
+def test_it_says_that_no_host_matches(hosts: World) -> None:
+    _, out, err = hosts.run("host", "list", "--gpu", "h100")
+    assert (out, err) == ("", "No host matches.\n")

@@ -28,7 +28,7 @@ CLOCK_STEP_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """Returned by work that decides when it runs again: after so many seconds, instead of the job's interval."""
+    """The answer of work that decides when it runs again: in `in_s` seconds, instead of after the job's interval."""
 
     in_s: float
 

@@ -137,16 +137,18 @@ class Client:
             nonce = self._nonces.get(who.address)
             if nonce is None:
                 nonce = await self.link.next_nonce(who.address)
-            try:
-                signed = await self._handed_over(who, call, nonce, era_blocks=64)
-            except SubmitRefused as refused:
-                if refused.kind not in (SubmitRefusal.CANNOT_PAY, SubmitRefusal.FUTURE_NONCE):
-                    raise
-                # The pool may have checked a free call at the block before the newest one, or has another free call of
-                # the account. It takes other bytes only.
+            # The pool may have checked a free call at a block before the newest one, or still holds another free call
+            # of the account, which a loaded node includes some blocks later. It refuses the same bytes for a while, so
+            # that each attempt has another lifetime.
+            for era_blocks in (64, 32, 128, 16, 256):
+                try:
+                    signed = await self._handed_over(who, call, nonce, era_blocks)
+                    break
+                except SubmitRefused as refused:
+                    if refused.kind not in (SubmitRefusal.CANNOT_PAY, SubmitRefusal.FUTURE_NONCE) or era_blocks == 256:
+                        raise
                 newest = len(self.blocks)
-                await self.until(lambda block: block if block.ref.number > newest else None)
-                signed = await self._handed_over(who, call, nonce, era_blocks=32)
+                await self.until(lambda block, newest=newest: block if block.ref.number > newest else None)
             self._nonces[who.address] = nonce + 1
             return signed
 

@@ -108,13 +108,16 @@ class FakeChain:
         await self._tell()
 
     async def fork(self, depth: int = 1) -> None:
-        """Go back `depth` blocks that are not final; their extrinsics return to the pool."""
+        """Go back `depth` blocks that are not final: their extrinsics return to the pool, storage is what it was."""
         for _ in range(depth):
             if self._best is self._final[-1] or self._best.parent is None:
                 return
             for extrinsic in self._best.extrinsics:
                 self._pool[extrinsic.hash] = extrinsic
             self._best = self._best.parent
+            if self._best.parent is not None:  # The genesis block has no records: tests add theirs before the first.
+                for item, values in self._best.storage.items():
+                    self.storage[item] = dict(values)
         await self._tell()
 
     def forget_pool(self) -> None:

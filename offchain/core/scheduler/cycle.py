@@ -160,6 +160,7 @@ class SchedulingCycle:
     def _continue(self, now_ms: int) -> PlanResult:
         """Plan new tasks, and of the others only those that may fit by now."""
         self._incremental.begin_continued()
+        self._budget.begin()
         reserved = self._reservations.continue_filter(self._tasks, self._registry.reserved_hosts, now_ms)
         self.decisions.filters = () if reserved is None else (reserved,)
         batches: list[PodBatch] = []
@@ -167,6 +168,8 @@ class SchedulingCycle:
             self._place_reserved(number, batches)
         result = self._planner.plan(self, self.decisions.filters, batches)
         self._incremental.end_continued(result.unschedulable)
+        if self._budget.has_left:
+            self._incremental.invalidate()
         return PlanResult(result.placements, self._classes.unschedulable_index.tasks())
 
     def _place_reserved(self, number: int, batches: list[PodBatch]) -> None:
@@ -271,7 +274,7 @@ class SchedulingCycle:
         if not leaders:
             self._busy_since = now_ms
         # Hosts are not kept for a leader that may be silent, unless nobody is known not to be.
-        active = leaders & self._partition.active() or leaders
+        active = leaders & self._partition.active(now_ms) or leaders
         gang = any(self._partition.is_mine(class_key, now_ms) for class_key in self._classes.gang_keys())
         names = self._planner.hosts.cluster.names
         closed = self._shards.closed(now_ms, names, active, self._busy_since, has_gang=gang)

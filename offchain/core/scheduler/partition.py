@@ -4,7 +4,8 @@ Equivalence classes by time slot, and hosts by rendezvous hashing.
 
 Chain time is cut into slots. The scheduler of a class in a slot follows from the class, the slot's number, the random
 seed of the chain's session and the active schedulers, so that all agree without messages. Active are those whose
-assignments the chain has accepted lately: accounts that are bonded and silent delay nobody. One of the others gets a
+assignments the chain has accepted lately, but for the slot before this one, whose last blocks not all schedulers have
+read yet: accounts that are bonded and silent delay nobody. One of the others gets a
 part of the classes in some slots, and becomes active by its first assignment. While classes wait and nobody places
 anything, more and more schedulers may place them: four times as many with each slot.
 
@@ -32,8 +33,10 @@ HANDOVER_MS: Final = 2_000
 """One block: the last assignments of the previous scheduler are in the best block by then."""
 
 
-ACTIVE_MS: Final = 120_000
-"""A scheduler is active while no other one's last assignment is later than its own by more than this."""
+ACTIVE_SLOTS: Final = 15
+"""A scheduler is active while no other one's last assignment is later than its own by more slots than these."""
+LAG_SLOTS: Final = 2
+"""Assignments count as known to all schedulers from the slot that is later than theirs by these."""
 NEWCOMER_SLOTS: Final = 4
 """In one of so many slots a scheduler that is not active may lead classes, so that it can become active."""
 WIDENING: Final = 4
@@ -47,8 +50,8 @@ class WorkPartition:
         self._me = me
         self._accounts: tuple[str, ...] = (me,)
         self._seed = b""
-        self._assigned_ms: dict[str, int] = {}
-        """[account]: chain time of its last assignment."""
+        self._assigned_slots: dict[str, set[int]] = {}
+        """[account]: the latest slots in which the chain accepted an assignment of it."""
         self._newest_ms = 0
         """Chain time of the last assignment of anyone."""
         self._slot = -1
@@ -67,7 +70,10 @@ class WorkPartition:
 
     def note_assignment(self, account: str, at_ms: int) -> None:
         """Note that a scheduler placed a pod at this chain time."""
-        self._assigned_ms[account] = max(at_ms, self._assigned_ms.get(account, 0))
+        slots = self._assigned_slots.setdefault(account, set())
+        slots.add(at_ms // SLOT_MS)
+        if len(slots) > 2 * ACTIVE_SLOTS:
+            slots.remove(min(slots))
         self._newest_ms = max(at_ms, self._newest_ms)
 
     @property
@@ -85,7 +91,7 @@ class WorkPartition:
         if into_ms >= HANDOVER_MS:
             return True
         if class_key not in self._previous:
-            self._previous[class_key] = self._leader(class_key, slot - 1, self._candidates)
+            self._previous[class_key] = self._leader(class_key, slot - 1, self._candidates_in(slot - 1))
         return self._previous[class_key] == self._me
 
     def leader(self, class_key: bytes, now_ms: int) -> str:
@@ -106,14 +112,21 @@ class WorkPartition:
         slot, into_ms = divmod(now_ms, SLOT_MS)
         return slot * SLOT_MS + (HANDOVER_MS if into_ms < HANDOVER_MS else SLOT_MS)
 
-    def active(self) -> frozenset[str]:
+    def active(self, now_ms: int) -> frozenset[str]:
         """Return the active schedulers."""
-        since_ms = max(0, self._newest_ms - ACTIVE_MS)
-        return frozenset(account for account in self._accounts if self._assigned_ms.get(account, -1) >= since_ms)
+        return self._active_in(now_ms // SLOT_MS)
+
+    def _active_in(self, slot: int) -> frozenset[str]:
+        latest = {
+            account: max((one for one in self._assigned_slots.get(account, ()) if one <= slot - LAG_SLOTS), default=-1)
+            for account in self._accounts
+        }
+        since = max(0, max(latest.values()) - ACTIVE_SLOTS)
+        return frozenset(account for account, last in latest.items() if last >= since)
 
     def _candidates_in(self, slot: int) -> tuple[str, ...]:
         """The active schedulers, in some slots with one that is not; all if none is active."""
-        active = self.active()
+        active = self._active_in(slot)
         if not active:
             return self._accounts
         others = sorted(set(self._accounts) - active)

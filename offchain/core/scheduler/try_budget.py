@@ -6,7 +6,6 @@ A try costs a look at all hosts that may serve, about 0.1 ms. An account with mo
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 MOST_FAILED_TRIES: Final = 200
@@ -17,10 +16,10 @@ class TryBudget:
     """Counts failed tries by account. A *round* is the cycles in which all waiting requests of an account are tried."""
 
     def __init__(self) -> None:
-        self._failed: Counter[str] = Counter()
-        """[account]: failed tries of this cycle."""
+        self._failed: dict[str, set[bytes]] = {}
+        """[account]: the class keys of which a try failed in this cycle."""
         self._tried: dict[str, set[bytes]] = {}
-        """[account]: the class keys that were tried in the present round and fit nowhere."""
+        """[account]: those of the earlier cycles of the present round."""
         self._left: set[str] = set()
         """Accounts with requests that this cycle left for the next."""
 
@@ -31,8 +30,9 @@ class TryBudget:
 
     def begin(self) -> None:
         """Begin a cycle. Rounds of accounts of which nothing was left are over."""
-        for account in self._tried.keys() - self._left:
-            del self._tried[account]
+        self._tried = {
+            account: self._tried.get(account, set()) | self._failed.get(account, set()) for account in self._left
+        }
         self._failed.clear()
         self._left = set()
 
@@ -40,12 +40,12 @@ class TryBudget:
         """Return whether a request is tried in this cycle."""
         if class_key in self._tried.get(account, ()):
             return False
-        if self._failed[account] < MOST_FAILED_TRIES:
+        failed = self._failed.get(account, ())
+        if class_key in failed or len(failed) < MOST_FAILED_TRIES:
             return True
         self._left.add(account)
         return False
 
     def note_failed(self, account: str, class_key: bytes) -> None:
         """Note that a request fits nowhere."""
-        self._failed[account] += 1
-        self._tried.setdefault(account, set()).add(class_key)
+        self._failed.setdefault(account, set()).add(class_key)

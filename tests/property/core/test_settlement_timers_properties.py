@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from core_builders import PERIODS, host, lease, snapshot, task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.settlement import SettlementTimers
 from offchain.core.snapshot import Touched
 from offchain.core.values import HostStatus, LeaseState, TaskState
+from tests.support.core_builders import PERIODS, host, lease, snapshot, task
+from tests.support.examples import examples
 
 TIMES = st.integers(0, 2 * PERIODS.absence_limit_ms)
 NUMBERS = st.integers(1, 4)
@@ -48,7 +49,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_step_with_what_has_changed_gives_what_a_look_at_everything_gives(steps):
     kept = SettlementTimers()
     records = {}

@@ -108,7 +108,7 @@ def test_a_finished_task_is_waited_for_with_its_result(
     monkeypatch.setattr(follow, "fetch_result", fetch)
     in_state(world, gen.TaskStateSettled())
     status, out, err = world.run("task", "wait", "0", *WHO)
-    assert status == 3
+    assert status == 3, err
     assert RESULT.decode() in out
     assert "ended with exit code 3" in err
     assert not sent
@@ -133,7 +133,10 @@ def test_the_result_of_a_failed_program_is_not_accepted_by_itself(
     pallets = Pallets(world.chain, exit_code=42)
 
     def effects(call: Call, account: str) -> list[Any]:
-        return [pallets._ended()] if call.function == "settle" else pallets.effects(call, account)
+        if call.function != "settle":
+            return pallets.effects(call, account)
+        Tasks(world.chain).change(0, state=gen.TaskStateSettled())
+        return [pallets._ended()]
 
     async def fetch(chain: Any, _lease: Any, _signer: Any) -> bytes:
         # The dispute window passes, and somebody settles the task.
@@ -144,7 +147,7 @@ def test_the_result_of_a_failed_program_is_not_accepted_by_itself(
     world.chain.effects = effects
     monkeypatch.setattr(follow, "fetch_result", fetch)
     status, _, err = world.run("submit", manifest, *WHO, "--wait")
-    assert status == 3
+    assert status == 3, err
     assert "ended with exit code 42, so the result is not accepted" in err
     assert [call.function for call in pallets.calls] == ["submit"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import gpu, host, lease, pod, task, wants
 
 from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.cycle_filters import AntiAffinity
@@ -12,6 +11,7 @@ from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, Host, Layout, Task, TaskKind, TaskState
+from tests.support.core_builders import gpu, host, lease, pod, task, wants
 from tests.support.plan_once import InOrder
 from tests.support.scheduler_events import put, put_hosts, run_cycle
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from core_builders import gpu, host, pod, task, wants
-
 from offchain.core.scheduler.state import SchedulerState
 from offchain.services.compiling import compile_kernels
+from tests.support.core_builders import gpu, host, pod, task, wants
 from tests.support.scheduler_events import put, remove, run_cycle
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core_builders import ANYWHERE, GTY, gpu, host, pod, task, wants
 
 from offchain.core import feasibility as rule
 from offchain.core.feasibility import Fit, Misfit, first_devices, take
 from offchain.core.scheduler.pod_request import PodRequest, plain_request, shape_of
 from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
 from tests.support.chain_records import NOTHING, ask, placement
+from tests.support.core_builders import ANYWHERE, GTY, gpu, host, pod, task, wants
 
 PRICE = 100 * GTY
 TENANT = "5Tenant"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, gpu, pod, wants
 
 from offchain.core.pricing import (
     HOUR_MS,
@@ -17,6 +16,7 @@ from offchain.core.pricing import (
 from offchain.core.values import BillingUnit
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.support.chain_records import ask
+from tests.support.core_builders import GTY, gpu, pod, wants
 
 ONLY_GPUS = pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2))
 TWO_MODELS = (gpu(model=b"A100"), gpu(model=b"T4"))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import PERIODS, host, lease, running, snapshot, task
 
 from offchain.core.settlement import (
     AGENDA_SLACK_MS,
@@ -18,6 +17,7 @@ from offchain.core.settlement import (
 from offchain.core.snapshot import Touched
 from offchain.core.values import HostStatus, LeaseState, Preemption, TaskKind, TaskState
 from tests.support.chain_records import escrow
+from tests.support.core_builders import PERIODS, host, lease, running, snapshot, task
 
 
 def due(snap, now):

@@ -3,10 +3,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core_builders import host, lease, snapshot, task
-
 from offchain.core.snapshot import Read, Touched, advance, changed, only, touched, union
 from offchain.schema.chain_types.ids import lease_id
+from tests.support.core_builders import host, lease, snapshot, task
 
 
 @dataclass(frozen=True)

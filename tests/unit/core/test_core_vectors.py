@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_builders import ANYWHERE, gpu, host
 
 from offchain.core.feasibility import Misfit, first_devices, fits, placement_misfit
 from offchain.core.pricing import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
@@ -30,6 +29,7 @@ from offchain.core.values import (
     Vendor,
 )
 from offchain.schema.chain_types._generated_chain import GpuPrice
+from tests.support.core_builders import ANYWHERE, gpu, host
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "fit.json").read_text(encoding="utf-8"))
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from core_builders import gpu, host, pod, task, wants
 
 from offchain.core.values import Capacity
+from tests.support.core_builders import gpu, host, pod, task, wants
 from tests.support.crowd_sim import IDLE, LOADED, Crowd
 
 RUN_MS = 4_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, gpu, host, lease, pod, task, wants
 
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import explain
@@ -13,6 +12,7 @@ from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, HostStatus, Preemption, TaskState
 from offchain.schema.protocol.decisions import SchedulingStatus
 from tests.support.chain_records import ask
+from tests.support.core_builders import GTY, gpu, host, lease, pod, task, wants
 from tests.support.scheduler_events import put, refuse, run_cycle, set_schedulers
 
 ONE = Capacity(1000, 1024, 1)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from core_builders import GTY, gpu, host, pod, task, wants
 
 from offchain.core.feasibility import Fit, Misfit, fit
 from offchain.core.scheduler.filters import (
@@ -21,6 +20,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import BillingUnit, Host, HostStatus, RetainedData, Tier
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.support.chain_records import NOTHING, ask, placement
+from tests.support.core_builders import GTY, gpu, host, pod, task, wants
 
 
 def table(*hosts: Host) -> HostTable:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from core_builders import gpu, host, lease, snapshot, task
 
 from offchain.core.scheduler import host_observations
 from offchain.core.scheduler.host_health import (
@@ -24,6 +23,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import placement
+from tests.support.core_builders import gpu, host, lease, snapshot, task
 
 LEASE = lease_id(7, 0, 0)
 RUNNING = task(7, lease(LEASE, created_at=100, state=LeaseState.ACTIVE), state=TaskState.RUNNING, manifest=b"m")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core_builders import GTY, gpu, host, pod, task, wants
 
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.chain_records import ask
+from tests.support.core_builders import GTY, gpu, host, pod, task, wants
 from tests.support.scheduler_events import put, put_hosts, put_tasks, remove, run_cycle
 
 MINE = "me"

@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-from core_builders import host, pod, task
 
 from offchain.core.scheduler.partition import HANDOVER_MS, IDLE_MS, SLOT_MS, HostShards, WorkPartition
 from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity
+from tests.support.core_builders import host, pod, task
 from tests.support.plan_once import InOrder
 from tests.support.scheduler_events import put, put_hosts, run_cycle, set_schedulers
 
@@ -87,7 +87,7 @@ def test_several_schedulers_share_the_work_without_conflicts():
 def test_a_class_key_is_equal_in_every_process():
     code = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from core_builders import pod, task, wants\n"
+        "from tests.support.core_builders import pod, task, wants\n"
         "from offchain.core.scheduler.pod_request import PodRequest\n"
         "from offchain.core.scheduler.partition import class_key_of\n"
         "models = (b'A100', b'H200', b'T4', b'V100')\n"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, gpu, host, lease, pod, task, wants
 
 from offchain.core.feasibility import Misfit
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
 from offchain.core.values import Capacity, Host, HostStatus, Layout, RetainedData, Task, TaskKind, TaskState
 from tests.support.chain_records import ask
+from tests.support.core_builders import GTY, gpu, host, lease, pod, task, wants
 
 FULL = Capacity(0, 0, 0)
 ONE = Capacity(1000, 1024, 1)

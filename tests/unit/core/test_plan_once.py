@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from core_builders import GTY, host, lease, pod, snapshot, task
-
 from offchain.core.feasibility import Misfit
 from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
+from tests.support.core_builders import GTY, host, lease, pod, snapshot, task
 from tests.support.plan_once import plan
 
 SMALL = Capacity(1000, 1024, 1)

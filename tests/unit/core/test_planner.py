@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from core_builders import GTY, gpu, host, pod, task, wants
-
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.placement import Planner
 from offchain.core.values import Capacity, HostStatus, PodPlacement
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.support.chain_records import ask, placement
+from tests.support.core_builders import GTY, gpu, host, pod, task, wants
 from tests.support.plan_once import InOrder
 
 SEED = b"seed"

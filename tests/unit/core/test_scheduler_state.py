@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_builders import host, lease, pod, task
-
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import demand
 from offchain.core.scheduler.demand import DemandDistribution, total_variation
@@ -14,6 +12,7 @@ from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
+from tests.support.core_builders import host, lease, pod, task
 from tests.support.scheduler_events import put, refuse, release, remove, run_cycle
 
 SEED = b"seed"

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_builders import GTY, gpu, host, pod, task, wants
 
 from offchain.core.scheduler.hosts import ALL_LISTS, HostTable
 from offchain.core.scheduler.placement import Planner
@@ -25,6 +24,7 @@ from offchain.core.scheduler.scores import (
 )
 from offchain.core.values import Host
 from tests.support.chain_records import ask
+from tests.support.core_builders import GTY, gpu, host, pod, task, wants
 from tests.support.plan_once import InOrder
 
 REQUEST = PodRequest.of(task())

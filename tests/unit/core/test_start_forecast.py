@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler import start_forecast as module
@@ -14,6 +13,7 @@ from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption,
 from offchain.schema.chain_types.escrow import NEVER
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import escrow, placement
+from tests.support.core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
 NOW, HOUR, MINUTE = 10, 3_600_000, 60_000
 ONE = Capacity(1000, 1024, 1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core_builders import host, pod, task
-
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.scheduler.try_budget import MOST_FAILED_TRIES, TryBudget
 from offchain.core.values import Capacity
+from tests.support.core_builders import host, pod, task
 from tests.support.scheduler_events import put, put_hosts, run_cycle
 
 FIRST_MS = 1_000

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_network import HOST, OTHER_HOST, Toy
 
-from offchain.schema.chain_types.ids import lease_id
+from offchain.ports import Call, DispatchFailure
+from offchain.schema.chain_types.ids import lease_id, lease_parts
 from offchain.services.view import ChainView
 
 ACTS = st.lists(st.sampled_from(["submit", "assign", "report", "requeue", "settle"]), max_size=3)
@@ -43,8 +45,26 @@ async def compare(view: ChainView, number: int, at: bytes) -> None:
     assert dict(shown.tasks) == {key: task for key, task in tasks.items() if task is not None}, number
 
 
+def refused_in(toy: Toy) -> Callable[[Call], DispatchFailure | None]:
+    """Refuse calls that no longer fit: a fork includes the calls of a replaced block together with later ones."""
+    required = {"assign": "Queued", "report": "Assigned", "requeue": "Assigned", "settle": "Reported"}
+
+    def verdict(call: Call) -> DispatchFailure | None:
+        if call.function not in required:
+            return None
+        lease = call.args.get("lease")
+        task = call.args["task"] if lease is None else lease_parts(lease)[0]
+        fits = toy.state(task) == required[call.function]
+        if fits and lease is not None:
+            fits = toy.tasks.get(task).leases[-1].generation == lease_parts(lease)[2]
+        return None if fits else DispatchFailure("Tasks", "WrongState", "")
+
+    return verdict
+
+
 async def follow(blocks: list[tuple[list[str], str]]) -> None:
     toy = Toy()
+    toy.verdict = refused_in(toy)
     toy.host(HOST)
     toy.host(OTHER_HOST)
     await toy.block()

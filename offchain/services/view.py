@@ -70,8 +70,11 @@ class ChainView:
         """Read the chain time, and the records changed by blocks that are not final; return what changed."""
         before = self.best_block
         if ref.number <= self.final.number:
+            # What blocks of a dropped fork changed is not so.
             self._now, self._best = await self.reads.now(ref.hash), ref
-            return Touched()
+            found, self._overlay = changed(self._overlay, Read()), Read()
+            self._notify_readers(found)
+            return found
         header, events = await asyncio.gather(self.reads.header(ref.hash), self.reads.events(ref.hash))
         self._now, self.session_seed = header.now_ms, header.session_seed
         # Best blocks may be skipped. New tasks of skipped blocks are found by their numbers; their other changes are

@@ -55,6 +55,8 @@ class FakeChain:
         """Failures of single items of an included batch call."""
         self.refusals: list[SubmitRefusal] = []
         """The next broadcasts are refused with these, in order."""
+        self.signed: dict[tuple[str, int], Call] = {}
+        """[account, nonce]: the call that was last signed with it."""
         self.refused = 0
         """Broadcasts that were refused."""
         self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
@@ -251,6 +253,7 @@ class FakeChain:
         data = _digest(call, signer.address, nonce, born, era_blocks, tip, next(self._salt))
         extrinsic = SignedExtrinsic(data, _digest(data), signer.address, nonce, born, born + era_blocks - 1)
         self._calls[extrinsic.hash] = call
+        self.signed[signer.address, nonce] = call
         self._tips[extrinsic.hash] = tip
         return extrinsic
 

@@ -96,9 +96,9 @@ def test_a_result_that_does_not_arrive_is_not_accepted(
 def test_a_program_that_fails_is_settled_with_a_status_of_its_own(
     world: World, pallets: Pallets, manifest: Path
 ) -> None:
-    pallets.exit_code = 9
+    pallets.exit_code, pallets.window_is_open = 9, False
     status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--json")
-    assert status == 3
+    assert status == 3, err
     assert json.loads(out)["exit_code"] == 9
     assert "exit code 9" in err
 

@@ -57,7 +57,7 @@ def running(world: World, pods: int = 1, *, tenant: str = CHARLIE, state: gen.Le
     ],
 )
 def test_each_command_is_one_call(world: World, arguments: tuple[Any, ...], wanted: Call) -> None:
-    calls = running(world)
+    calls = running(world, 2 if arguments[0] == "scale" else 1)
     assert world.json("task", *map(str, arguments), *WHO)["task"] == 0
     assert calls == [wanted]
 

@@ -76,6 +76,7 @@ async def test_a_worker_waits_while_its_disk_is_full_and_goes_on(monkeypatch, ca
     monkeypatch.setattr("offchain.services.runner.RECONNECT_S", 0.0)
     monkeypatch.setattr(logging.getLogger("gantry"), "propagate", True)  # another test may have sent it elsewhere
     toy = Toy()
+    toy.host()
     await toy.block()
     full, write = True, toy.store.run
 
@@ -93,7 +94,6 @@ async def test_a_worker_waits_while_its_disk_is_full_and_goes_on(monkeypatch, ca
             await asyncio.sleep(0)
     assert not task.done()
     full = False
-    toy.host()
     await toy.submit()
     async with asyncio.timeout(20):
         while "assign" not in [call.function for call, _, _ in toy.chain.executed]:

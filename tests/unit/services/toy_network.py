@@ -9,7 +9,6 @@ from typing import Any
 
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.keys import signer as keys
-from offchain.adapters.outbox.intents import unpack_call
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.ports import Call, DispatchFailure, Signer
@@ -281,9 +280,8 @@ class Toy:
 
     def tried(self, function: str) -> list[Call]:
         """The workers' calls of this name that were signed, whatever came of them."""
-        rows = [row for store in self.stores.values() for row in store.all("SELECT call FROM intents")]
-        calls = [unpack_call(row["call"]) for row in rows]
-        return [call for call in calls if call.function == function]
+        calls = [call for (account, _), call in self.chain.signed.items() if account in self.stores]
+        return [item for call in calls for item in items_of(call) if item.function == function]
 
     def waiting(self, function: str) -> list[dict[str, Any]]:
         """The arguments of the worker's calls of this name in the pool, alone or in a batch."""

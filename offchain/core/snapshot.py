@@ -181,11 +181,11 @@ def _merge(old: Mapping[_K, _V], read: Mapping[_K, _V | None]) -> Mapping[_K, _V
     """Return a new map that shares what did not change with the old one."""
     if not read:
         return old
-    known = old if isinstance(old, Map) else Map(old)
-    with known.mutate() as merged:
-        for key, value in read.items():
-            if value is None:
-                merged.pop(key, None)
-            else:
-                merged[key] = value
-        return merged.finish()
+    known: Map[_K, _V] = old if isinstance(old, Map) else Map(old)
+    merged = known.mutate()
+    for key, value in read.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = value
+    return merged.finish()

@@ -23,7 +23,7 @@ class _Unstored:
 
 
 class _Waiters:
-    """Those who wait for the end of one call."""
+    """The coroutines that wait for the end of one call: their number, and what wakes them."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()

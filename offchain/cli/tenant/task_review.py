@@ -59,7 +59,7 @@ async def dispute(chain: ChainPort, view: TaskView, evidence: Path, pod: int | N
       gantry task dispute 7 --evidence report.txt --pod 1 --account anna
     """
     _check_reported(view, "dispute")
-    params = await chain.query("Verification", "Params")
+    params = await chain.query("Verification", "Params") or {}
     await _check_coins(chain, view.tenant, int(params["dispute_stake"]))
     digest = hashlib.sha256(await asyncio.to_thread(evidence.read_bytes)).digest()
     accused = [lease.id for lease in _leases(view, pod)]

@@ -139,7 +139,7 @@ class WorkPartition:
         if waiting_since_ms is None:
             return False
         silent_slots = (now_ms - max(waiting_since_ms, self._newest_ms)) // SLOT_MS
-        allowed = WIDENING ** min(max(silent_slots, 0), 16)
+        allowed: int = WIDENING ** min(max(silent_slots, 0), 16)
         if allowed == 1:
             return False
         if allowed >= len(self._accounts):

@@ -23,14 +23,13 @@ from gantry.errors import (
     ResultUnavailable,
     TaskFailed,
 )
-from gantry.facade import Network, Task, connect
+from gantry.facade import Network, RemoteTask, connect
 from gantry.functions import RemoteFunction, function
-from gantry.values import Bill, PodBill, TaskResult
+from gantry.values import PodBill, TaskCost, TaskResult
 
 __all__ = [
     "AsyncNetwork",
     "AsyncTask",
-    "Bill",
     "CallRefused",
     "ChainUnreachable",
     "GantryError",
@@ -38,8 +37,9 @@ __all__ = [
     "PodBill",
     "ProgramFailed",
     "RemoteFunction",
+    "RemoteTask",
     "ResultUnavailable",
-    "Task",
+    "TaskCost",
     "TaskFailed",
     "TaskResult",
     "connect",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
-from gantry.values import Bill, PodBill, TaskResult
+from gantry.values import PodBill, TaskCost, TaskResult
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, session
 from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host
@@ -159,10 +159,10 @@ class AsyncTask:
             async for piece in pieces:
                 yield piece
 
-    async def bill(self) -> Bill:
+    async def bill(self) -> TaskCost:
         """Return what the task has cost so far."""
         view = await self.view()
-        return Bill(
+        return TaskCost(
             self.number,
             tuple(
                 PodBill(

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from gantry.client import AsyncNetwork, AsyncTask, Notify, _ignore, connect_async
 from gantry.functions import RemoteFunction
-from gantry.values import Bill, TaskResult
+from gantry.values import TaskCost, TaskResult
 from offchain.cli.kit.views import TaskView
 from offchain.ports import Signer
 
@@ -68,20 +68,20 @@ class Network:
         """The free coins of the account, in base units of 10⁻¹² GTY."""
         return self._run(self._open.balance())
 
-    def submit(self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore) -> Task:
+    def submit(self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore) -> RemoteTask:
         """See :meth:`gantry.AsyncNetwork.submit`."""
-        return Task(self._runner, self._run(self._open.submit(manifest, anyway=anyway, notify=notify)))
+        return RemoteTask(self._runner, self._run(self._open.submit(manifest, anyway=anyway, notify=notify)))
 
-    def task(self, number: int) -> Task:
+    def task(self, number: int) -> RemoteTask:
         """See :meth:`gantry.AsyncNetwork.task`."""
-        return Task(self._runner, self._run(self._open.task(number)))
+        return RemoteTask(self._runner, self._run(self._open.task(number)))
 
     def call(self, function: RemoteFunction, /, *args: Any, **named: Any) -> Any:
         """See :meth:`gantry.AsyncNetwork.call`."""
         return self._run(self._open.call(function, *args, **named))
 
 
-class Task:
+class RemoteTask:
     """A task on the chain. Its methods are those of :class:`gantry.AsyncTask`."""
 
     def __init__(self, runner: asyncio.Runner, task: AsyncTask) -> None:
@@ -126,7 +126,7 @@ class Task:
         finally:
             self._runner.run(_closed(pieces))
 
-    def bill(self) -> Bill:
+    def bill(self) -> TaskCost:
         """See :meth:`gantry.AsyncTask.bill`."""
         return self._runner.run(self._task.bill())
 

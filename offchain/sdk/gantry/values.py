@@ -38,7 +38,7 @@ class PodBill:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class TaskCost:
     """What a task has cost so far, in base units of 10⁻¹² GTY."""
 
     task: int

@@ -25,8 +25,8 @@ FRAGMENTATION_STEP: Final = 100.0
 class ScoreWeights:
     """The maximum cost of each score."""
 
-    price: float = 3 * FRAGMENTATION_STEP
-    failures: float = 4 * FRAGMENTATION_STEP
+    price: float = 4 * FRAGMENTATION_STEP
+    failures: float = 5 * FRAGMENTATION_STEP
     reputation: float = 1.5 * FRAGMENTATION_STEP
     image: float = 0.5 * FRAGMENTATION_STEP
     network: float = 0.2 * FRAGMENTATION_STEP
@@ -91,16 +91,24 @@ def network_score(request: PodRequest, attributes: HostAttributes) -> Floats:
     return slow
 
 
+PRICE_DOUBLINGS: Final = 4
+"""Prices below the limit halved so many times count the same."""
+
+
 def price_score(request: PodRequest, attributes: HostAttributes) -> Floats:
-    """The price of the pod as a part of the most that its tenant pays."""
+    """Logarithmic from 0 at a sixteenth of the most that the tenant pays to 1 at all of it.
+
+    So a host that is twice as dear as another costs the same more, whatever the tenant's limit is.
+    """
     part: Floats = list_price_scores(request, attributes.price_lists, ALL_LISTS)[attributes.price_list]
     return part
 
 
 def list_price_scores(request: PodRequest, price_lists: PriceLists, lists: slice) -> Floats:
     """[list]: the price score of some price lists."""
-    part: Floats = np.minimum(1.0, min_rates(request, price_lists, lists) / max(1, request.max_rate_per_hour))
-    return part
+    part = min_rates(request, price_lists, lists) / max(1, request.max_rate_per_hour)
+    score: Floats = 1.0 + np.log2(np.clip(part, 0.5**PRICE_DOUBLINGS, 1.0)) / PRICE_DOUBLINGS
+    return score
 
 
 def reputation_score(request: PodRequest, attributes: HostAttributes) -> Floats:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from offchain.core.feasibility import Fit, fit, take
 from offchain.core.pricing import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.scheduler.pod_request import plain_request
-from offchain.core.settlement import due
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,
@@ -182,16 +181,3 @@ def test_owed_grows_with_time_and_stays_within_the_deposit(unit, rate, duration,
     assert held * HOUR_MS >= rate * duration
     assert 0 <= owed(unit, held, rate, elapsed) <= owed(unit, held, rate, elapsed + more) <= held
     assert owed(unit, held, rate, elapsed, host_at_fault=True) <= owed(unit, held, rate, elapsed)
-
-
-@given(snapshots(), times)
-def test_what_is_not_due_now_is_due_at_the_wake_up_and_not_before(snapshot: Snapshot, now: int):
-    first = due(snapshot, now)
-    if first.wake_at is None:
-        later = due(snapshot, 10**12).commands
-        # Only a lease whose host was lost meanwhile changes what is to be done about it.
-        assert len(later) == len(first.commands)
-    else:
-        assert first.wake_at > now
-        assert due(snapshot, first.wake_at - 1).commands == first.commands
-        assert due(snapshot, first.wake_at).commands != first.commands

@@ -13,6 +13,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.scores import (
     MAX_LATENCY_MS,
     MAX_MBPS,
+    PRICE_DOUBLINGS,
     SCORES,
     ScoreWeights,
     cost_without_price,
@@ -153,23 +154,20 @@ def asking(gty: float):
     return host(str(gty), ask=ask(cpu_core_per_hour=int(gty * GTY)))
 
 
-def test_the_price_score_is_the_part_of_the_tenants_limit():
-    free, half, dear = scored("price", asking(0), asking(50), asking(100))
-    assert free == 0
-    assert half == pytest.approx(0.5, abs=1e-6)
-    assert dear == pytest.approx(1, abs=1e-6)
+def test_each_doubling_of_the_price_costs_the_same():
+    found = scored("price", *(asking(100 / 2**halved) for halved in range(7)))
+    assert found == pytest.approx([1, 0.75, 0.5, 0.25, 0, 0, 0], abs=1e-6)
 
 
 def test_the_price_score_is_at_most_one():
     assert scored("price", asking(200)) == [1]
 
 
-def test_the_same_price_scores_lower_for_a_higher_limit():
-    there = table(asking(10)).attributes
-    found = [
-        float(price_score(PodRequest.of(task(max_rate_per_hour=limit * GTY)), there)[0]) for limit in (10, 20, 100)
-    ]
-    assert found == pytest.approx([1, 0.5, 0.1], abs=1e-6)
+@pytest.mark.parametrize("limit", [30, 60, 120])
+def test_the_limit_does_not_change_what_a_dearer_host_costs_more(limit: int):
+    there = table(asking(10), asking(30)).attributes
+    cheap, dear = price_score(PodRequest.of(task(max_rate_per_hour=limit * GTY)), there).tolist()
+    assert dear - cheap == pytest.approx(np.log2(3) / PRICE_DOUBLINGS, abs=1e-6)
 
 
 def test_a_limit_of_zero_is_no_division_by_zero():
@@ -180,17 +178,17 @@ def test_a_limit_of_zero_is_no_division_by_zero():
 
 
 def test_the_price_score_counts_requested_shares_of_gpus():
-    there = table(host(devices=(gpu(), gpu()), ask=ask(gpu_per_hour=10 * GTY))).attributes
+    there = table(host(devices=(gpu(), gpu()), ask=ask(gpu_per_hour=40 * GTY))).attributes
     whole, shared, two = (
         PodRequest.of(task(resources=pod(gpus=one))) for one in (wants(1), wants(1, milli=500), wants(2))
     )
     found = [float(price_score(request, there)[0]) for request in (whole, shared, two)]
-    assert found == pytest.approx([0.1, 0.05, 0.2], abs=1e-6)
+    assert np.diff(found) == pytest.approx([-0.25, 0.5], abs=1e-6)
 
 
 def test_hosts_with_equal_price_lists_have_equal_price_scores():
     there = table(
-        host("a", ask=ask(cpu_core_per_hour=GTY)), asking(3), host("c", ask=ask(cpu_core_per_hour=GTY))
+        host("a", ask=ask(cpu_core_per_hour=10 * GTY)), asking(30), host("c", ask=ask(cpu_core_per_hour=10 * GTY))
     ).attributes
     request = PodRequest.of(task())
     assert len(there.price_lists) == 2

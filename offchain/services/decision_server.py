@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from offchain.services.log import EventLog
 
 DEFAULT_HOST: Final = "127.0.0.1"
 
-ReadStanding = Callable[[int], tuple[SchedulingStatus, int | None]]
+ReadStanding = Callable[[int], Awaitable[tuple[SchedulingStatus, int | None]]]
 """Returns the standing of a task, and the equal task that was tried in its place."""
 
 _AT_ONCE: Final = 4
@@ -106,7 +106,7 @@ class DecisionServer:
             self._asking -= 1
 
     async def _answer(self, task: int) -> web.Response:
-        now, like = (None, None) if self._stands is None else self._stands(task)
+        now, like = (None, None) if self._stands is None else await self._stands(task)
         try:
             told = await asyncio.to_thread(read, self._folder, task, like)
         except DecisionsError:

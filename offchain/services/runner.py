@@ -13,7 +13,8 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,15 +105,21 @@ async def serve(
     if "autoscaler" in roles:
         await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    kept = _KeptView()
-    await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)
+    kept = _KeptState()
+    try:
+        await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)
+    finally:
+        kept.planning.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(slots=True)
-class _KeptView:
-    """The view of the chain, which continues after an outage of the node; None: all records are read."""
+class _KeptState:
+    """What continues after an outage of the node: the view of the chain, and the thread of scheduling cycles."""
 
     view: ChainView | None = None
+    """None: all records are read."""
+    planning: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="planning"))
+    """Starts its thread with the first cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +184,7 @@ async def _work(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
-    kept: _KeptView,
+    kept: _KeptState,
 ) -> None:
     watcher = Watcher(chain, store, "worker")
     try:
@@ -197,7 +204,7 @@ async def _follow(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
-    kept: _KeptView,
+    kept: _KeptState,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
     submit = Submitter(outbox)
@@ -214,7 +221,7 @@ async def _follow(
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
                 group.create_task(_bond(submit, chain, account))
-            made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting))
+            made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting, kept.planning))
         if "settler" in roles:
             made.append(Settler(view, submit, worker.wake))
         group.create_task(worker.run(made))
@@ -237,12 +244,20 @@ def _scheduler(
     wake: Callable[[], None],
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
+    planning: Executor,
 ) -> WorkerRole:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
     record = None if reporting is None else reporting.record
     made = Scheduler(
-        view, submit, _seed(account), wake, account=account.address, definitions=definitions, record=record
+        view,
+        submit,
+        _seed(account),
+        wake,
+        account=account.address,
+        definitions=definitions,
+        record=record,
+        executor=planning,
     )
     if reporting is not None:
         reporting.ask(made)

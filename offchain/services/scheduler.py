@@ -7,6 +7,7 @@ assumed pods are released, and the task is planned again after a pause that grow
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Final
 
 from offchain.core.scheduler import events as ev
@@ -20,6 +21,7 @@ from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.protocol.decisions import SchedulingStatus
 from offchain.services.decision_recorder import DecisionSink, PlacementOutcome
 from offchain.services.log import EventLog
+from offchain.services.planning_thread import PlanningThread
 from offchain.services.submitter import PendingCalls, SubmitCall
 from offchain.services.view import ChainView
 
@@ -46,7 +48,8 @@ class Scheduler:
     """Runs the scheduler state against the chain.
 
     `seed` breaks ties between equal hosts, `account` is the scheduler's own, `wake` requests another step,
-    `definitions` is the operator's configuration, and `record` receives the decisions.
+    `definitions` is the operator's configuration, `record` receives the decisions, `executor` runs the cycles (None: the
+    event loop does).
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class Scheduler:
         account: str,
         definitions: SchedulerConfig | None = None,
         record: DecisionSink | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
         config = definitions or SchedulerConfig()
         self._state = SchedulerState(seed, config.queues, account=account, windows=config.windows)
+        self._planning = PlanningThread(self._state, executor)
         self._limits: HealthLimits | None = None
         self._schedulers: ev.SchedulersChanged | None = None
         self._next_step_ms: int | None = None
@@ -82,16 +87,17 @@ class Scheduler:
             return
         self._handle(ev.HostsObserved(self._view.seen(_READER)))
         self._report_changes(news)
-        for command in self._state.handle(ev.CycleDue(MAX_EXPLAINED), now):
+        for command in await self._planning.run_cycle(ev.CycleDue(MAX_EXPLAINED), now):
             await self._execute(command, now)
         self._next_step_ms = self._state.next_ms(now)
 
-    def standing(self, number: int) -> tuple[SchedulingStatus, int | None]:
+    async def standing(self, number: int) -> tuple[SchedulingStatus, int | None]:
         """Return the status of a task, and the task of its equivalence class that was tried."""
+        await self._planning.until_idle()
         return self._state.standing(number, self._view.now_ms), self._state.last_unschedulable(number)
 
     def _handle(self, event: ev.Event) -> None:
-        self._state.handle(event, self._view.now_ms)
+        self._planning.handle(event, self._view.now_ms)
 
     def _report_changes(self, news: Touched | None) -> None:
         """Turn changed records into events. `news`: None at the first step, when all records are new."""

@@ -232,7 +232,11 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
     now = SchedulingStatus(
         "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
     )
-    async with answering(tmp_path, lambda _: (now, 7)) as url:
+
+    async def standing(_task):
+        return now, 7
+
+    async with answering(tmp_path, standing) as url:
         (heard,) = await scheduler_decisions.ask_schedulers([url], 8)
     assert heard.answer is not None
     assert heard.answer.now == now

@@ -168,7 +168,7 @@ async def test_a_queue_at_its_share_cannot_preempt_at_any_priority():
         for _ in range(4):
             await quiet()
             await toy.block(after_ms=10_000)
-        why = toy.scheduler.standing(wanting)[0].nobody_leaves
+        why = (await toy.scheduler.standing(wanting))[0].nobody_leaves
         assert why.endswith("holds 50.0% of the network, with the task 100.0%, and has a right to 50.0%")
     assert not toy.tried("preempt")
 

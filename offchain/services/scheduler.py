@@ -48,8 +48,8 @@ class Scheduler:
     """Runs the scheduler state against the chain.
 
     `seed` breaks ties between equal hosts, `account` is the scheduler's own, `wake` requests another step,
-    `definitions` is the operator's configuration, `record` receives the decisions, `executor` runs the cycles (None: the
-    event loop does).
+    `definitions` is the operator's configuration, `record` receives the decisions, and `executor` runs the cycles
+    (None: the event loop does).
     """
 
     def __init__(

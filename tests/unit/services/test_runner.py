@@ -39,10 +39,10 @@ async def test_a_scheduler_bonds_its_account_first():
     await toy.block()
     task = await serving(toy, "scheduler")
     await toy.submit()
-    await toy.block()
-    await toy.quiet(task)
-    await toy.block()
-    await toy.quiet(task)
+    async with asyncio.timeout(60):  # cycles run in a thread
+        while not toy.done("assign"):
+            await toy.block()
+            await toy.quiet(task)
     os.kill(os.getpid(), signal.SIGTERM)
     await task
     assert [call.function for call, account, _ in toy.chain.executed if account == WORKER.address] == [

@@ -38,6 +38,7 @@ NOBODYS_HOST = from_uri("//nobody", "ed25519")
 SIGNERS: dict[str, Signer] = {**PEOPLE, **HOSTS, "nobody": NOBODYS_HOST}
 PATCH = {
     "hosts": {"params": {"absenceLimitMs": 12_000, "heartbeatPeriodMs": 6_000}},
+    "leases": {"params": {"retentionMs": 60 * MINUTE_MS}},
     "tasks": {"params": {"disputeWindowMs": 60 * MINUTE_MS, "startTimeoutMs": 60 * MINUTE_MS, "maxAttempts": 1}},
 }
 """Absence is found fast; nothing else happens by itself while the wrong calls are tried."""

@@ -1,5 +1,7 @@
 """The wheel in an environment of its own, outside of the clone: the command, the SDK, and its example."""
 
+import os
+import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -25,24 +27,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-async def built(folder: Path) -> tuple[Path, Path]:
+def built(folder: Path) -> tuple[Path, Path]:
     """The wheel and the source distribution that `python -m build` makes of a copy of the clone."""
-    copy = await run("git", "clone", "-q", str(ROOT), str(folder / "clone"), env=BARE)
-    assert copy.code == 0, copy.said
-    done = await run(sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(folder / "clone"), env=BARE)
-    assert done.code == 0, done.said
+    succeed("git", "clone", "-q", str(ROOT), str(folder / "clone"))
+    succeed(sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(folder / "clone"))
     (wheel,), (source,) = (list((folder / "dist").glob(form)) for form in ("*.whl", "*.tar.gz"))
     return wheel, source
 
 
 @pytest.fixture(scope="module")
-async def python(folder: Path, built: tuple[Path, Path]) -> Path:
+def python(folder: Path, built: tuple[Path, Path]) -> Path:
     """The Python of an environment that has the wheel and what it requires."""
     venv.create(folder / "bare", with_pip=True)
     path = folder / "bare" / "bin" / "python"
-    done = await run(str(path), "-m", "pip", "install", "-q", str(built[0]), env=BARE)
-    assert done.code == 0, done.said
+    succeed(str(path), "-m", "pip", "install", "-q", str(built[0]))
     return path
+
+
+def succeed(*command: str) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, **BARE})
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 async def test_the_command_works_outside_of_the_clone(folder: Path, python: Path, net: Net):

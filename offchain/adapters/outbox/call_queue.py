@@ -65,7 +65,7 @@ class CallQueue:
                         self._intents.replace(key, call, self._now_ms())
                     elif self._intents.state(key) is None:
                         self._intents.add(key, call, self._now_ms())
-        except Exception as error:  # noqa: BLE001 - raised in each submit that waits
+        except BaseException as error:  # noqa: BLE001 - raised in each submit that waits
             unstored.stored.set_exception(error)
             return
         unstored.stored.set_result(None)

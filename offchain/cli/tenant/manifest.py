@@ -226,7 +226,7 @@ def deposit_text(manifest: Manifest) -> str:
     ends = {
         "job": "The unused part is refunded when it is settled.",
         "service": "It ends when that is used up; the unused part is refunded.",
-        "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for some days.",
+        "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for a while.",
     }[manifest.kind]
     return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
 

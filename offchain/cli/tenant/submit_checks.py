@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
+from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
@@ -137,6 +138,17 @@ def check_duration(spec: TaskSpec, params: TasksParams) -> None:
             "Write a duration in this range. A job that ends earlier costs no more than the time it ran.",
             code="bad_duration",
             facts={"min_ms": least, "max_ms": most},
+        )
+
+
+def check_deadline(spec: TaskSpec, now_ms: int) -> None:
+    """Raise CliError if the task's deadline has passed. `now_ms`: chain time."""
+    if spec.deadline is not None and spec.deadline < now_ms:
+        raise CliError(
+            f"x-gantry.deadline is {time_text(spec.deadline)} UTC, and it is {time_text(now_ms)} UTC on the chain.",
+            "Write a later deadline, or none: it is the latest time at which the task is assigned.",
+            code="deadline_passed",
+            facts={"deadline": spec.deadline, "now_ms": now_ms},
         )
 
 

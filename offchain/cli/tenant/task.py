@@ -40,8 +40,8 @@ _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.STANDBY: "standby",
 }
 _AT_ONCE = 200
-_STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
 """How many tasks are read at once."""
+_STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def list_(account: str | None, state: str | None, limit: int, common: options.Co
                 (
                     v.id,
                     v.kind,
-                    v.state_text,
+                    v.activity_text,
                     _exit_text(v),
                     v.tenant,
                     time_text(v.submitted_at),
@@ -176,7 +176,7 @@ def show(number: int, common: options.CommonOptions) -> None:
         [
             ("Task", view.id),
             ("Kind", view.kind),
-            ("State", view.state_text),
+            ("State", view.activity_text),
             ("Tenant", view.tenant),
             ("Submitted", time_text(view.submitted_at)),
             ("Attempt", view.attempts + 1),
@@ -198,14 +198,14 @@ def show(number: int, common: options.CommonOptions) -> None:
                 ("  Standby", _standby_text(view, lease)),
                 ("  Checkpoint", _checkpoint_text(view, lease)),
                 ("  State", lease.state_text),
-                ("  Reason", lease.reason_text),
+                ("  Reason", _reason_text(view, lease)),
                 ("  Waits for", waiting_text(waited, view, lease)),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
                 ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
                 ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
                 ("  Started", lease.started_at and time_text(lease.started_at)),
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
-                ("  Exit code", lease.exit_code),
+                ("  Exit code", lease.exit_text),
                 ("  Result digest", lease.result_digest and lease.result_digest.hex()),
                 ("  Owed so far", format_amount(lease.owed) if lease.owed != lease.paid else None),
                 ("  Paid", format_amount(lease.paid)),
@@ -226,6 +226,8 @@ task.add_command(why)
 @options.common(account=True)
 def result(number: int, pod: int, output: Path | None, seal_key: str | None, common: options.CommonOptions) -> None:
     """Fetch a pod's result from its host, and compare it with the digest on the chain.
+
+    Hosts serve results as long as the task is in the chain's storage: 7 days after its end.
 
     \b
     Examples:
@@ -318,6 +320,13 @@ def _exit_text(view: TaskView) -> str:
     """Return the exit codes of the pods that have ended: one if they are equal."""
     codes = {lease.exit_code for lease in view.leases if lease.exit_code is not None}
     return ", ".join(map(str, sorted(codes)))
+
+
+def _reason_text(view: TaskView, lease: LeaseView) -> str | None:
+    """Return why a pod was given up, and where the message of its host is."""
+    if lease.reason_text is None or not lease.state.startswith("Ended(HostRefused"):
+        return lease.reason_text
+    return f"{lease.reason_text}; gantry logs {view.id} --pod {lease.pod} shows what its host reported"
 
 
 def _spot_text(view: TaskView) -> str | None:

@@ -110,6 +110,56 @@ def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, 
     assert "error: task 0 did not succeed. Its state: Failed: every attempt failed." in err
 
 
+def refused_by_host(world: World, pallets: Pallets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only attempt of each submitted task is given back by its host with a message in the pod's log."""
+    refusal = gen.EndReasonHostRefused(gen.HostFailure.IMAGE_UNAVAILABLE)
+    ended = lease(HOST, state=gen.LeaseStateEnded(refusal))
+    failed = gen.TaskStateFailed(gen.FailReason.ATTEMPTS_EXHAUSTED)
+
+    def effects(call: Any, account: str) -> list[Any]:
+        found = pallets.effects(call, account)
+        Tasks(world.chain).change(0, state=failed, leases=(ended,), attempts=(gen.Attempt(HOST, BOB, refused=True),))
+        return found
+
+    async def read_log(_chain: Any, _lease: Any, _signer: Any, *, tail: int | None = None) -> bytes:
+        assert tail is None
+        return b"2026-11-24T09:00:00Z [the host gave this pod back (image_unavailable): there is no image tool]\n"
+
+    pallets.path, pallets.ends, pallets.window_is_open = (), {"Failed": "AttemptsExhausted"}, False
+    world.chain.effects = effects
+    monkeypatch.setattr(follow, "_read_log", read_log)
+
+
+def test_the_message_of_the_host_is_printed_if_no_pod_could_start(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_by_host(world, pallets, monkeypatch)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 1
+    assert "Its state: Failed after 1 attempt: the image could not be pulled." in err
+    assert f"The attempt failed: the image could not be pulled (host {HOST}). The host reported: there is no" in err
+    _, out, err = world.run("task", "wait", 0, "--account", "//Charlie", "--json")
+    assert (json.loads(out)["cause"], json.loads(out)["reason"]) == ("there is no image tool", "image_unavailable")
+    assert "The host reported: there is no image tool." in err
+    assert "the image could not be pulled; gantry logs 0 --pod 0 shows what" in world.run("task", "show", 0)[1]
+    assert f"the image could not be pulled (host {HOST})" in world.run("task", "why", 0)[1]
+    assert world.json("task", "why", 0)["reason"] == "image_unavailable"
+
+
+def test_the_end_of_the_log_of_a_failed_program_is_printed(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_log(_chain: Any, _lease: Any, _signer: Any, *, tail: int | None = None) -> bytes:
+        return b"" if tail is None else b"out of memory\n"
+
+    monkeypatch.setattr(follow, "_read_log", read_log)
+    pallets.exit_code, pallets.window_is_open = 137, False
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 3
+    assert "137 (killed by SIGKILL; it used 9 of 1024 MiB memory)" in out
+    assert "The last lines of the log of pod 0:\n  out of memory\n" in err
+
+
 def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:
     found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert found["candidates"] == [{"host": HOST, "provider": BOB, "pods": 1, "rate_per_hour": RATE}]
@@ -228,6 +278,27 @@ def test_a_price_limit_below_every_ask_names_the_lowest(world: World, manifest: 
     assert "0.5 GTY" in err
     assert "1.11 GTY" in err
     assert HOST in err
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "said"),
+    [
+        (
+            "deadline: 2020-01-31T18:00:00Z",
+            "deadline_passed",
+            "x-gantry.deadline is 2020-01-31 18:00:00 UTC, and it is",
+        ),
+        ("duration: 4000d", "bad_duration", "x-gantry.duration is 4000d; this network takes"),
+    ],
+)
+def test_a_limit_of_time_is_named_with_the_value(world: World, manifest: Path, key: str, code: str, said: str) -> None:
+    world.put("Timestamp", "Now", (), 1_700_000_000_000)
+    manifest.write_text(
+        MANIFEST.replace("  duration: 1h", f"  {key}" if "duration" in key else f"  {key}\n  duration: 1h")
+    )
+    found = refused(world, manifest, "--account", "//Charlie")
+    assert found[0] == code
+    assert said in found[1]
 
 
 def test_an_account_without_coins(world: World, manifest: Path) -> None:

@@ -86,7 +86,7 @@ def up(options: argparse.Namespace) -> int:
         sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     except _Stop:
-        return 0 if not options.once else 130
+        return 130
     return 0
 
 
@@ -109,8 +109,9 @@ def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached
             _let_go(detached, paths.log / "supervisor.log", progress)
         else:
             say("Network", "is up. Ctrl-C or scripts/down ends it; scripts/gantry talks to it")
-        while True:
-            network.supervisor.wait(3600)
+        with contextlib.suppress(_Stop):
+            while True:
+                network.supervisor.wait(3600)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)

@@ -37,7 +37,7 @@ def _unix_ms(text: str) -> int:
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @pod_option
 @click.option("--service", metavar="NAME", help="Only this container, as the manifest names it.  [default: all]")
 @click.option(

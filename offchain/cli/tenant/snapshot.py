@@ -17,7 +17,7 @@ from offchain.cli.kit.host_connection import PodConnection, run_at_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots, snapshot_name
 
-_NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
+_NUMBER = click.argument("number", metavar="ID", type=options.TASK)
 
 
 _NAME = options.Parsed("NAME", snapshot_name)

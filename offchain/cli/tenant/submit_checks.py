@@ -82,7 +82,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
     if not rates:
         reasons = Counter(verdict for verdict, _ in found if isinstance(verdict, Misfit))
         excluded = "; ".join(
-            f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec)}"
+            f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec, best)}"
             for reason, count in reasons.most_common()
         )
         raise CliError(
@@ -200,10 +200,20 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
     return needed
 
 
-def _reason_text(reason: Misfit, spec: TaskSpec) -> str:
+def _reason_text(reason: Misfit, spec: TaskSpec, hosts: Sequence[Host]) -> str:
     if reason is Misfit.CAPABILITY_MISSING:
         needed = asdict(spec.placement.capabilities)
         return f"no match ({reason}: {', '.join(name for name in needed if needed[name] and name != 'sandboxed')})"
     if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
-    return f"no match ({reason})"
+    asked, most = spec.resources, [host.free for host in hosts]
+    limits = {
+        Misfit.NOT_ENOUGH_CPU: f"{asked.cpu_milli / 1000:g} cores asked for, at most "
+        f"{max(free.cpu_milli for free in most) / 1000:g} on a host",
+        Misfit.NOT_ENOUGH_MEMORY: f"{asked.memory_mib} MiB asked for, at most "
+        f"{max(free.memory_mib for free in most)} on a host",
+        Misfit.NOT_ENOUGH_DISK: f"{asked.disk_gib} GiB asked for, at most "
+        f"{max(free.disk_gib for free in most)} on a host",
+    }
+    amounts = f": {limits[reason]}" if reason in limits else ""
+    return f"no match ({reason}{amounts})"

@@ -101,18 +101,25 @@ task.add_command(usage)
 
 @task.command("list")
 @options.common()
-@click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
+@click.option(
+    "--account",
+    metavar="NAME",
+    help="Only tasks of this account: a name, an address, or //Charlie. Else GANTRY_ACCOUNT, else your only account.",
+)
+@click.option("--all", "everybody", is_flag=True, help="Tasks of all accounts, also if you have one.")
 @click.option("--state", type=click.Choice(_STATES, case_sensitive=False), help="Only tasks in this state.")
 @click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
-def list_(account: str | None, state: str | None, limit: int, common: options.CommonOptions) -> None:
-    """List tasks, the newest first.
+def list_(account: str | None, everybody: bool, state: str | None, limit: int, common: options.CommonOptions) -> None:
+    """List tasks, the newest first: those of your account, or those of all accounts if you have none.
 
     \b
     Examples:
       gantry task list
       gantry task list --account //Charlie --state Settled --json
+      gantry task list --all
     """
-    tenant = accounts.address_of(account) if account else None
+    name = None if everybody and not account else account or accounts.default_name()
+    tenant = None if name is None else accounts.address_of(name)
 
     async def work() -> list[TaskView]:
         async with common.connected() as chain:
@@ -148,10 +155,12 @@ def list_(account: str | None, state: str | None, limit: int, common: options.Co
         )
     else:
         progress("No task matches.")
+    if name is not None and not account and not common.as_json:
+        progress(f"These are the tasks of {name}; --all shows those of all accounts.")
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @options.common()
 def show(number: int, common: options.CommonOptions) -> None:
     """Show a task with its pods, result digests and bill, as the chain's storage has them now.
@@ -218,7 +227,7 @@ task.add_command(why)
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
@@ -273,7 +282,7 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @options.common(account=True)
 def cancel(number: int, common: options.CommonOptions) -> None:
     """Cancel a task that has not reported. Pods that ran are paid for the time they ran.

@@ -74,9 +74,7 @@ def action(make_calls: Callable[..., Awaitable[list[Call]]]) -> Callable[..., No
                     f"keep {view.id} TIME keeps them longer, gantry task release {view.id} deletes them."
                 )
 
-    return options.with_options(
-        command, (click.argument("number", type=click.IntRange(0)), options.common(account=True))
-    )
+    return options.with_options(command, (click.argument("number", type=options.TASK), options.common(account=True)))
 
 
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")

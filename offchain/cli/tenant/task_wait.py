@@ -16,7 +16,7 @@ from offchain.cli.tenant.submit import failure_hint, report_outcome
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option("--running", is_flag=True, help="Only until its first pods run.")
 @click.option(
     "--accept/--no-accept",

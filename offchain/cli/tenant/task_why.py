@@ -107,7 +107,7 @@ def print_history(history: TaskHistory) -> None:
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option(
     "--scheduler",
     "schedulers",

@@ -169,6 +169,7 @@ def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets
     status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 0
     assert f"1 of 1 can run it now: {HOST}" in out
+    assert "GPU models  SIM-1" in out
     assert "an hour and pod; the limit is 2.5 GTY" in out
     assert out.endswith("Nothing was sent.\n")
 
@@ -340,6 +341,14 @@ def test_a_task_that_no_host_could_ever_run_is_refused_with_the_reason(
     assert reason in err
 
 
+def test_the_missing_memory_is_named(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("memory: 1GiB", "memory: 100GiB"))
+    assert (
+        "too little free memory: 102400 MiB asked for, at most 8192 on a host"
+        in refused(world, manifest, "--account", "//Charlie")[1]
+    )
+
+
 def test_a_busy_host_is_no_reason_to_refuse(world: World, pallets: Pallets, manifest: Path) -> None:
     record = world.chain.storage["Hosts", "Hosts"][HOST,]
     record["free"] = {"cpu_milli": 0, "memory_mib": 0, "disk_gib": 0}
@@ -360,7 +369,7 @@ def test_a_task_that_must_wait_is_sent_with_a_note(world: World, pallets: Pallet
 def test_a_host_that_may_come_back_is_waited_for(world: World, pallets: Pallets, manifest: Path, status: str) -> None:
     world.put("Hosts", "Hosts", HOST, the_host(status=status))
     _, _, err = world.run("submit", manifest, "--account", "//Charlie")
-    assert "note: no host can run it now (of 1: 1 not online); it waits." in err
+    assert "note: no host can run it now (of 1: 1 offline, draining, suspended or unverified); it waits." in err
     assert pallets.calls
 
 
@@ -435,6 +444,36 @@ def test_an_unset_variable_is_named(world: World, manifest: Path) -> None:
     assert code == "bad_manifest"
     assert "GANTRY_TEST_UNSET" in err
     assert "say how much" in err
+
+
+def test_a_variable_of_the_local_network_names_the_command_that_sets_it(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("image: tool", "image: ${GANTRY_DEMO_IMAGE}"))
+    err = world.run("submit", manifest, "--account", "//Charlie")[2]
+    assert "GANTRY_DEMO_IMAGE is not set. scripts/up sets it while the local network runs; start that." in err
+
+
+def test_a_variable_of_the_shell_is_noted(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/anna")
+    manifest.write_text(MANIFEST.replace("    deploy:", '    command: [ls, "$HOME", "$$USER"]\n    deploy:'))
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert "task.yaml:5: $HOME is replaced by its value here, /home/anna, which becomes public. Write $$HOME" in err
+    assert "USER" not in err
+    assert pallets.calls
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("apiVersion: v1", "This is a file for Kubernetes"),
+        ("queues: {a: {}}", "This is a file for schedulers: gantry worker scheduler --queues FILE"),
+        ("reservations: {}", "This is a file for schedulers: gantry worker scheduler --reservations FILE"),
+    ],
+)
+def test_a_file_of_another_kind_is_recognised(world: World, manifest: Path, key: str, said: str) -> None:
+    manifest.write_text(key + "\n")
+    assert said in world.run("submit", manifest, "--account", "//Charlie")[2]
 
 
 def test_variables_of_the_local_network_are_defaults(

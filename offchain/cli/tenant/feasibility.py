@@ -158,7 +158,7 @@ def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None)
     more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
     return [
         ("Hosts", f"{len(offers)} of {forecast.hosts} can run it now" + (f": {named}{more}" if offers else "")),
-        ("GPU models", ", ".join(report.models) or None),
+        ("GPUs", ", ".join(report.models) or None),
         ("Later", f"{forecast.later} more when running pods have ended" if forecast.later else None),
         ("Price", _price(forecast, task)),
         ("Start", start_text(report, reserved_ms)),

@@ -169,7 +169,7 @@ def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets
     status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 0
     assert f"1 of 1 can run it now: {HOST}" in out
-    assert "GPU models  SIM-1" in out
+    assert "GPUs   SIM-1" in out
     assert "an hour and pod; the limit is 2.5 GTY" in out
     assert out.endswith("Nothing was sent.\n")
 

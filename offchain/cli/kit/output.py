@@ -133,10 +133,14 @@ class StepOutput:
 
 
 class Screen:
-    """Standard output for bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal."""
+    """Output of the bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal.
 
-    def __init__(self) -> None:
-        self._escaper = StreamEscaper() if sys.stdout.isatty() else None
+    `error`: on standard error instead of standard output.
+    """
+
+    def __init__(self, *, error: bool = False) -> None:
+        self._stream = sys.stderr if error else sys.stdout
+        self._escaper = StreamEscaper() if self._stream.isatty() else None
 
     def show(self, data: bytes) -> None:
         self._write(data if self._escaper is None else self._escaper.feed(data))
@@ -146,10 +150,9 @@ class Screen:
         if self._escaper is not None:
             self._write(self._escaper.end())
 
-    @staticmethod
-    def _write(data: bytes) -> None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    def _write(self, data: bytes) -> None:
+        self._stream.buffer.write(data)
+        self._stream.buffer.flush()
 
 
 class TransferProgress:

@@ -54,25 +54,39 @@ class TaskOutcome:
 
 
 async def follow(
-    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, *, accept: bool, notify: Callable[[str], None]
+    chain: ChainPort,
+    number: int,
+    submitted: BlockRef,
+    signer: Signer,
+    *,
+    accept: bool,
+    notify: Callable[[str], None],
+    show_log: Callable[[bytes], None] | None = None,
 ) -> TaskOutcome:
-    """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
+    """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to.
+
+    `show_log` gets the log of the first pod as it comes.
+    """
     results: dict[int, bytes] = {}
     early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, notify=notify))
     notes = StartNotes(chain, number, signer, notify)
     reporting = asyncio.create_task(notes.report())
+    log_task = None if show_log is None else asyncio.create_task(_follow_log(chain, number, signer, show_log))
+    beside = [early, reporting, *([] if log_task is None else [log_task])]
     try:
         at = await _finished(chain, number, submitted, notify)
+        if log_task is not None:
+            await asyncio.wait([log_task], timeout=ANSWER_S)
     finally:
-        early.cancel()
-        reporting.cancel()
-        await asyncio.gather(early, reporting, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
     view = await read_task(chain, number, at.hash)
     await notes.read(view)
     await _fetch(chain, view, signer, results, notify)
     scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
     failed = next((lease for lease in view.leases if lease.exit_code), None)
-    log = b"" if failed is None else await _read_log(chain, failed, signer, tail=LAST_LINES)
+    log = b"" if failed is None or show_log is not None else await _read_log(chain, failed, signer, tail=LAST_LINES)
     return TaskOutcome(view, results, scores, notes.causes, log)
 
 
@@ -217,6 +231,23 @@ class StartNotes:
                     self._notify(f"Pod {lease.pod}: {note}.")
                 if (cause := _GIVEN_BACK.fullmatch(note)) is not None:
                     self.causes[lease.id] = cause[1]
+
+
+async def _follow_log(chain: ChainPort, number: int, signer: Signer, show: Callable[[bytes], None]) -> None:
+    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final."""
+    shown: int | None = None
+    async for _ in chain.best():
+        view = await read_task(chain, number)
+        lease = next((one for one in view.leases if one.pod == 0 and one.started_at is not None), None)
+        if lease is not None and lease.id != shown:
+            shown = lease.id
+            # The connection also ends when the lease moves.
+            with contextlib.suppress(TransportError, GantryError):
+                async with open_lease_host(chain, lease, signer) as client:
+                    async for piece in client.logs(lease.id, follow=True):
+                        show(piece)
+        if view.is_final:
+            return
 
 
 async def _read_log(chain: ChainPort, lease: LeaseView, signer: Signer, *, tail: int | None = None) -> bytes:

@@ -13,7 +13,7 @@ import click
 
 from offchain.cli.kit import options, policy_files
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say
+from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.cli.kit.session import run, send
 from offchain.cli.kit.views import score_text
 from offchain.cli.tenant import feasibility
@@ -54,6 +54,9 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     "or let the dispute window pass.",
 )
 @click.option(
+    "--logs", is_flag=True, help="With --wait: print the log of a job's first pod on standard error as it comes."
+)
+@click.option(
     "--dry-run", is_flag=True, help="Send nothing: show which hosts could run it now, at what price, and when."
 )
 @click.option("--anyway", is_flag=True, help="Submit a task even if no registered host could ever run it.")
@@ -66,7 +69,14 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
 )
 @options.common(account=True)
 def submit(
-    file: str, wait: bool, accept: bool, dry_run: bool, anyway: bool, queues: Path | None, common: options.CommonOptions
+    file: str,
+    wait: bool,
+    accept: bool,
+    logs: bool,
+    dry_run: bool,
+    anyway: bool,
+    queues: Path | None,
+    common: options.CommonOptions,
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
 
@@ -82,6 +92,7 @@ def submit(
       gantry submit examples/primes.yaml --account //Charlie --wait
       LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
       gantry submit task.yaml --url ws://node.example:9944 --account anna
+      gantry submit examples/counting.yaml --account anna --wait --logs
       gantry submit examples/service.yaml --account anna --wait
       gantry submit examples/primes.yaml --account anna --dry-run
       gantry submit examples/primes.yaml --account anna --dry-run --queues examples/queues.yaml
@@ -113,7 +124,8 @@ def submit(
                 progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
             if manifest.kind != "job":
                 return number, await until_running(chain, number, at, signer, progress)
-            return number, await follow(chain, number, at, signer, accept=accept, notify=progress)
+            show = Screen(error=True).show if logs else None
+            return number, await follow(chain, number, at, signer, accept=accept, notify=progress, show_log=show)
 
     number, outcome = _run(work(), sent, common.account)
     if outcome is None:

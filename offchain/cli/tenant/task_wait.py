@@ -8,7 +8,7 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, progress, say
+from offchain.cli.kit.output import Screen, emit, progress, say
 from offchain.cli.kit.session import run
 from offchain.cli.kit.views import read_task
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
@@ -18,6 +18,7 @@ from offchain.cli.tenant.submit import failure_hint, report_outcome
 @click.command()
 @click.argument("number", type=options.TASK)
 @click.option("--running", is_flag=True, help="Only until its first pods run.")
+@click.option("--logs", is_flag=True, help="Print the log of a job's first pod on standard error as it comes.")
 @click.option(
     "--accept/--no-accept",
     default=False,
@@ -25,7 +26,7 @@ from offchain.cli.tenant.submit import failure_hint, report_outcome
 )
 @options.gateway
 @options.common(account=True)
-def wait(number: int, running: bool, accept: bool, common: options.CommonOptions) -> None:
+def wait(number: int, running: bool, logs: bool, accept: bool, common: options.CommonOptions) -> None:
     """Follow a task to its result and bill, as submit --wait does. Ctrl-C ends the command alone, not the task.
 
     \b
@@ -51,7 +52,8 @@ def wait(number: int, running: bool, accept: bool, common: options.CommonOptions
                 )
             if running:
                 return await until_running(chain, number, head, signer, progress)
-            return await follow(chain, number, head, signer, accept=accept, notify=progress)
+            show = Screen(error=True).show if logs else None
+            return await follow(chain, number, head, signer, accept=accept, notify=progress, show_log=show)
 
     outcome = run(work())
     if not running:

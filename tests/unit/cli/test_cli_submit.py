@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -158,6 +159,26 @@ def test_the_end_of_the_log_of_a_failed_program_is_printed(
     assert status == 3
     assert "137 (killed by SIGKILL; it used 9 of 1024 MiB memory)" in out
     assert "The last lines of the log of pod 0:\n  out of memory\n" in err
+
+
+@pytest.mark.usefixtures("pallets")
+def test_the_log_is_printed_as_it_comes(world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        async def logs(self, number: int, *, follow: bool = False, tail: int | None = None) -> Any:
+            assert (number, follow, tail) == (0, True, None)
+            for piece in (b"step 1\n", b"step 2\n"):
+                yield piece
+
+    @contextlib.asynccontextmanager
+    async def open_host(_chain: Any, _lease: Any, _signer: Any) -> Any:
+        yield Client()
+
+    monkeypatch.setattr(follow, "open_lease_host", open_host)
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--logs")
+    assert status == 0
+    assert err.count("step 1\nstep 2\n") == 1
+    assert "step" not in out
+    assert "step 2\n" in world.run("task", "wait", "0", "--account", "//Charlie", "--logs")[2]
 
 
 def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:

@@ -92,7 +92,7 @@ def snapshot(
                 ("snapshot", taken.name),
                 ("takes", f"{size_text(taken.size_bytes)} of the rental's disk"),
                 ("holds", "the first container's own files; no volumes, secrets, memory"),
-                ("back to it", f"gantry task restore {number} --name {taken.name}"),
+                ("restore it", f"gantry task restore {number} --name {taken.name}"),
             ]
         )
 

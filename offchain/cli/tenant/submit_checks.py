@@ -194,7 +194,8 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
         raise CliError(
             f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
             f"{format_amount(escrow)} for its pods at the price limit for their whole duration, the rest as deposit.",
-            "Give it coins, or lower x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
+            "Give it coins (gantry account transfer; on a local network from //Alice), or lower "
+            "x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
             code="no_funds",
         )
     return needed

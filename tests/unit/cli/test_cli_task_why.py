@@ -79,7 +79,7 @@ def test_the_placement_of_a_final_task_is_explained(world: World, decisions: Pat
     assert "Chain     assigned in block 12" in out
     assert "Excluded  2 GPUs in use" in out
     header, row = next(pair for pair in zip(out.splitlines(), out.splitlines()[1:], strict=False) if "HOST" in pair[0])
-    assert header.split() == ["HOST", "GPUS", "COST", "WORTH", "LOST", "PRICE"]
+    assert header.split() == ["HOST", "GPUS", "COST", "FRAGMENTATION", "PRICE"]
     assert row.split() == [HOST, "0", "142.500", "100.000", "42.500"]
     found = world.json("task", "why", 7, "--scheduler", decisions)
     (told,) = found["schedulers"]

@@ -161,6 +161,19 @@ def test_the_end_of_the_log_of_a_failed_program_is_printed(
     assert "The last lines of the log of pod 0:\n  out of memory\n" in err
 
 
+def test_a_service_that_cannot_start_is_reported_with_the_message_of_its_host(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_by_host(world, pallets, monkeypatch)
+    manifest.write_text(MANIFEST + "  kind: service\n")
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 1
+    assert "The host reported: there is no image tool." in err
+    status, _, err = world.run("task", "wait", "0", "--running", "--account", "//Charlie")
+    assert status == 1
+    assert "The host reported: there is no image tool." in err
+
+
 @pytest.mark.usefixtures("pallets")
 def test_the_log_is_printed_as_it_comes(world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:

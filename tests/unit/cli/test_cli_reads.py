@@ -9,6 +9,7 @@ import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_host
 
 from offchain.cli.kit import network, session
+from offchain.cli.main import main
 from offchain.cli.provider import agent
 from offchain.cli.provider.agent_options import DefaultNetwork
 from offchain.errors import WrongChain
@@ -318,3 +319,14 @@ def test_a_host_is_challenged(world: World) -> None:
     assert found == {"challenge": 7, "host": HOST, "device": 1, "fee": GTY}
     wanted = [{"host": HOST, "device": 0, "lease": None}, {"host": HOST, "device": 1, "lease": 9}]
     assert [dict(call.args) for call in world.sent] == wanted
+
+
+def test_commands_and_options_are_completed_in_the_shell(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_GANTRY_COMPLETE", "bash_complete")
+    for words, at, wanted in (("gantry ta", "1", "plain,task"), ("gantry host list --so", "3", "plain,--sort")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert main([]) == 0
+        assert capfd.readouterr().out == f"{wanted}\n"

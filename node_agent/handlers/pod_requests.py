@@ -156,7 +156,7 @@ class PodRequests:
     @contextlib.contextmanager
     def _copying(self) -> Iterator[None]:
         if self._copies >= MAX_COPIES:
-            raise refused(Code.BUSY, f"{MAX_COPIES} copies are going on here.", "Try again when one is done.")
+            raise refused(Code.BUSY, f"{MAX_COPIES} copies are in progress here.", "Try again when one is done.")
         self._copies += 1
         try:
             yield

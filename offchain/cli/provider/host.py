@@ -200,7 +200,7 @@ def challenge(address: str, device: int, lease: int | None, common: options.Comm
         emit(opened)
         return
     fee = format_amount(opened["fee"])
-    held = f"{fee} are held for its committees; what they do not use comes back."
+    held = f"{fee} are held for its committees; the unused part is refunded."
     say(f"Challenge {opened['challenge']} of GPU {device} is open; {held}")
 
 

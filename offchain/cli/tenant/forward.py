@@ -109,7 +109,7 @@ async def listen_locally(
         server = await asyncio.start_server(serve, "127.0.0.1", local, limit=_PIECE)
     except OSError as error:
         raise CliError(
-            f"port {local} on 127.0.0.1 cannot be had: {error.strerror}.",
+            f"port {local} on 127.0.0.1 cannot be opened: {error.strerror}.",
             f"Choose another: gantry forward ID {local + 1}:{inside}, or 0:{inside} for any free one.",
             code="port_taken",
         ) from None

@@ -39,7 +39,7 @@ from offchain.schema.manifest.variables import resolve as put_in_variables
 SURVIVALS: Final[Mapping[Survival, str | None]] = {
     "restart": None,
     "move": "its pods may be moved off a host that deteriorates",
-    "standby": "its pods may be moved, and go on at a standby where their host fails",
+    "standby": "its pods may be moved, and continue at a standby if their host fails",
 }
 """What the survival policy allows."""
 _LARGEST_FILE = 1 << 20
@@ -195,6 +195,7 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
                 yield f"reach {service.name}", f"gantry forward {task} {port}{who}"
     yield "follow it", f"gantry logs {task} --follow{who}"
     if manifest.kind == "job":
+        yield "wait for its result", f"gantry task wait {task} --accept{who}"
         yield "see its state and bill", f"gantry task show {task}"
         yield "stop it", f"gantry task cancel {task}{who}"
         return
@@ -339,7 +340,7 @@ def _with_local_network(error: ManifestError, found: Mapping[str, str]) -> Manif
 
 @click.group()
 def manifest() -> None:
-    """Check a manifest, or print it as it goes on the chain. Needs no network.
+    """Check a manifest, or print it as it is stored on the chain. Needs no network.
 
     \b
     Examples:
@@ -374,7 +375,7 @@ def check(file: str, as_json: bool) -> None:
 @manifest.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 def resolve(file: str) -> None:
-    """Print a manifest with its variables substituted: the bytes whose sha256 goes on the chain.
+    """Print a manifest with its variables substituted: the bytes whose SHA-256 is on the chain.
 
     \b
     Example, for other clients of the chain:

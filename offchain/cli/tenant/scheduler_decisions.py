@@ -131,7 +131,7 @@ def _show(answer: DecisionReport) -> None:
 
 def _standing(now: SchedulingStatus) -> Iterator[tuple[str, object]]:
     states = {
-        "waits": "waits for its turn and for free resources",
+        "waits": "waits in its queue, or for free resources",
         "placed": "its placement is being submitted",
     }
     yield "Now", states.get(now.state)

@@ -132,7 +132,7 @@ def _save(number: int, name: str | None, target: Path, common: options.CommonOpt
     from offchain.adapters.transport import copy  # noqa: PLC0415 - loaded when it is used
 
     if target.exists():
-        raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
+        raise CliError(f"{target} already exists.", "Remove it first, or choose another FILE.", code="exists")
     transfer = TransferProgress()
 
     async def work(pod: PodConnection) -> RentalSnapshot:

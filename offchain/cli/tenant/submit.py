@@ -150,7 +150,7 @@ def _run(work: Coroutine[Any, Any, T], sent: list[int | None], account: str | No
 
 
 def _report_interrupted(sent: list[int | None], account: str | None) -> None:
-    """Tell what goes on although the command ends. `sent`: None once the task may be sent, then its number."""
+    """Report what continues although the command ends. `sent`: None once the task may be sent, then its number."""
     of = f" --account {account}" if account else ""
     if not sent:
         progress("\nNothing was sent.")
@@ -158,7 +158,7 @@ def _report_interrupted(sent: list[int | None], account: str | None) -> None:
         progress(f"\nThe task may have been submitted: gantry task list{of} shows it.")
     else:
         progress(
-            f"\nTask {number} goes on and is billed. gantry task wait {number}{of} follows it, "
+            f"\nTask {number} continues and is billed. gantry task wait {number}{of} follows it, "
             f"gantry task cancel {number}{of} ends it."
         )
 

@@ -253,7 +253,7 @@ def test_a_snapshot_is_fetched_to_a_file_that_is_not_there_yet(world, host, tmp_
         world.json("task", "snapshot", "0", "--name", name, *CHARLIE)
     told = world.json("task", "snapshot", "0", "--save", file, *CHARLIE)
     assert (told["name"], file.read_bytes()) == ("two", b"archive of two")
-    assert "is there already" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
+    assert "already exists" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
     world.json("task", "snapshot", "0", "--name", "one", "--save", tmp_path / "one.tar", *CHARLIE)
     assert (tmp_path / "one.tar").read_bytes() == b"archive of one"
     assert sorted(path.name for path in tmp_path.glob("*.tar")) == ["machine.tar", "one.tar"]

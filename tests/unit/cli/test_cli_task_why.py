@@ -175,7 +175,7 @@ def test_a_pod_on_an_unhealthy_gpu_is_at_risk(world: World) -> None:
     assert world.json("task", "why", number)["at_risk"] == []
     worn = {**the_host()["devices"][0], "healthy": False}
     world.put("Hosts", "Hosts", HOST, the_host(devices=[worn]))
-    reason = "a GPU of its is out of order"
+    reason = "one of its GPUs is out of order"
     assert world.json("task", "why", number)["at_risk"] == [{"pod": 0, "host": HOST, "reason": reason}]
     _, out, _ = world.run("task", "why", number)
     assert f"At risk  pod 0: {reason}" in out

@@ -36,7 +36,7 @@ apt_install() { # what for, packages...
   if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } \
     >"$log" 2>&1 </dev/null; then
     tail -n 5 "$log" >&2
-    die "apt-get could not install $*" "The whole story is in $log. Mend it there, then run this again."
+    die "apt-get could not install $*" "Its output is in $log. Correct the cause, then run this again."
   fi
 }
 
@@ -100,7 +100,7 @@ ensure_venv() { # lock file, [command...]; sets venv
     if ! install_packages "$lock" "${pip[@]}"; then
       grep -m 5 -i error "$cache/venv.log" >&2 || tail -n 5 "$cache/venv.log" >&2
       die "the packages of $(basename "$lock") could not be installed" \
-        "The whole story is in $cache/venv.log. Is the package index reachable?"
+        "The output of pip is in $cache/venv.log. Is the package index reachable?"
     fi
     if [ -n "$beside" ]; then wait "$beside" || true; fi
     touch "$venv/.complete"

@@ -148,13 +148,15 @@ class PodRequests:
                     Code.BAD_REQUEST, f"{args.name} was not sealed to this host's key.", "Seal it to the key you dial."
                 ) from None
             except ValueError as error:
-                raise refused(Code.NOT_FOUND, str(error), "Check the manifest: secrets and inputs.") from None
+                raise refused(
+                    Code.NOT_FOUND, str(error), "gantry manifest check shows the files that the manifest names."
+                ) from None
             await session.say(Control(done=True))
 
     @contextlib.contextmanager
     def _copying(self) -> Iterator[None]:
         if self._copies >= MAX_COPIES:
-            raise refused(Code.BUSY, f"{MAX_COPIES} copies are going on here.", "Try again when one is done.")
+            raise refused(Code.BUSY, f"{MAX_COPIES} copies are in progress here.", "Try again when one is done.")
         self._copies += 1
         try:
             yield
@@ -224,7 +226,9 @@ def _explained(lease: int) -> Iterator[None]:
     except PathHidden as error:
         raise refused(Code.BAD_REQUEST, f"{error}.", COPY_INSIDE) from None
     except AccessRefused as error:
-        raise refused(Code.NOT_FOUND, f"{error}.", "gantry task show lists the pod's services.") from None
+        raise refused(
+            Code.NOT_FOUND, f"{error}.", "Check the path and --service; gantry exec ID -- ls lists files."
+        ) from None
     except PodGone:
         raise refused(
             Code.NOT_READY, f"The pod of lease {lease} is not running.", "gantry task show shows its state."

@@ -66,7 +66,7 @@ class UploadFolder:
         owner = hashlib.sha256(account.encode()).hexdigest()[:16]
         stem = f"{lease}-{owner}-{name}"
         if stem in self._open:
-            raise refused(Code.BUSY, "This upload is going on already.", "Wait for it, or end it.")
+            raise refused(Code.BUSY, "This upload is in progress already.", "Wait for it, or end it.")
         unfinished = sum(1 for other in self._folder.glob(f"{lease}-*.part") if other.stem != stem)
         if unfinished >= MAX_PER_LEASE:
             raise refused(Code.BUSY, f"{unfinished} uploads into this pod are not done.", "Finish one of them first.")

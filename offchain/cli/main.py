@@ -38,7 +38,7 @@ _COMMANDS = {
         "Show the history of a task, a lease or a host from the chain's events alone.",
     ),
     "account": ("tenant.account", "account", "Create, import, list and show accounts and their balances."),
-    "manifest": ("tenant.manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
+    "manifest": ("tenant.manifest", "manifest", "Check a manifest, or print it as it is stored on the chain."),
     "doctor": ("operator.doctor", "doctor", "Check this machine; with --audit: add up every coin on the chain."),
     "worker": ("operator.worker", "worker", "Run the off-chain workers (operators)."),
     "outbox": (

@@ -32,7 +32,7 @@ def down(arguments: list[str]) -> int:
 def prepare() -> int:
     """Fill the cache with the node and the chain specification, which take seconds to make."""
     try:
-        node.chain_spec(binaries())
+        node.chain_spec(binaries(), patch=node.LOCAL_GENESIS)
     except DevnetError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1

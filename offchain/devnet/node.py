@@ -24,6 +24,11 @@ LIMITS = ("--pool-limit=32768", "--pool-kbytes=65536", "--trie-cache-size=268435
 
 Authors wait while the table of the state cache grows, longer the larger it is; at the SDK's 1 GiB they miss slots.
 """
+LOCAL_GENESIS: Mapping[str, Any] = {"tasks": {"params": {"archiveAfterMs": 7 * 86_400_000}}}
+"""The patch of `scripts/up` over the development preset: final tasks stay in storage as long as in production.
+
+The preset removes them after 10 minutes, and then no host serves their logs and results any more.
+"""
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _SPECS_KEPT = 64
 
@@ -74,6 +79,15 @@ def _keep_spec(file: Path, text: str) -> None:
     newest = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     for old in newest[_SPECS_KEPT:]:
         old.unlink(missing_ok=True)
+
+
+def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `patch` over it, value by value, as a node merges a genesis patch (RFC 7396 without null)."""
+    found = dict(base)
+    for key, value in patch.items():
+        below = found.get(key)
+        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return found
 
 
 def read_patch(file: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from offchain.devnet import ports
 from offchain.devnet.network import TENANT, LocalNetwork, clean
-from offchain.devnet.node import read_patch
+from offchain.devnet.node import LOCAL_GENESIS, merged, read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
 from offchain.processes import read_record, write_record
@@ -86,14 +86,14 @@ def up(options: argparse.Namespace) -> int:
         sys.stderr.write(f"error: {error.message}.\n  {error.hint}.\n")
         return 1
     except _Stop:
-        return 0 if not options.once else 130
+        return 130
     return 0
 
 
 def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached: int | None) -> None:
     hint = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
     ports.require_free(options.rpc_port, "for the node's RPC", hint)
-    patch = None if options.genesis_patch is None else read_patch(options.genesis_patch)
+    patch = merged(LOCAL_GENESIS, {} if options.genesis_patch is None else read_patch(options.genesis_patch))
     progress = StepProgress(began)
     say = progress.say
     network = LocalNetwork(paths, binaries(from_source=options.from_source), options.rpc_port, say, patch)
@@ -109,8 +109,9 @@ def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached
             _let_go(detached, paths.log / "supervisor.log", progress)
         else:
             say("Network", "is up. Ctrl-C or scripts/down ends it; scripts/gantry talks to it")
-        while True:
-            network.supervisor.wait(3600)
+        with contextlib.suppress(_Stop):
+            while True:
+                network.supervisor.wait(3600)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)

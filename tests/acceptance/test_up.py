@@ -52,7 +52,7 @@ def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(scripts: Scripts) -> No
     assert "a local network is running already" in again.stderr
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 0
+    assert process.returncode == 130
     assert "Traceback" not in err
     wait_gone(pids)
     assert scripts.left() == []

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from offchain.devnet.node import merged
+
 SLOT_MS: Final = 300
 """Length of a slot in milliseconds."""
 
@@ -18,15 +20,6 @@ FAST_GENESIS: Final[Mapping[str, Any]] = {
     "tasks": {"params": {"disputeWindowMs": 7 * SLOT_MS}},
 }
 """The patch over the development preset for a test chain."""
-
-
-def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `patch` over it, value by value, as a node merges a genesis patch (RFC 7396 without null)."""
-    found = dict(base)
-    for key, value in patch.items():
-        below = found.get(key)
-        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return found
 
 
 def fast(patch: Mapping[str, Any] | None = None) -> dict[str, Any]:

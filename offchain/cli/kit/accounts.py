@@ -119,13 +119,17 @@ def read_password(password_file: str | None, prompt: str, *, confirm: bool = Fal
     return entered
 
 
+def default_name() -> str | None:
+    """Return GANTRY_ACCOUNT, else the name of the only account here; None if it is not clear."""
+    known = list_accounts()
+    return os.environ.get("GANTRY_ACCOUNT") or (known[0].name if len(known) == 1 else None)
+
+
 def _default() -> str:
-    named = os.environ.get("GANTRY_ACCOUNT")
-    if named:
+    named = default_name()
+    if named is not None:
         return named
     known = list_accounts()
-    if len(known) == 1:
-        return known[0].name
     if known:
         names = ", ".join(account.name for account in known)
         raise CliError("which account?", f"Give --account with one of: {names}.", code="no_account")

@@ -118,6 +118,7 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Hosts", "Registered"): "Registered by {provider}.",
     ("Hosts", "StatusChanged"): "State changed from {from} to {to}.",
     ("Hosts", "EndpointChanged"): "Its endpoint changed.",
+    ("Reputation", "Scored"): "Its score is {score_ppm} now.",
 }
 _PHRASES: Mapping[str, str] = {
     **SENTENCES,
@@ -268,6 +269,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
         ("reason", "outcome", "verdict", "vote"),
         _variant_text,
     ),
+    "score_ppm": lambda value: f"{value / 1_000_000:.6f}",
     "upheld": lambda value: "yes" if value else "no",
 }
 """How the values of fields with these names are written."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import os
-import sqlite3
 import sys
 import traceback
 from collections.abc import Coroutine, Mapping
@@ -70,6 +68,9 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
 
 def run_command(work: Coroutine[Any, Any, T], *, as_json: bool = False, hint: str = "") -> T:
     """Run a command of the agent; an error becomes one message and an exit status. `hint`: for errors of files."""
+    import asyncio  # noqa: PLC0415  (slow to load, and gantry --help does not need it)
+    import sqlite3  # noqa: PLC0415
+
     from node_agent.drivers.port import DriverError  # noqa: PLC0415  (only commands of the agent have drivers)
 
     try:

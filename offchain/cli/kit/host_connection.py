@@ -56,9 +56,15 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
             return lease
     if view.leases:
         raise CliError(f"task {view.id} has no pod {pod}.", f"Its pods are 0 to {len(view.leases) - 1}.", code="no_pod")
+    if view.is_final:
+        raise CliError(
+            f"task {view.id} has ended and left no pod. Its state: {view.state_text}.",
+            f"gantry chain inspect task {view.id} shows its history.",
+            code="no_lease",
+        )
     raise CliError(
-        f"task {view.id} is {view.state_text} and has no host.",
-        "Wait until it is assigned: gantry task show.",
+        f"task {view.id} is {view.state_text} and has no host yet.",
+        f"gantry task why {view.id} explains what it waits for.",
         code="no_lease",
     )
 

@@ -53,6 +53,20 @@ class Percent(click.FloatRange):
         return found
 
 
+class TaskNumber(click.IntRange):
+    """The number of a task."""
+
+    name = "task number"
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not value.isdecimal():
+            self.fail(f"{value!r} is not the number of a task; gantry task list shows them.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def base_units(text: str) -> int:
     """Return an amount in GTY as base units. Raises ValueError."""
     try:
@@ -61,6 +75,7 @@ def base_units(text: str) -> int:
         raise ValueError(f"{error}; write it like 0.5") from None
 
 
+TASK = TaskNumber()
 DURATION = Parsed("TIME", parse_duration, "; write for example 30m, 2h or 1d12h")
 """A duration in the notation of manifests, which is converted to ms."""
 AMOUNT = Parsed("GTY", base_units)

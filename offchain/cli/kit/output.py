@@ -10,12 +10,13 @@ import csv
 import io
 import itertools
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
@@ -24,6 +25,9 @@ from offchain.schema.terminal_escaping import StreamEscaper
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+_ADDRESS: Final = re.compile(r"\b([1-9A-HJ-NP-Za-km-z]{6})[1-9A-HJ-NP-Za-km-z]{35,37}([1-9A-HJ-NP-Za-km-z]{6})\b")
+"""An SS58 address: its first and last letters identify it for people."""
 
 
 def emit(value: dict[str, Any]) -> None:
@@ -49,13 +53,19 @@ def _draw_table(lines: Sequence[Sequence[str]]) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    console = Console(file=sys.stdout)
+    if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) > console.width:
+        shortened = [[_ADDRESS.sub(r"\1…\2", cell) for cell in row] for row in lines]
+        if shortened != lines:
+            progress("Addresses are shortened to the width of the terminal; --json and pipes have them complete.")
+        lines = shortened
     header, *rows = lines
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     for name in header:
         drawn.add_column(Text(name), overflow="fold")
     for row in rows:
         drawn.add_row(*map(Text, row))  # as Text, so that rich reads no markup in what others wrote
-    Console(file=sys.stdout).print(drawn)
+    console.print(drawn)
 
 
 def details(pairs: Sequence[tuple[str, object]]) -> None:
@@ -133,10 +143,14 @@ class StepOutput:
 
 
 class Screen:
-    """Standard output for bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal."""
+    """Output of the bytes of a pod: unchanged into a file or a pipe, with escaped sequences on a terminal.
 
-    def __init__(self) -> None:
-        self._escaper = StreamEscaper() if sys.stdout.isatty() else None
+    `error`: on standard error instead of standard output.
+    """
+
+    def __init__(self, *, error: bool = False) -> None:
+        self._stream = sys.stderr if error else sys.stdout
+        self._escaper = StreamEscaper() if self._stream.isatty() else None
 
     def show(self, data: bytes) -> None:
         self._write(data if self._escaper is None else self._escaper.feed(data))
@@ -146,10 +160,9 @@ class Screen:
         if self._escaper is not None:
             self._write(self._escaper.end())
 
-    @staticmethod
-    def _write(data: bytes) -> None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    def _write(self, data: bytes) -> None:
+        self._stream.buffer.write(data)
+        self._stream.buffer.flush()
 
 
 class TransferProgress:

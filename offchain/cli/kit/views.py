@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.cli.kit.event_text import state_phrase, state_text
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import counted
 from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.escrow import owed_by
@@ -20,6 +22,8 @@ from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STA
 from offchain.schema.manifest.values import format_amount
 
 _PPM = 1_000_000
+_SIGNALLED = 128
+"""Exit codes above it are those of programs that a signal ended."""
 _KEY = "json"
 
 
@@ -94,6 +98,19 @@ class LeaseView(JsonView):
     """Why its pod was given up, as a stable code: input_missing."""
     reason_text: str | None = field(default=None, metadata=_json_key(None))
     """The reason in words."""
+    memory_mib: int = field(default=0, metadata=_json_key(None))
+    """The memory limit of its pod."""
+
+    @property
+    def exit_text(self) -> str | None:
+        """The exit code, with what is known about a program that was killed."""
+        if self.exit_code is None or self.exit_code <= _SIGNALLED:
+            return None if self.exit_code is None else str(self.exit_code)
+        number = self.exit_code - _SIGNALLED
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        peak = (self.usage or {}).get("memory_peak_mib", 0)
+        cause = f"; it used {peak} of {self.memory_mib} MiB memory" if peak and self.memory_mib else ""
+        return f"{self.exit_code} (killed by {name}{cause})"
 
     @property
     def is_live(self) -> bool:
@@ -140,8 +157,19 @@ class TaskView(JsonView):
 
     @property
     def state_text(self) -> str:
-        """The state in words."""
-        return state_phrase(self.state)
+        """The state in words; of a task that used up its attempts with the reason of the last one."""
+        last = self.given_up
+        if self.state != "Failed(AttemptsExhausted)" or last is None:
+            return state_phrase(self.state)
+        return f"Failed after {counted(self.attempts, 'attempt')}: {last.reason_text}"
+
+    @property
+    def activity_text(self) -> str:
+        """The state in words; of a running task with what its pods do, if none of them runs."""
+        states = {lease.state for lease in self.leases}
+        if self.state != "Running" or len(states) != 1:
+            return self.state_text
+        return {"Suspended": "suspended", "Pending": "starting"}.get(states.pop(), self.state_text)
 
     @property
     def paid(self) -> int:
@@ -217,7 +245,8 @@ async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> Tas
         return found
     if task < await GantryChain(chain).next_task(at):
         raise CliError(
-            f"task {task} ended long ago and was removed from the chain's storage.",
+            f"task {task} ended long ago and was removed from the chain's storage. Its logs and results are no longer "
+            "served.",
             f"gantry chain inspect task {task} shows its history, read from the chain's events.",
             code="pruned",
         )
@@ -252,12 +281,12 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         survival=spec.survival,
         max_latency_ms=spec.placement.max_latency_ms or None,
         checkpoints=record.checkpoints,
-        leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
+        leases=tuple(_lease_view(lease, hosts.get(lease.record.host), spec, now) for lease in task.leases),
         pods_wanted=record.pods_wanted,
     )
 
 
-def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> LeaseView:
+def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, spec: gen.TaskSpec, now: int) -> LeaseView:
     record, result = lease.record, lease.record.result
     ended = record.state.value.encode() if isinstance(record.state, gen.LeaseStateEnded) else None
     was_given_up = innermost(ended) in SENTENCES
@@ -285,6 +314,7 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         created_at=record.created_at,
         reason=code(ended) if was_given_up else None,
         reason_text=sentence(ended) if was_given_up else None,
+        memory_mib=spec.resources.memory_mib,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
     )
 

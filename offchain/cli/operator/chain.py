@@ -143,12 +143,10 @@ def _print_history(
     say()
     bill = history.bill.plain()
     fee, back = format_amount(bill["fee"]), format_amount(bill["refunded"])
-    details(
-        [
-            ("State", None if history.state is None else state_phrase(history.state)),
-            ("Paid", f"{bill['paid_gty']} ({bill['paid']} base units), {fee} of it protocol fee; {back} came back"),
-        ]
-    )
+    whose = "tenants" if "host" in subject else "the tenant"
+    paid = f"{bill['paid_gty']} ({bill['paid']} base units), {fee} of it protocol fee; {back} refunded to {whose}"
+    state = None if history.state is None else state_phrase(history.state)
+    details([("State", state), ("Paid for its leases" if "host" in subject else "Paid", paid)])
 
 
 async def first_block_where(chain: ChainPort, low: int, high: int, holds: Callable[[bytes], Awaitable[bool]]) -> int:
@@ -335,6 +333,7 @@ async def host_history(chain: ChainPort, host: str, from_block: int | None, noti
                 if ours or not _leases_of(event).isdisjoint(history.bill.leases):
                     history.add(block, event)
                     history.bill.leases = {n: one for n, one in history.bill.leases.items() if one.host in (None, host)}
+    history.state = None  # the events were those of several tasks
     return history
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -106,6 +107,7 @@ def require_packages(*packages: str, command: str) -> None:
         raise CliError(
             f"{command} needs {' and '.join(missing)}, which this Python does not have.",
             f"In a clone use scripts/gantry, which installs it (scripts/setup --scheduling does so ahead of time); "
-            f"elsewhere run: python3 -m pip install {' '.join(missing)}",
+            "elsewhere install the extra gantry[scheduling], or run: "
+            f"{sys.executable} -m pip install {' '.join(missing)}",
             code="not_installed",
         )

@@ -48,7 +48,10 @@ def _unit_factor(text: str) -> tuple[BillingUnit, int]:
     except (ValueError, ArithmeticError):
         ppm, found = -1, BillingUnit.SECOND
     if not 0 <= ppm <= 10 * PPM:
-        raise ValueError(f"{text!r} is not UNIT=FACTOR; write it like day=0.8 (0: not offered; at most 10)")
+        raise ValueError(
+            f"{text!r} is not UNIT=FACTOR; write it like day=0.8: the unit is second, hour or day, the factor 0 "
+            "(not offered) to 10"
+        )
     return found, ppm
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
 from offchain.cli.kit import options
+from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
@@ -198,7 +200,7 @@ def challenge(address: str, device: int, lease: int | None, common: options.Comm
         emit(opened)
         return
     fee = format_amount(opened["fee"])
-    held = f"{fee} are held for its committees; what they do not use comes back."
+    held = f"{fee} are held for its committees; the unused part is refunded."
     say(f"Challenge {opened['challenge']} of GPU {device} is open; {held}")
 
 
@@ -240,7 +242,17 @@ def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
 
 
 def _status_text(view: HostView) -> str:
-    return view.status if view.suspension is None else f"Suspended: {view.suspension.text}"
+    if view.suspension is not None:
+        return f"Suspended: {view.suspension.text}"
+    status, _, until = view.status.rstrip(")").partition("(")
+    return f"{status} until {time_text(int(until))}" if until.isdecimal() else status
+
+
+def _gpus_text(view: HostView) -> str:
+    """Return how many GPUs of each model a host has."""
+    simulated = "simulated " if any(device["simulated"] for device in view.devices) else ""
+    models = Counter(device["model"] for device in view.devices)
+    return ", ".join(f"{count} {simulated}{model}" for model, count in models.items()) or "0"
 
 
 def _network_text(view: HostView) -> str:
@@ -255,12 +267,11 @@ def _isolation_text(view: HostView) -> str:
 
 
 def _row(view: HostView) -> tuple[object, ...]:
-    simulated = any(device["simulated"] for device in view.devices)
     return (
         view.id,
-        view.status,
+        "Suspended" if view.suspension is not None else _status_text(view),
         view.region or "-",
-        f"{len(view.devices)} simulated" if simulated else len(view.devices),
+        _gpus_text(view),
         f"{view.total['cpu_milli'] / 1000:g}",
         f"{view.total['memory_mib']} MiB",
         format_amount(view.ask["gpu_per_hour"]),

@@ -206,7 +206,8 @@ def _earned_text(view: ProviderHostView) -> str:
     total = view.earned
     if total is None:
         return ""
-    return f"{format_amount(total.earned)} from {counted(total.leases, 'lease')}, {total.open_leases} not closed"
+    leases = counted(total.leases, "lease")
+    return f"{format_amount(total.earned)} from {leases}, {total.open_leases} not settled in a final block yet"
 
 
 def _network_text(view: ProviderHostView) -> str | None:

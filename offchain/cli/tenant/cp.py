@@ -70,8 +70,15 @@ def cp(source: str, target: str, pod: int, service: str | None, common: options.
     if common.as_json:
         emit({"source": source, "target": copied_to, "bytes": transfer.bytes, "seconds": round(seconds, 3)})
     else:
+        here = Path(copied_to) if isinstance(source_side, PodPath) else source_side
         rate = size_text(int(transfer.bytes / max(seconds, 0.001)))
-        progress(f"{size_text(transfer.bytes)} copied to {copied_to} in {seconds:.1f} s ({rate}/s).")
+        progress(f"{size_text(_size(here))} copied to {copied_to} in {seconds:.1f} s ({rate}/s).")
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder."""
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(one.lstat().st_size for one in files if one.is_file() and not one.is_symlink())
 
 
 def _parse_side(text: str) -> PodPath | Path:

@@ -19,7 +19,7 @@ _LIVE = ("Pending", "Active")
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @click.argument("name")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--pod", type=click.IntRange(0), help="Only to this pod; else to every pod of the task.")

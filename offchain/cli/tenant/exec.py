@@ -26,7 +26,7 @@ _DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; 
 
 
 @click.command("exec")
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @click.argument("command", metavar="-- CMD", nargs=-1, required=True, type=click.UNPROCESSED)
 @pod_option
 @service_option
@@ -99,7 +99,7 @@ async def _feed(program: RemoteProgram) -> None:
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @pod_option
 @service_option

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
+from offchain.cli.kit.views import text_of
 from offchain.cli.tenant.manifest import duration_text
 from offchain.cli.tenant.submit_checks import task_of_spec
 from offchain.core.feasibility import Misfit
@@ -26,6 +27,8 @@ from offchain.schema.manifest.values import format_amount
 from offchain.services.snapshot_reader import SnapshotReader
 
 _NAMED = 3
+_WORDS: Final[Mapping[Misfit, str]] = {Misfit.NOT_ONLINE: "offline, draining, suspended or unverified"}
+"""Reasons that are more than their code says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class FeasibilityReport:
     now_ms: int
     notice_ms: int
     at_risk: tuple[PodAtRisk, ...] = ()
+    models: tuple[str, ...] = ()
+    """The GPU models of the hosts that can run it now, if it asks for GPUs."""
 
     @property
     def starts_now(self) -> bool:
@@ -72,14 +77,21 @@ async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
 
 
 def _report(snapshot: Snapshot, task: Task, queues: QueueTree) -> FeasibilityReport:
+    forecast = forecast_placement(snapshot.hosts, task)
     return FeasibilityReport(
         task,
-        forecast_placement(snapshot.hosts, task),
+        forecast,
         _forecast_start(snapshot, task, queues) if task.open_pods else UNKNOWN_START,
         snapshot.now_ms,
         snapshot.periods.notice_ms,
         pods_at_risk(task, snapshot.hosts.values()),
+        _models(forecast, snapshot) if task.resources.gpus.count else (),
     )
+
+
+def _models(forecast: PlacementForecast, snapshot: Snapshot) -> tuple[str, ...]:
+    devices = (device.spec.model for offer in forecast.offers for device in snapshot.hosts[offer.host].devices)
+    return tuple(sorted({text_of(model) for model in devices}))
 
 
 def _forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree) -> StartForecast:
@@ -146,6 +158,7 @@ def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None)
     more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
     return [
         ("Hosts", f"{len(offers)} of {forecast.hosts} can run it now" + (f": {named}{more}" if offers else "")),
+        ("GPUs", ", ".join(report.models) or None),
         ("Later", f"{forecast.later} more when running pods have ended" if forecast.later else None),
         ("Price", _price(forecast, task)),
         ("Start", start_text(report, reserved_ms)),
@@ -189,7 +202,7 @@ def risk_text(risks: Sequence[PodAtRisk]) -> str | None:
 
 def reasons_text(counts: Mapping[Misfit, int]) -> str:
     """Return how many hosts each rule excludes."""
-    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return ", ".join(f"{count} {_WORDS.get(reason, reason)}" for reason, count in counts.items())
 
 
 def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> tuple[int | None, int | None]:

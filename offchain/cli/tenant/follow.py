@@ -28,49 +28,84 @@ LARGEST_LOG: Final = 1 << 16
 """The part of a log, in bytes, that is read for notes: before a pod starts, its log has lines of the host only."""
 _WAITS: Final = ("Queued", "Assigned")
 _NOTE: Final = re.compile(r"\S+ \[(.*)\]")
+_GIVEN_BACK: Final = re.compile(r"the host gave this pod back \(\w+\): (.*)")
+LAST_LINES: Final = 20
+"""How much of the log of a failed program is shown."""
 
 
 @dataclass(slots=True)
 class TaskOutcome:
-    """A finished task with the results that arrived, by pod, and the scores of its hosts."""
+    """A finished task with the results that arrived, by pod, and the scores of its hosts.
+
+    `causes`: what a host reported about a pod that it gave back, by lease. `log`: the end of a failed program's log.
+    """
 
     task: TaskView
     results: dict[int, bytes] = field(default_factory=dict)
     scores: Mapping[str, int | None] = field(default_factory=dict)
+    causes: Mapping[int, str] = field(default_factory=dict)
+    log: bytes = b""
+
+    @property
+    def cause(self) -> str | None:
+        """What the host of the last failed attempt reported."""
+        last = self.task.given_up
+        return None if last is None else self.causes.get(last.id)
 
 
 async def follow(
-    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, *, accept: bool, notify: Callable[[str], None]
+    chain: ChainPort,
+    number: int,
+    submitted: BlockRef,
+    signer: Signer,
+    *,
+    accept: bool,
+    notify: Callable[[str], None],
+    show_log: Callable[[bytes], None] | None = None,
 ) -> TaskOutcome:
-    """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
+    """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to.
+
+    `show_log` gets the log of the first pod as it comes.
+    """
     results: dict[int, bytes] = {}
     early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, notify=notify))
-    notes = asyncio.create_task(report_start_notes(chain, number, signer, notify))
+    notes = StartNotes(chain, number, signer, notify)
+    reporting = asyncio.create_task(notes.report())
+    log_task = None if show_log is None else asyncio.create_task(_follow_log(chain, number, signer, show_log))
+    beside = [early, reporting, *([] if log_task is None else [log_task])]
     try:
         at = await _finished(chain, number, submitted, notify)
+        if log_task is not None:
+            await asyncio.wait([log_task], timeout=ANSWER_S)
     finally:
-        early.cancel()
-        notes.cancel()
-        await asyncio.gather(early, notes, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
     view = await read_task(chain, number, at.hash)
+    await notes.read(view)
     await _fetch(chain, view, signer, results, notify)
     scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
-    return TaskOutcome(view, results, scores)
+    failed = next((lease for lease in view.leases if lease.exit_code), None)
+    log = b"" if failed is None or show_log is not None else await _read_log(chain, failed, signer, tail=LAST_LINES)
+    return TaskOutcome(view, results, scores, notes.causes, log)
 
 
 async def until_running(
     chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, notify: Callable[[str], None]
-) -> tuple[TaskView, BlockRef]:
+) -> TaskOutcome:
     """Wait until the first pods run or the task has failed, and return the task at that block."""
-    notes = asyncio.create_task(report_start_notes(chain, number, signer, notify))
+    notes = StartNotes(chain, number, signer, notify)
+    reporting = asyncio.create_task(notes.report())
     try:
         at = await _finished(
             chain, number, submitted, notify, ends=("Running", "Reported", "Verified", *FINAL_TASK_STATES)
         )
     finally:
-        notes.cancel()
-        await asyncio.gather(notes, return_exceptions=True)
-    return await read_task(chain, number, at.hash), at
+        reporting.cancel()
+        await asyncio.gather(reporting, return_exceptions=True)
+    view = await read_task(chain, number, at.hash)
+    await notes.read(view)
+    return TaskOutcome(view, causes=notes.causes)
 
 
 async def _finished(
@@ -152,38 +187,81 @@ async def _accept(chain: ChainPort, number: int, signer: Signer, notify: Callabl
             notify(f"The result could not be accepted: {error.message} The task is settled after the dispute window.")
 
 
-async def report_start_notes(chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
-    """Report each note once, until every pod of the task has started or the task has ended."""
-    reported: set[tuple[int, str]] = set()
-    loop = asyncio.get_running_loop()
-    due_s = loop.time()
-    async for _ in chain.best():
-        if loop.time() < due_s:
-            continue
-        due_s = loop.time() + ASK_AGAIN_S
-        view = await read_task(chain, number)
-        if view.state.partition("(")[0] not in _WAITS:
-            return
+class StartNotes:
+    """Notes of hosts about pods that have not started, each reported once.
+
+    `causes`: what a host reported about a pod that it gave back, by lease.
+    """
+
+    def __init__(self, chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
+        self._chain = chain
+        self._number = number
+        self._signer = signer
+        self._notify = notify
+        self._reported: set[tuple[int, str]] = set()
+        self._given_up: set[int] = set()
+        """Leases that have ended and whose notes were read."""
+        self.causes: dict[int, str] = {}
+
+    async def report(self) -> None:
+        """Report the notes until every pod of the task has started or the task has ended."""
+        loop = asyncio.get_running_loop()
+        due_s = loop.time()
+        async for _ in self._chain.best():
+            is_due = loop.time() >= due_s
+            if is_due:
+                due_s = loop.time() + ASK_AGAIN_S
+            view = await read_task(self._chain, self._number)
+            if view.state.partition("(")[0] not in _WAITS:
+                return
+            await self.read(view, pending=is_due)
+
+    async def read(self, view: TaskView, *, pending: bool = False) -> None:
+        """Report the notes about pods that were given back, and with `pending` about those that have not started."""
         for lease in view.leases:
-            if lease.state != "Pending":
+            refused = lease.state.startswith("Ended(HostRefused") and lease.id not in self._given_up
+            if not refused and not (pending and lease.state == "Pending"):
                 continue
-            for note in await _notes_of(chain, lease, signer):
-                if (lease.id, note) not in reported:
-                    reported.add((lease.id, note))
-                    notify(f"Pod {lease.pod}: {note}.")
+            if refused:
+                self._given_up.add(lease.id)
+            log = await _read_log(self._chain, lease, self._signer)
+            for note in notes_in(log.decode("utf-8", errors="replace").splitlines()):
+                if (lease.id, note) not in self._reported:
+                    self._reported.add((lease.id, note))
+                    self._notify(f"Pod {lease.pod}: {note}.")
+                if (cause := _GIVEN_BACK.fullmatch(note)) is not None:
+                    self.causes[lease.id] = cause[1]
 
 
-async def _notes_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> list[str]:
+async def _follow_log(chain: ChainPort, number: int, signer: Signer, show: Callable[[bytes], None]) -> None:
+    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final."""
+    shown: int | None = None
+    async for _ in chain.best():
+        view = await read_task(chain, number)
+        lease = next((one for one in view.leases if one.pod == 0 and one.started_at is not None), None)
+        if lease is not None and lease.id != shown:
+            shown = lease.id
+            # The connection also ends when the lease moves.
+            with contextlib.suppress(TransportError, GantryError):
+                async with open_lease_host(chain, lease, signer) as client:
+                    async for piece in client.logs(lease.id, follow=True):
+                        show(piece)
+        if view.is_final:
+            return
+
+
+async def _read_log(chain: ChainPort, lease: LeaseView, signer: Signer, *, tail: int | None = None) -> bytes:
+    """Return the log of a pod, at most `LARGEST_LOG` bytes; empty if there is none, or no way to its host now."""
     log = bytearray()
     try:
         async with asyncio.timeout(ANSWER_S), open_lease_host(chain, lease, signer) as client:
-            async for piece in client.logs(lease.id):
+            async for piece in client.logs(lease.id, tail=tail):
                 log += piece
                 if len(log) > LARGEST_LOG:
                     break
     except (TransportError, GantryError, TimeoutError):
-        return []  # no log yet, or no way to the host now; what matters comes from the chain
-    return list(notes_in(log.decode("utf-8", errors="replace").splitlines()))
+        return b""  # what matters comes from the chain
+    return bytes(log)
 
 
 def notes_in(lines: Iterable[str]) -> Iterable[str]:

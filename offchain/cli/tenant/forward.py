@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from offchain.adapters.transport.session import Session
 
 _PIECE = 1 << 17
+_LAST_PORT = 65_535
 _FATAL = frozenset({Code.LEASE_ENDED, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE})
 
 
@@ -28,7 +29,9 @@ def _ports(text: str) -> tuple[int, int]:
     """Return the local port and the port in the pod."""
     local, _, inside = text.rpartition(":")
     ports = [int(text) if text.isdecimal() else -1 for text in (local or inside, inside)]
-    if not (0 <= ports[0] <= 65535 and 0 < ports[1] <= 65535):
+    if max(ports) > _LAST_PORT:
+        raise ValueError(f"{max(ports)} is out of range: a port is a number from 1 to {_LAST_PORT}")
+    if ports[0] < 0 or ports[1] < 1:
         raise ValueError(f"{text!r} is not [LOCAL:]PORT; write it like 8888 or 8080:80 (LOCAL 0: any free one)")
     return ports[0], ports[1]
 
@@ -37,7 +40,7 @@ PORTS = options.Parsed("[LOCAL:]PORT", _ports)
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=PORTS)
 @pod_option
 @options.gateway
@@ -106,7 +109,7 @@ async def listen_locally(
         server = await asyncio.start_server(serve, "127.0.0.1", local, limit=_PIECE)
     except OSError as error:
         raise CliError(
-            f"port {local} on 127.0.0.1 cannot be had: {error.strerror}.",
+            f"port {local} on 127.0.0.1 cannot be opened: {error.strerror}.",
             f"Choose another: gantry forward ID {local + 1}:{inside}, or 0:{inside} for any free one.",
             code="port_taken",
         ) from None

@@ -37,7 +37,7 @@ def _unix_ms(text: str) -> int:
 
 
 @click.command()
-@click.argument("number", metavar="ID", type=click.IntRange(0))
+@click.argument("number", metavar="ID", type=options.TASK)
 @pod_option
 @click.option("--service", metavar="NAME", help="Only this container, as the manifest names it.  [default: all]")
 @click.option(
@@ -64,8 +64,8 @@ def logs(
     """Print the output of a pod, fetched from its host with your signature.
 
     If a pod has several containers, each line names its own; --service selects one. The host keeps the log for 30 days
-    after the pod has ended. On a terminal, control sequences other than colours are escaped; into a file or a pipe
-    every byte is written unchanged.
+    after the pod has ended, and serves it as long as the task is in the chain's storage: 7 days after its end. On a
+    terminal, control sequences other than colours are escaped; into a file or a pipe every byte is written unchanged.
 
     \b
     Examples:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.network import environment
-from offchain.cli.kit.output import Screen, counted, details, emit, say
+from offchain.cli.kit.output import Screen, counted, details, emit, progress, say
 from offchain.core.pricing import deposit
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
@@ -23,6 +24,7 @@ from offchain.schema.manifest.types import (
     CheckpointSpec,
     GpuRequirements,
     Manifest,
+    ManifestError,
     RegistryLogin,
     RestartPolicy,
     ResultSpec,
@@ -37,10 +39,13 @@ from offchain.schema.manifest.variables import resolve as put_in_variables
 SURVIVALS: Final[Mapping[Survival, str | None]] = {
     "restart": None,
     "move": "its pods may be moved off a host that deteriorates",
-    "standby": "its pods may be moved, and go on at a standby where their host fails",
+    "standby": "its pods may be moved, and continue at a standby if their host fails",
 }
 """What the survival policy allows."""
 _LARGEST_FILE = 1 << 20
+_DEMO_IMAGE: Final = "GANTRY_DEMO_IMAGE"
+_OF_SHELL: Final = re.compile(r"(?<!\$)\$\{?(HOME|HOSTNAME|LOGNAME|PATH|PWD|SHELL|TMPDIR|USER)\b")
+"""Variables that every shell has, so that a manifest that names them probably means those of the container."""
 
 
 def duration_text(ms: int) -> str:
@@ -190,6 +195,7 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
                 yield f"reach {service.name}", f"gantry forward {task} {port}{who}"
     yield "follow it", f"gantry logs {task} --follow{who}"
     if manifest.kind == "job":
+        yield "wait for its result", f"gantry task wait {task} --accept{who}"
         yield "see its state and bill", f"gantry task show {task}"
         yield "stop it", f"gantry task cancel {task}{who}"
         return
@@ -226,7 +232,7 @@ def deposit_text(manifest: Manifest) -> str:
     ends = {
         "job": "The unused part is refunded when it is settled.",
         "service": "It ends when that is used up; the unused part is refunded.",
-        "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for some days.",
+        "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for a while.",
     }[manifest.kind]
     return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
 
@@ -301,14 +307,40 @@ def substituted(file: str) -> bytes:
             f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
         ) from None
     try:
-        return put_in_variables(data.decode("utf-8"), environment(), source=_source(file)).encode()
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         return data
+    found = environment()
+    try:
+        resolved = put_in_variables(text, found, source=_source(file))
+    except ManifestError as error:
+        raise _with_local_network(error, found) from None
+    for number, line in enumerate(text.split("\n"), 1):
+        for name in _OF_SHELL.findall(line.partition(" #")[0]):
+            if name in found:
+                progress(
+                    f"note: {_source(file)}:{number}: ${name} is replaced by its value here, {found[name]}, which "
+                    f"becomes public. Write $${name} for the variable in the container."
+                )
+    return resolved.encode()
+
+
+def _with_local_network(error: ManifestError, found: Mapping[str, str]) -> ManifestError:
+    """Return the error with the hint for a variable that only a running local network sets."""
+    if _DEMO_IMAGE in found:
+        return error
+    problems = [
+        replace(one, hint="scripts/up sets it while the local network runs; start that")
+        if _DEMO_IMAGE in one.message
+        else one
+        for one in error.problems
+    ]
+    return ManifestError(error.source, problems)
 
 
 @click.group()
 def manifest() -> None:
-    """Check a manifest, or print it as it goes on the chain. Needs no network.
+    """Check a manifest, or print it as it is stored on the chain. Needs no network.
 
     \b
     Examples:
@@ -343,7 +375,7 @@ def check(file: str, as_json: bool) -> None:
 @manifest.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 def resolve(file: str) -> None:
-    """Print a manifest with its variables substituted: the bytes whose sha256 goes on the chain.
+    """Print a manifest with its variables substituted: the bytes whose SHA-256 is on the chain.
 
     \b
     Example, for other clients of the chain:

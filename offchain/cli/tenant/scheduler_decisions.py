@@ -98,6 +98,10 @@ def _from_file(source: str, task: int) -> SchedulerReply:
         return SchedulerReply(source, None, f"{error.message} {error.hint}")
 
 
+_COLUMNS: Final[Mapping[str, str]] = {"worth lost": "FRAGMENTATION", "draw": "RANDOM"}
+"""Headers of parts of the cost that have another name in records."""
+
+
 def _is_url(source: str) -> bool:
     return urlsplit(source).scheme in ("http", "https")
 
@@ -127,7 +131,7 @@ def _show(answer: DecisionReport) -> None:
 
 def _standing(now: SchedulingStatus) -> Iterator[tuple[str, object]]:
     states = {
-        "waits": "waits for its turn and for free resources",
+        "waits": "waits in its queue, or for free resources",
         "placed": "its placement is being submitted",
     }
     yield "Now", states.get(now.state)
@@ -195,7 +199,7 @@ def _candidates(best: Sequence[RecordedCandidate]) -> None:
             weight[name] = max(weight.get(name, 0.0), abs(points))
     names = sorted(weight, key=lambda name: (-weight[name], name))
     table(
-        ("HOST", "GPUS", "COST", *(name.upper() for name in names), ""),
+        ("HOST", "GPUS", "COST", *(_COLUMNS.get(name, name.upper()) for name in names), ""),
         [
             (
                 one.host,

@@ -17,7 +17,7 @@ from offchain.cli.kit.host_connection import PodConnection, run_at_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots, snapshot_name
 
-_NUMBER = click.argument("number", metavar="ID", type=click.IntRange(0))
+_NUMBER = click.argument("number", metavar="ID", type=options.TASK)
 
 
 _NAME = options.Parsed("NAME", snapshot_name)
@@ -92,7 +92,7 @@ def snapshot(
                 ("snapshot", taken.name),
                 ("takes", f"{size_text(taken.size_bytes)} of the rental's disk"),
                 ("holds", "the first container's own files; no volumes, secrets, memory"),
-                ("back to it", f"gantry task restore {number} --name {taken.name}"),
+                ("restore it", f"gantry task restore {number} --name {taken.name}"),
             ]
         )
 
@@ -132,7 +132,7 @@ def _save(number: int, name: str | None, target: Path, common: options.CommonOpt
     from offchain.adapters.transport import copy  # noqa: PLC0415 - loaded when it is used
 
     if target.exists():
-        raise CliError(f"{target} is there already.", "Remove it first, or choose another FILE.", code="exists")
+        raise CliError(f"{target} already exists.", "Remove it first, or choose another FILE.", code="exists")
     transfer = TransferProgress()
 
     async def work(pod: PodConnection) -> RentalSnapshot:

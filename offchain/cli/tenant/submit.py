@@ -13,14 +13,21 @@ import click
 
 from offchain.cli.kit import options, policy_files
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say
+from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.cli.kit.session import run, send
-from offchain.cli.kit.views import TaskView, score_text
+from offchain.cli.kit.views import score_text
 from offchain.cli.tenant import feasibility
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
-from offchain.cli.tenant.submit_checks import check_duration, check_funds, check_hosts, check_replicas, task_of_spec
+from offchain.cli.tenant.submit_checks import (
+    check_deadline,
+    check_duration,
+    check_funds,
+    check_hosts,
+    check_replicas,
+    task_of_spec,
+)
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
 from offchain.ports import BlockRef, ChainPort, Signer
@@ -47,6 +54,9 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     "or let the dispute window pass.",
 )
 @click.option(
+    "--logs", is_flag=True, help="With --wait: print the log of a job's first pod on standard error as it comes."
+)
+@click.option(
     "--dry-run", is_flag=True, help="Send nothing: show which hosts could run it now, at what price, and when."
 )
 @click.option("--anyway", is_flag=True, help="Submit a task even if no registered host could ever run it.")
@@ -59,7 +69,14 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
 )
 @options.common(account=True)
 def submit(
-    file: str, wait: bool, accept: bool, dry_run: bool, anyway: bool, queues: Path | None, common: options.CommonOptions
+    file: str,
+    wait: bool,
+    accept: bool,
+    logs: bool,
+    dry_run: bool,
+    anyway: bool,
+    queues: Path | None,
+    common: options.CommonOptions,
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
 
@@ -75,6 +92,7 @@ def submit(
       gantry submit examples/primes.yaml --account //Charlie --wait
       LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
       gantry submit task.yaml --url ws://node.example:9944 --account anna
+      gantry submit examples/counting.yaml --account anna --wait --logs
       gantry submit examples/service.yaml --account anna --wait
       gantry submit examples/primes.yaml --account anna --dry-run
       gantry submit examples/primes.yaml --account anna --dry-run --queues examples/queues.yaml
@@ -91,7 +109,7 @@ def submit(
 
     sent: list[int | None] = []
 
-    async def work() -> tuple[int, TaskOutcome | TaskView | None]:
+    async def work() -> tuple[int, TaskOutcome | None]:
         async with common.connected() as chain:
             found = await check_task(chain, spec, text, signer, anyway=anyway)
             _note_availability(spec, found)
@@ -105,9 +123,9 @@ def submit(
             for name in manifest.deliveries:
                 progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
             if manifest.kind != "job":
-                view, _ = await until_running(chain, number, at, signer, progress)
-                return number, view
-            return number, await follow(chain, number, at, signer, accept=accept, notify=progress)
+                return number, await until_running(chain, number, at, signer, progress)
+            show = Screen(error=True).show if logs else None
+            return number, await follow(chain, number, at, signer, accept=accept, notify=progress, show_log=show)
 
     number, outcome = _run(work(), sent, common.account)
     if outcome is None:
@@ -117,7 +135,7 @@ def submit(
             say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
             _print_next_steps(manifest, number, common.account)
         return
-    if isinstance(outcome, TaskView):
+    if manifest.kind != "job":
         _print_running(outcome, manifest, common.account, as_json=common.as_json)
         return
     report_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
@@ -132,7 +150,7 @@ def _run(work: Coroutine[Any, Any, T], sent: list[int | None], account: str | No
 
 
 def _report_interrupted(sent: list[int | None], account: str | None) -> None:
-    """Tell what goes on although the command ends. `sent`: None once the task may be sent, then its number."""
+    """Report what continues although the command ends. `sent`: None once the task may be sent, then its number."""
     of = f" --account {account}" if account else ""
     if not sent:
         progress("\nNothing was sent.")
@@ -140,7 +158,7 @@ def _report_interrupted(sent: list[int | None], account: str | None) -> None:
         progress(f"\nThe task may have been submitted: gantry task list{of} shows it.")
     else:
         progress(
-            f"\nTask {number} goes on and is billed. gantry task wait {number}{of} follows it, "
+            f"\nTask {number} continues and is billed. gantry task wait {number}{of} follows it, "
             f"gantry task cancel {number}{of} ends it."
         )
 
@@ -170,14 +188,16 @@ async def check_task(
     from offchain.services.record_mapping import host_of  # noqa: PLC0415
 
     typed = GantryChain(chain)
-    hosts, account, params, spare = await asyncio.gather(
+    hosts, account, params, spare, now = await asyncio.gather(
         typed.hosts(),
         chain.query("System", "Account", [signer.address]),
         typed.params("Tasks"),
         chain.constant("Balances", "ExistentialDeposit"),
+        typed.now_ms(),
     )
     check_replicas(spec, params)
     check_duration(spec, params)
+    check_deadline(spec, now)
     if isinstance(spec.verification, VerificationPolicyRedundant):
         notify(
             "note: schedulers do not place tasks whose results are compared yet: assign its pods yourself, "
@@ -256,7 +276,7 @@ def _print_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> No
         score = outcome.scores.get(lease.host)
         pairs += [
             ("Result digest", lease.result_digest and lease.result_digest.hex()),
-            ("Exit code", lease.exit_code),
+            ("Exit code", lease.exit_text),
             ("Host", lease.host),
             ("Host score", score_text(score)),
         ]
@@ -270,7 +290,7 @@ def outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
     from offchain.cli.tenant.task import result_fields  # noqa: PLC0415  (shared with task result)
 
     view = outcome.task
-    fields = view.plain()
+    fields = view.plain() | {"cause": outcome.cause}
     if view.leases:
         first = view.leases[0]
         fields |= {
@@ -284,12 +304,13 @@ def outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
     return fields
 
 
-def _print_running(view: TaskView, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
+def _print_running(outcome: TaskOutcome, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
     """Print what a running service or rental costs, and what can be done with it."""
+    view = outcome.task
     if view.state != "Running":
         if as_json:
             emit(view.plain())
-        _finish(TaskOutcome(view), as_json=as_json)
+        _finish(outcome, as_json=as_json)
         return
     if as_json:
         emit(view.plain())
@@ -306,27 +327,36 @@ def _print_next_steps(manifest: Manifest, number: int, account: str | None) -> N
     details(list(next_steps(manifest, number, account)))
 
 
-def _attempts_text(view: TaskView) -> str:
+def _attempts_text(outcome: TaskOutcome) -> str:
     """Return why a task failed that used up all its attempts."""
+    view = outcome.task
     last = view.given_up
     if last is None:
-        return "Every attempt failed, for the reasons above;"
-    cause = f"{last.reason_text} (host {last.host});"
+        return "Every attempt failed, for the reasons above."
+    cause = f"{last.reason_text} (host {last.host})."
+    if outcome.cause is not None:
+        cause += f" The host reported: {outcome.cause}."
     if view.attempts == 1:
         return f"The attempt failed: {cause}"
     return f"All {view.attempts} attempts failed; the last one: {cause}"
 
 
+def failure_hint(outcome: TaskOutcome) -> str:
+    """Return what to do about a task that was not settled."""
+    view = outcome.task
+    more = f"gantry task show {view.id} shows details."
+    return {
+        "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
+        "Failed(AttemptsExhausted)": f"{_attempts_text(outcome)} {more}",
+        "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
+        "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
+    }.get(view.state, more)
+
+
 def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
     view = outcome.task
     if view.state != "Settled":
-        more = f"gantry task show {view.id} shows details."
-        hint = {
-            "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
-            "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
-            "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
-            "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
-        }.get(view.state, more)
+        hint = failure_hint(outcome)
         message = f"task {view.id} did not succeed. Its state: {view.state_text}."
         if not as_json:
             raise CliError(message, hint, code="not_settled")
@@ -334,8 +364,11 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
         progress(f"error: {message}")
         progress(f"  {hint}")
         raise click.exceptions.Exit(1)
-    failed = [lease for lease in view.leases if lease.exit_code]
-    if failed:
-        code = failed[0].exit_code
-        progress(f"The program ended with exit code {code}; gantry task logs {view.id} shows what it wrote.")
+    failed = next((lease for lease in view.leases if lease.exit_code), None)
+    if failed is not None:
+        if outcome.log:
+            progress(f"The last lines of the log of pod {failed.pod}:")
+            for line in outcome.log.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
+                progress(f"  {line}")
+        progress(f"The program ended with exit code {failed.exit_text}; gantry logs {view.id} shows its log.")
         raise click.exceptions.Exit(EXIT_PROGRAM_FAILED)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
+from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted
 from offchain.cli.tenant.manifest import duration_text
@@ -81,7 +82,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
     if not rates:
         reasons = Counter(verdict for verdict, _ in found if isinstance(verdict, Misfit))
         excluded = "; ".join(
-            f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec)}"
+            f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec, best)}"
             for reason, count in reasons.most_common()
         )
         raise CliError(
@@ -140,6 +141,17 @@ def check_duration(spec: TaskSpec, params: TasksParams) -> None:
         )
 
 
+def check_deadline(spec: TaskSpec, now_ms: int) -> None:
+    """Raise CliError if the task's deadline has passed. `now_ms`: chain time."""
+    if spec.deadline is not None and spec.deadline < now_ms:
+        raise CliError(
+            f"x-gantry.deadline is {time_text(spec.deadline)} UTC, and it is {time_text(now_ms)} UTC on the chain.",
+            "Write a later deadline, or none: it is the latest time at which the task is assigned.",
+            code="deadline_passed",
+            facts={"deadline": spec.deadline, "now_ms": now_ms},
+        )
+
+
 def layout_of(spec: TaskSpec) -> Layout:
     """Return the affinity of the task's pods: replicas whose results are compared run at different providers."""
     redundant = isinstance(spec.verification, VerificationPolicyRedundant)
@@ -182,16 +194,27 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
         raise CliError(
             f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
             f"{format_amount(escrow)} for its pods at the price limit for their whole duration, the rest as deposit.",
-            "Give it coins, or lower x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
+            "Give it coins (gantry account transfer; on a local network from //Alice), or lower "
+            "x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
             code="no_funds",
         )
     return needed
 
 
-def _reason_text(reason: Misfit, spec: TaskSpec) -> str:
+def _reason_text(reason: Misfit, spec: TaskSpec, hosts: Sequence[Host]) -> str:
     if reason is Misfit.CAPABILITY_MISSING:
         needed = asdict(spec.placement.capabilities)
         return f"no match ({reason}: {', '.join(name for name in needed if needed[name] and name != 'sandboxed')})"
     if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
-    return f"no match ({reason})"
+    asked, most = spec.resources, [host.free for host in hosts]
+    limits = {
+        Misfit.NOT_ENOUGH_CPU: f"{asked.cpu_milli / 1000:g} cores asked for, at most "
+        f"{max(free.cpu_milli for free in most) / 1000:g} on a host",
+        Misfit.NOT_ENOUGH_MEMORY: f"{asked.memory_mib} MiB asked for, at most "
+        f"{max(free.memory_mib for free in most)} on a host",
+        Misfit.NOT_ENOUGH_DISK: f"{asked.disk_gib} GiB asked for, at most "
+        f"{max(free.disk_gib for free in most)} on a host",
+    }
+    amounts = f": {limits[reason]}" if reason in limits else ""
+    return f"no match ({reason}{amounts})"

@@ -40,8 +40,8 @@ _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.STANDBY: "standby",
 }
 _AT_ONCE = 200
-_STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
 """How many tasks are read at once."""
+_STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +101,25 @@ task.add_command(usage)
 
 @task.command("list")
 @options.common()
-@click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
+@click.option(
+    "--account",
+    metavar="NAME",
+    help="Only tasks of this account: a name, an address, or //Charlie. Else GANTRY_ACCOUNT, else your only account.",
+)
+@click.option("--all", "everybody", is_flag=True, help="Tasks of all accounts, also if you have one.")
 @click.option("--state", type=click.Choice(_STATES, case_sensitive=False), help="Only tasks in this state.")
 @click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
-def list_(account: str | None, state: str | None, limit: int, common: options.CommonOptions) -> None:
-    """List tasks, the newest first.
+def list_(account: str | None, everybody: bool, state: str | None, limit: int, common: options.CommonOptions) -> None:
+    """List tasks, the newest first: those of your account, or those of all accounts if you have none.
 
     \b
     Examples:
       gantry task list
       gantry task list --account //Charlie --state Settled --json
+      gantry task list --all
     """
-    tenant = accounts.address_of(account) if account else None
+    name = None if everybody and not account else account or accounts.default_name()
+    tenant = None if name is None else accounts.address_of(name)
 
     async def work() -> list[TaskView]:
         async with common.connected() as chain:
@@ -136,7 +143,7 @@ def list_(account: str | None, state: str | None, limit: int, common: options.Co
                 (
                     v.id,
                     v.kind,
-                    v.state_text,
+                    v.activity_text,
                     _exit_text(v),
                     v.tenant,
                     time_text(v.submitted_at),
@@ -148,10 +155,12 @@ def list_(account: str | None, state: str | None, limit: int, common: options.Co
         )
     else:
         progress("No task matches.")
+    if name is not None and not account and not common.as_json:
+        progress(f"These are the tasks of {name}; --all shows those of all accounts.")
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @options.common()
 def show(number: int, common: options.CommonOptions) -> None:
     """Show a task with its pods, result digests and bill, as the chain's storage has them now.
@@ -176,7 +185,7 @@ def show(number: int, common: options.CommonOptions) -> None:
         [
             ("Task", view.id),
             ("Kind", view.kind),
-            ("State", view.state_text),
+            ("State", view.activity_text),
             ("Tenant", view.tenant),
             ("Submitted", time_text(view.submitted_at)),
             ("Attempt", view.attempts + 1),
@@ -198,14 +207,14 @@ def show(number: int, common: options.CommonOptions) -> None:
                 ("  Standby", _standby_text(view, lease)),
                 ("  Checkpoint", _checkpoint_text(view, lease)),
                 ("  State", lease.state_text),
-                ("  Reason", lease.reason_text),
+                ("  Reason", _reason_text(view, lease)),
                 ("  Waits for", waiting_text(waited, view, lease)),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
                 ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
                 ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
                 ("  Started", lease.started_at and time_text(lease.started_at)),
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
-                ("  Exit code", lease.exit_code),
+                ("  Exit code", lease.exit_text),
                 ("  Result digest", lease.result_digest and lease.result_digest.hex()),
                 ("  Owed so far", format_amount(lease.owed) if lease.owed != lease.paid else None),
                 ("  Paid", format_amount(lease.paid)),
@@ -218,7 +227,7 @@ task.add_command(why)
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
@@ -226,6 +235,8 @@ task.add_command(why)
 @options.common(account=True)
 def result(number: int, pod: int, output: Path | None, seal_key: str | None, common: options.CommonOptions) -> None:
     """Fetch a pod's result from its host, and compare it with the digest on the chain.
+
+    Hosts serve results as long as the task is in the chain's storage: 7 days after its end.
 
     \b
     Examples:
@@ -271,7 +282,7 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
 
 
 @task.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @options.common(account=True)
 def cancel(number: int, common: options.CommonOptions) -> None:
     """Cancel a task that has not reported. Pods that ran are paid for the time they ran.
@@ -318,6 +329,13 @@ def _exit_text(view: TaskView) -> str:
     """Return the exit codes of the pods that have ended: one if they are equal."""
     codes = {lease.exit_code for lease in view.leases if lease.exit_code is not None}
     return ", ".join(map(str, sorted(codes)))
+
+
+def _reason_text(view: TaskView, lease: LeaseView) -> str | None:
+    """Return why a pod was given up, and where the message of its host is."""
+    if lease.reason_text is None or not lease.state.startswith("Ended(HostRefused"):
+        return lease.reason_text
+    return f"{lease.reason_text}; gantry logs {view.id} --pod {lease.pod} shows what its host reported"
 
 
 def _spot_text(view: TaskView) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,14 +11,15 @@ import click
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import event_text
+from offchain.cli.kit.event_text import event_text, time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, say
+from offchain.cli.kit.output import emit, progress, say
 from offchain.cli.kit.session import IncludedCall, run, send
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
-from offchain.core.pricing import storage_rate_per_hour
+from offchain.core.pricing import deposit, storage_rate_per_hour
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.manifest.values import format_amount
 
 MakeCalls = Callable[[ChainPort, TaskView], Awaitable[list[Call]]]
 """Returns the calls for a task. Raises CliError if the action is not possible."""
@@ -37,7 +39,10 @@ def submit_calls(number: int, common: options.CommonOptions, make_calls: MakeCal
                     "Give --account of the tenant that submitted it.",
                     code="not_yours",
                 )
-            included = await send(chain, _as_batch(await make_calls(chain, view)), signer)
+            batch = _as_batch(await make_calls(chain, view))
+            if sys.stderr.isatty():
+                progress("Sent; it takes effect when its block is final, in some seconds.")
+            included = await send(chain, batch, signer)
             return await read_task(chain, number, included.block.hash), included
 
     return run(work())
@@ -65,11 +70,15 @@ def action(make_calls: Callable[..., Awaitable[list[Call]]]) -> Callable[..., No
         for event in included.events:
             if event.pallet in ("Tasks", "Leases"):
                 say(event_text(event))
-        say(f"Task {view.id} is {view.state_text}.")
+        say(f"Task {view.id} is {view.activity_text}.")
+        for lease in view.leases:
+            if lease.kept_until is not None:
+                say(
+                    f"The volumes of pod {lease.pod} are kept until {time_text(lease.kept_until)} UTC: gantry task "
+                    f"keep {view.id} TIME keeps them longer, gantry task release {view.id} deletes them."
+                )
 
-    return options.with_options(
-        command, (click.argument("number", type=click.IntRange(0)), options.common(account=True))
-    )
+    return options.with_options(command, (click.argument("number", type=options.TASK), options.common(account=True)))
 
 
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
@@ -83,12 +92,21 @@ def register(group: click.Group) -> None:
 @click.command()
 @action
 async def end(_: ChainPort, view: TaskView) -> list[Call]:
-    """End a running service or rental. The volumes of a rental are kept for some days; jobs are cancelled instead.
+    """End a running service or rental; jobs are cancelled instead (gantry task cancel).
+
+    The volumes of a rental are kept for a time that is printed: 10 days on a production network, 2 minutes on a local
+    one.
 
     \b
     Example:
       gantry task end 7 --account //Charlie
     """
+    if view.kind == "job":
+        raise CliError(
+            f"task {view.id} is a job.",
+            f"gantry task cancel {view.id} stops it before it has reported.",
+            code="is_a_job",
+        )
     return [calls.tasks_end(task=view.id)]
 
 
@@ -105,8 +123,8 @@ async def scale(chain: ChainPort, view: TaskView, pods: int) -> list[Call]:
     spec = (await GantryChain(chain).tasks([view.id]))[view.id].spec
     if not spec.pods_min <= pods <= spec.pods_max:
         raise CliError(
-            f"task {view.id} has {spec.pods_min} to {spec.pods_max} pods by its manifest, not {pods}.",
-            "Choose a number within these, or update the service with another replicas.",
+            f"the manifest of task {view.id} allows {spec.pods_min} to {spec.pods_max} pods, not {pods}.",
+            "Choose a number in this range, or change pods in the manifest (gantry service update).",
             code="out_of_range",
         )
     return [calls.tasks_scale(task=view.id, pods=pods)]
@@ -116,28 +134,32 @@ async def scale(chain: ChainPort, view: TaskView, pods: int) -> list[Call]:
 @action
 @click.argument("time", type=options.DURATION)
 @_POD
-async def extend(_: ChainPort, view: TaskView, time: int, pod: int | None) -> list[Call]:
+async def extend(chain: ChainPort, view: TaskView, time: int, pod: int | None) -> list[Call]:
     """Extend a service or rental by TIME. The cost at its present rate is deposited.
 
     \b
     Example:
       gantry task extend 7 2h --account //Charlie
     """
-    return [calls.leases_extend(lease=lease.id, ms=time) for lease in _live_leases(view, pod)]
+    leases = _lasting_leases(view, pod)
+    await _check_funds(chain, view, sum(deposit(lease.rate_per_hour, time) for lease in leases))
+    return [calls.leases_extend(lease=lease.id, ms=time) for lease in leases]
 
 
 @click.command("top-up")
 @action
 @click.argument("amount", type=options.AMOUNT)
 @click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), default=0, show_default=True, help="Which pod.")
-async def top_up(_: ChainPort, view: TaskView, amount: int, pod: int) -> list[Call]:
+async def top_up(chain: ChainPort, view: TaskView, amount: int, pod: int) -> list[Call]:
     """Deposit an AMOUNT of GTY more for a pod of a service or rental, which then lasts longer.
 
     \b
     Example:
       gantry task top-up 7 2.5 --account //Charlie
     """
-    return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in _live_leases(view, pod)]
+    leases = _lasting_leases(view, pod)
+    await _check_funds(chain, view, amount)
+    return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in leases]
 
 
 @click.command()
@@ -197,8 +219,25 @@ async def release(_: ChainPort, view: TaskView) -> list[Call]:
     return [calls.leases_release_data(lease=_only_lease(view).id)]
 
 
-def _live_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
-    """Return the leases that have not ended."""
+async def _check_funds(chain: ChainPort, view: TaskView, amount: int) -> None:
+    """Raise CliError if the tenant has not `amount` free."""
+    free = (await GantryChain(chain).balance(view.tenant)).free
+    if free < amount:
+        raise CliError(
+            f"this deposits {format_amount(amount)}, and the account has {format_amount(free)} free.",
+            "Deposit less, or give it coins: gantry account transfer.",
+            code="no_funds",
+        )
+
+
+def _lasting_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
+    """Return the leases of a service or rental that have not ended."""
+    if view.kind == "job":
+        raise CliError(
+            f"task {view.id} is a job, and its duration is fixed by its manifest.",
+            "Only services and rentals are extended. Submit it again with a longer x-gantry.duration.",
+            code="is_a_job",
+        )
     found = [lease for lease in view.leases if lease.is_live and pod in (None, lease.pod)]
     if not found:
         which = "pod" if pod is None else f"pod {pod}"

@@ -8,16 +8,17 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, progress, say
+from offchain.cli.kit.output import Screen, emit, progress, say
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import TaskView, read_task
+from offchain.cli.kit.views import read_task
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
-from offchain.cli.tenant.submit import report_outcome
+from offchain.cli.tenant.submit import failure_hint, report_outcome
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option("--running", is_flag=True, help="Only until its first pods run.")
+@click.option("--logs", is_flag=True, help="Print the log of a job's first pod on standard error as it comes.")
 @click.option(
     "--accept/--no-accept",
     default=False,
@@ -25,7 +26,7 @@ from offchain.cli.tenant.submit import report_outcome
 )
 @options.gateway
 @options.common(account=True)
-def wait(number: int, running: bool, accept: bool, common: options.CommonOptions) -> None:
+def wait(number: int, running: bool, logs: bool, accept: bool, common: options.CommonOptions) -> None:
     """Follow a task to its result and bill, as submit --wait does. Ctrl-C ends the command alone, not the task.
 
     \b
@@ -39,7 +40,7 @@ def wait(number: int, running: bool, accept: bool, common: options.CommonOptions
     began = time.monotonic()
     signer = common.open_account()
 
-    async def work() -> TaskView | TaskOutcome:
+    async def work() -> TaskOutcome:
         async with common.connected() as chain:
             head = await chain.finalized_head()
             view = await read_task(chain, number, head.hash)
@@ -50,15 +51,15 @@ def wait(number: int, running: bool, accept: bool, common: options.CommonOptions
                     code="not_yours",
                 )
             if running:
-                if view.state in ("Queued", "Assigned"):
-                    view, _ = await until_running(chain, number, head, signer, progress)
-                return view
-            return await follow(chain, number, head, signer, accept=accept, notify=progress)
+                return await until_running(chain, number, head, signer, progress)
+            show = Screen(error=True).show if logs else None
+            return await follow(chain, number, head, signer, accept=accept, notify=progress, show_log=show)
 
-    found = run(work())
-    if isinstance(found, TaskOutcome):
-        report_outcome(found, time.monotonic() - began, as_json=common.as_json)
+    outcome = run(work())
+    if not running:
+        report_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
         return
+    found = outcome.task
     if common.as_json:
         emit(found.plain())
     else:
@@ -66,6 +67,6 @@ def wait(number: int, running: bool, accept: bool, common: options.CommonOptions
     if found.is_final and found.state != "Settled":
         raise CliError(
             f"task {number} did not run. Its state: {found.state_text}.",
-            f"gantry task show {number} shows details.",
+            failure_hint(outcome),
             code="not_running",
         )

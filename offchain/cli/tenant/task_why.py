@@ -15,6 +15,7 @@ from offchain.cli.kit.event_text import event_text, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import counted, details, emit, progress, say, table
 from offchain.cli.kit.session import run
+from offchain.cli.kit.views import TaskView, read_tasks
 from offchain.cli.tenant import feasibility, scheduler_decisions
 from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
 from offchain.cli.tenant.scheduler_decisions import SchedulerReply
@@ -106,7 +107,7 @@ def print_history(history: TaskHistory) -> None:
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option(
     "--scheduler",
     "schedulers",
@@ -133,26 +134,31 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
     """
     sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
-    async def work() -> tuple[FeasibilityReport | CliError, tuple[SchedulerReply, ...], bytes]:
+    async def work() -> tuple[FeasibilityReport | CliError, TaskView | None, tuple[SchedulerReply, ...], bytes]:
         async with common.connected() as chain:
             replies, report = await asyncio.gather(
                 scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
             )
-            return report, replies, await chain.genesis_hash()
+            view = (await read_tasks(chain, [number])).get(number)
+            return report, view, replies, await chain.genesis_hash()
 
-    report, replies, genesis = run(work())
+    report, view, replies, genesis = run(work())
     history = read_history(index, number, genesis)
+    ended = view if view is not None and view.is_final else None
     known = history is not None or any(one.answer is not None and not one.answer.empty for one in replies)
     for one in replies:
         if one.answer is None:
             progress(f"note: no answer from the scheduler {one.source}: {one.reason}")
-    if isinstance(report, CliError) and not known:
+    if isinstance(report, CliError) and not known and ended is None:
         hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
         raise CliError(report.message, hint, code=report.code)
     if common.as_json:
-        emit(_fields(number, report, replies, history))
+        emit(_fields(number, report, replies, history, ended))
         return
-    _show(number, report, replies, history)
+    if ended is None:
+        _show(number, report, replies, history)
+    else:
+        _show_ended(ended)
     scheduler_decisions.print_decisions(replies)
     if history is not None:
         print_history(history)
@@ -188,6 +194,19 @@ def _show(
         say("No scheduler places it, because its results are compared." if waits else "It waits for no host.")
 
 
+def _show_ended(view: TaskView) -> None:
+    """Print why a final task ended as it did."""
+    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state_text)]
+    for lease in view.leases:
+        name = f"Pod {lease.pod}"
+        pairs += [(name, f"{lease.reason_text} (host {lease.host})" if lease.reason_text else None)]
+        pairs += [(name, f"exit code {lease.exit_text}" if lease.exit_code else None)]
+    details(pairs)
+    if view.given_up is not None or any(lease.exit_code for lease in view.leases):
+        say()
+        say(f"gantry logs {view.id} shows what the host and the program reported.")
+
+
 def _reserved(replies: tuple[SchedulerReply, ...]) -> int | None:
     """Return the earliest of the latest starts that schedulers have reserved."""
     standing = [one.answer.now for one in replies if one.answer is not None and one.answer.now is not None]
@@ -195,14 +214,19 @@ def _reserved(replies: tuple[SchedulerReply, ...]) -> int | None:
 
 
 def _fields(
-    number: int, report: FeasibilityReport | CliError, replies: tuple[SchedulerReply, ...], history: TaskHistory | None
+    number: int,
+    report: FeasibilityReport | CliError,
+    replies: tuple[SchedulerReply, ...],
+    history: TaskHistory | None,
+    ended: TaskView | None,
 ) -> dict[str, Any]:
     if isinstance(report, CliError):
         facts: dict[str, Any] = {
             "task": number,
-            "state": None if history is None else history.state,
+            "state": ended.state if ended is not None else None if history is None else history.state,
             "waits": False,
             "leases": [],
+            "reason": None if ended is None else ended.reason,
         }
     else:
         task = report.task

@@ -45,7 +45,7 @@ class _Pod:
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
+@click.argument("number", type=options.TASK)
 @click.option("--pod", type=click.IntRange(0), help="Only this pod.  [default: all]")
 @click.option("--countersign", is_flag=True, help="Sign the receipts that match the chain, for their hosts.")
 @options.gateway

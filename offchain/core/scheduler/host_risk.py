@@ -26,7 +26,7 @@ class Risk(StrEnum):
 
     RECLAIMED = "its provider takes the lease back"
     AWAY = "its host is not online"
-    DEVICE = "a GPU of its is out of order"
+    DEVICE = "one of its GPUs is out of order"
     TROUBLE = "much failed on its host lately"
     SILENT = "its host's heartbeat is overdue"
     DRAINED = "its host takes nothing new"

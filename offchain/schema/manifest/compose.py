@@ -31,6 +31,9 @@ FILE: Final = _by_key(
         _FILES: "configs",
         _ONE_FILE: "include",
         _MODEL: "models",
+        "This is a file for Kubernetes; write a Docker Compose file with x-gantry": "apiVersion metadata spec",
+        "This is a file for schedulers: gantry worker scheduler --queues FILE": "queues",
+        "This is a file for schedulers: gantry worker scheduler --reservations FILE": "reservations",
     }
 )
 SERVICE: Final = _by_key(

@@ -31,14 +31,16 @@ class RestartPolicySection(Section):
 def _read_cpus(value: YamlValue) -> int:
     milli = notation(value, parse_cpus, 'Write a number of cores: "1.5"')
     if not 10 <= milli <= _U32:
-        raise InvalidValueError(f"{milli / 1000} cores is out of range", "Write at least 0.01 cores", value)
+        raise InvalidValueError(
+            f"{value.raw} cores is out of range", f"Write a number from 0.01 to {_U32 // 1000}", value
+        )
     return milli
 
 
 def _read_memory(value: YamlValue) -> int:
     mib = -(-notation(value, parse_size, "Write a size: 512M or 2GiB") // _MIB)
     if not 6 <= mib <= _U32:
-        raise InvalidValueError(f"{mib} MiB is out of range", "Write at least 6M", value)
+        raise InvalidValueError(f'"{value.raw}" is out of range', f"Write a size from 6M to {_U32 >> 10}G", value)
     return mib
 
 

@@ -63,7 +63,7 @@ def parse_duration(text: str) -> int:
     """Return the milliseconds of "10m", "1h30m", "2d", "90s" or "500ms"."""
     total = parse_span(text)
     if total == 0:
-        raise ValueError(f'"{text}" is no time at all')
+        raise ValueError(f'"{text}" is zero, and a duration must be longer')
     return total
 
 

@@ -104,7 +104,7 @@ class ProvidersSection(Section):
 def _read_vram_mib(value: YamlValue) -> int:
     mib = -(-notation(value, parse_size, "Write a size: 24GiB") // _MIB)
     if mib > _U32:
-        raise InvalidValueError(f"{mib} MiB is out of range", "Write a size like 24GiB", value)
+        raise InvalidValueError(f'"{value.raw}" is out of range', f"Write a size up to {_U32 >> 10}GiB", value)
     return mib
 
 
@@ -328,7 +328,7 @@ def _read_disk_gib(value: YamlValue) -> int:
     size = notation(value, parse_size, "Write a size: 1GiB")
     gib = -(-size // _GIB)
     if not 1 <= gib <= _U32:
-        raise InvalidValueError(f"{gib} GiB is out of range", "Write at least 1GiB", value)
+        raise InvalidValueError(f'"{value.raw}" is out of range', f"Write a size from 1GiB to {_U32}GiB", value)
     return gib
 
 

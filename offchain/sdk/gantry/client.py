@@ -115,8 +115,7 @@ class AsyncTask:
 
     async def wait_running(self, *, notify: Notify = _ignore) -> TaskView:
         """Wait until its first pods run, or it has ended."""
-        view, _ = await until_running(self._chain, self.number, self._seen, self._signer, notify)
-        return view
+        return (await until_running(self._chain, self.number, self._seen, self._signer, notify)).task
 
     async def wait(self, *, accept: bool = True, check: bool = True, notify: Notify = _ignore) -> TaskResult:
         """Wait until the task is settled, and return its results.

@@ -102,7 +102,7 @@ def test_a_check_shows_a_rentals_way_in(world: World, tmp_path: Path) -> None:
     _, out, _ = world.run("manifest", "check", path)
     assert "port 2222, 1 key in /root/.ssh/authorized_keys" in out
     assert "lease 117440512" in out
-    assert "its volumes are kept for some days" in out
+    assert "its volumes are kept for a while" in out
     assert world.json("manifest", "check", path)["ssh"] == {
         "keys": 1,
         "path": "/root/.ssh/authorized_keys",

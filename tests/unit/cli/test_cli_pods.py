@@ -200,6 +200,7 @@ def test_exec_passes_input_outputs_and_the_exit_code(world, stdin):
         (("exec", "5", *CHARLIE, "--", "cat"), "no task 5"),
         (("shell", "0", *CHARLIE), "gantry exec 0"),
         (("forward", "0", "http", *CHARLIE), "8080:80"),
+        (("forward", "0", "99999", *CHARLIE), "99999 is out of range: a port is a number from 1 to 65535"),
         (("cp", "a", "b", *CHARLIE), "7:/data/file"),
         (("cp", "a", "0:relative", *CHARLIE), "absolute"),
         (("cp", "/nowhere/x", "0:/", *CHARLIE), "/nowhere/x"),
@@ -252,7 +253,7 @@ def test_a_snapshot_is_fetched_to_a_file_that_is_not_there_yet(world, host, tmp_
         world.json("task", "snapshot", "0", "--name", name, *CHARLIE)
     told = world.json("task", "snapshot", "0", "--save", file, *CHARLIE)
     assert (told["name"], file.read_bytes()) == ("two", b"archive of two")
-    assert "is there already" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
+    assert "already exists" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
     world.json("task", "snapshot", "0", "--name", "one", "--save", tmp_path / "one.tar", *CHARLIE)
     assert (tmp_path / "one.tar").read_bytes() == b"archive of one"
     assert sorted(path.name for path in tmp_path.glob("*.tar")) == ["machine.tar", "one.tar"]
@@ -355,6 +356,8 @@ def test_files_are_copied_both_ways(world, host, tmp_path):
     host.pod.folders.add("/data")
     assert world.run("cp", source, "0:/data/", *CHARLIE)[0] == 0
     assert host.pod.files == {"/data/src/deep/file": b"x" * 100_000}
+    assert "100.0 kB copied to" in world.run("cp", source, "0:/data/again", *CHARLIE)[2]
+    del host.pod.files["/data/again/deep/file"]
     told = world.json("cp", "0:/data/src/deep/file", tmp_path / "back", *CHARLIE)
     assert (told["target"], (tmp_path / "back").read_bytes()) == (str(tmp_path / "back"), b"x" * 100_000)
     assert world.run("cp", "0:/data/src", tmp_path / "tree", *CHARLIE)[0] == 0

@@ -9,6 +9,7 @@ import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_host
 
 from offchain.cli.kit import network, session
+from offchain.cli.main import main
 from offchain.cli.provider import agent
 from offchain.cli.provider.agent_options import DefaultNetwork
 from offchain.errors import WrongChain
@@ -39,6 +40,14 @@ def test_hosts_are_listed_for_people(world: World) -> None:
     assert status == 0
     assert HOST in out
     assert "1 simulated" in out
+
+
+def test_a_host_that_leaves_is_listed_with_the_time_and_its_gpu_models(world: World) -> None:
+    world.put("Hosts", "Hosts", HOST, the_host(status={"Retiring": 1_700_000_000_000}))
+    _, out, _ = world.run("host", "list")
+    assert "Retiring until 2023-11-14 22:13:20" in out
+    assert "1 simulated SIM-1" in out
+    assert world.json("host", "list")["status"] == "Retiring(1700000000000)"
 
 
 def test_a_network_without_hosts_lists_nothing(world: World) -> None:
@@ -108,6 +117,17 @@ def test_a_task_is_shown_and_listed(world: World, manifest: Path) -> None:
     status, out, _ = world.run("task", "show", "0")
     assert status == 0
     assert "Pod 0" in out
+
+
+def test_the_tasks_of_the_own_account_are_listed_unless_all_are_wanted(
+    world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(world, manifest)
+    monkeypatch.setenv("GANTRY_ACCOUNT", "//Bob")
+    assert world.run("task", "list", "--json")[:2] == (0, "")
+    assert "These are the tasks of //Bob; --all shows those of all accounts." in world.run("task", "list")[2]
+    assert world.json("task", "list", "--all")["task"] == 0
+    assert world.json("task", "list", "--account", "//Charlie")["task"] == 0
 
 
 def test_a_task_is_cancelled_by_its_tenant_only(world: World, manifest: Path) -> None:
@@ -225,7 +245,7 @@ def test_the_manifest_can_be_checked_without_a_network(world: World, manifest: P
     [
         (["sumbit"], "Did you mean submit?"),
         (["task", "shwo"], "No such command"),
-        (["task", "show", "x"], "is not a valid integer"),
+        (["task", "show", "x"], "'x' is not the number of a task; gantry task list shows them"),
         (["host", "list", "--jsn"], "No such option"),
         (["host", "wait", "--timeout", "soon"], "is not a duration"),
     ],
@@ -299,3 +319,14 @@ def test_a_host_is_challenged(world: World) -> None:
     assert found == {"challenge": 7, "host": HOST, "device": 1, "fee": GTY}
     wanted = [{"host": HOST, "device": 0, "lease": None}, {"host": HOST, "device": 1, "lease": 9}]
     assert [dict(call.args) for call in world.sent] == wanted
+
+
+def test_commands_and_options_are_completed_in_the_shell(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_GANTRY_COMPLETE", "bash_complete")
+    for words, at, wanted in (("gantry ta", "1", "plain,task"), ("gantry host list --so", "3", "plain,--sort")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert main([]) == 0
+        assert capfd.readouterr().out == f"{wanted}\n"

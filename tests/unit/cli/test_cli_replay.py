@@ -235,7 +235,7 @@ sys.exit(main(["simulate", *{arguments!r}]))
     assert done.returncode == 1
     assert f"needs {package}, which this Python does not have" in done.stderr
     assert "scripts/setup --scheduling" in done.stderr
-    assert f"python3 -m pip install {package}" in done.stderr
+    assert f"the extra gantry[scheduling], or run: {sys.executable} -m pip install {package}" in done.stderr
 
 
 def test_the_example_of_the_docs_prints_what_the_docs_say(capsys, tmp_path, monkeypatch):

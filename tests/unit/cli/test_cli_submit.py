@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -110,6 +111,89 @@ def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, 
     assert "error: task 0 did not succeed. Its state: Failed: every attempt failed." in err
 
 
+def refused_by_host(world: World, pallets: Pallets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only attempt of each submitted task is given back by its host with a message in the pod's log."""
+    refusal = gen.EndReasonHostRefused(gen.HostFailure.IMAGE_UNAVAILABLE)
+    ended = lease(HOST, state=gen.LeaseStateEnded(refusal))
+    failed = gen.TaskStateFailed(gen.FailReason.ATTEMPTS_EXHAUSTED)
+
+    def effects(call: Any, account: str) -> list[Any]:
+        found = pallets.effects(call, account)
+        Tasks(world.chain).change(0, state=failed, leases=(ended,), attempts=(gen.Attempt(HOST, BOB, refused=True),))
+        return found
+
+    async def read_log(_chain: Any, _lease: Any, _signer: Any, *, tail: int | None = None) -> bytes:
+        assert tail is None
+        return b"2026-11-24T09:00:00Z [the host gave this pod back (image_unavailable): there is no image tool]\n"
+
+    pallets.path, pallets.ends, pallets.window_is_open = (), {"Failed": "AttemptsExhausted"}, False
+    world.chain.effects = effects
+    monkeypatch.setattr(follow, "_read_log", read_log)
+
+
+def test_the_message_of_the_host_is_printed_if_no_pod_could_start(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_by_host(world, pallets, monkeypatch)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 1
+    assert "Its state: Failed after 1 attempt: the image could not be pulled." in err
+    assert f"The attempt failed: the image could not be pulled (host {HOST}). The host reported: there is no" in err
+    _, out, err = world.run("task", "wait", 0, "--account", "//Charlie", "--json")
+    assert (json.loads(out)["cause"], json.loads(out)["reason"]) == ("there is no image tool", "image_unavailable")
+    assert "The host reported: there is no image tool." in err
+    assert "the image could not be pulled; gantry logs 0 --pod 0 shows what" in world.run("task", "show", 0)[1]
+    assert f"the image could not be pulled (host {HOST})" in world.run("task", "why", 0)[1]
+    assert world.json("task", "why", 0)["reason"] == "image_unavailable"
+
+
+def test_the_end_of_the_log_of_a_failed_program_is_printed(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_log(_chain: Any, _lease: Any, _signer: Any, *, tail: int | None = None) -> bytes:
+        return b"" if tail is None else b"out of memory\n"
+
+    monkeypatch.setattr(follow, "_read_log", read_log)
+    pallets.exit_code, pallets.window_is_open = 137, False
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 3
+    assert "137 (killed by SIGKILL; it used 9 of 1024 MiB memory)" in out
+    assert "The last lines of the log of pod 0:\n  out of memory\n" in err
+
+
+def test_a_service_that_cannot_start_is_reported_with_the_message_of_its_host(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_by_host(world, pallets, monkeypatch)
+    manifest.write_text(MANIFEST + "  kind: service\n")
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 1
+    assert "The host reported: there is no image tool." in err
+    status, _, err = world.run("task", "wait", "0", "--running", "--account", "//Charlie")
+    assert status == 1
+    assert "The host reported: there is no image tool." in err
+
+
+@pytest.mark.usefixtures("pallets")
+def test_the_log_is_printed_as_it_comes(world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        async def logs(self, number: int, *, follow: bool = False, tail: int | None = None) -> Any:
+            assert (number, follow, tail) == (0, True, None)
+            for piece in (b"step 1\n", b"step 2\n"):
+                yield piece
+
+    @contextlib.asynccontextmanager
+    async def open_host(_chain: Any, _lease: Any, _signer: Any) -> Any:
+        yield Client()
+
+    monkeypatch.setattr(follow, "open_lease_host", open_host)
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--logs")
+    assert status == 0
+    assert err.count("step 1\nstep 2\n") == 1
+    assert "step" not in out
+    assert "step 2\n" in world.run("task", "wait", "0", "--account", "//Charlie", "--logs")[2]
+
+
 def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:
     found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert found["candidates"] == [{"host": HOST, "provider": BOB, "pods": 1, "rate_per_hour": RATE}]
@@ -119,6 +203,7 @@ def test_a_dry_run_shows_price_and_hosts_and_sends_nothing(world: World, pallets
     status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 0
     assert f"1 of 1 can run it now: {HOST}" in out
+    assert "GPUs   SIM-1" in out
     assert "an hour and pod; the limit is 2.5 GTY" in out
     assert out.endswith("Nothing was sent.\n")
 
@@ -230,6 +315,27 @@ def test_a_price_limit_below_every_ask_names_the_lowest(world: World, manifest: 
     assert HOST in err
 
 
+@pytest.mark.parametrize(
+    ("key", "code", "said"),
+    [
+        (
+            "deadline: 2020-01-31T18:00:00Z",
+            "deadline_passed",
+            "x-gantry.deadline is 2020-01-31 18:00:00 UTC, and it is",
+        ),
+        ("duration: 4000d", "bad_duration", "x-gantry.duration is 4000d; this network takes"),
+    ],
+)
+def test_a_limit_of_time_is_named_with_the_value(world: World, manifest: Path, key: str, code: str, said: str) -> None:
+    world.put("Timestamp", "Now", (), 1_700_000_000_000)
+    manifest.write_text(
+        MANIFEST.replace("  duration: 1h", f"  {key}" if "duration" in key else f"  {key}\n  duration: 1h")
+    )
+    found = refused(world, manifest, "--account", "//Charlie")
+    assert found[0] == code
+    assert said in found[1]
+
+
 def test_an_account_without_coins(world: World, manifest: Path) -> None:
     code, err = refused(world, manifest, "--account", "//Ferdie")
     assert code == "no_funds"
@@ -269,6 +375,14 @@ def test_a_task_that_no_host_could_ever_run_is_refused_with_the_reason(
     assert reason in err
 
 
+def test_the_missing_memory_is_named(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("memory: 1GiB", "memory: 100GiB"))
+    assert (
+        "too little free memory: 102400 MiB asked for, at most 8192 on a host"
+        in refused(world, manifest, "--account", "//Charlie")[1]
+    )
+
+
 def test_a_busy_host_is_no_reason_to_refuse(world: World, pallets: Pallets, manifest: Path) -> None:
     record = world.chain.storage["Hosts", "Hosts"][HOST,]
     record["free"] = {"cpu_milli": 0, "memory_mib": 0, "disk_gib": 0}
@@ -289,7 +403,7 @@ def test_a_task_that_must_wait_is_sent_with_a_note(world: World, pallets: Pallet
 def test_a_host_that_may_come_back_is_waited_for(world: World, pallets: Pallets, manifest: Path, status: str) -> None:
     world.put("Hosts", "Hosts", HOST, the_host(status=status))
     _, _, err = world.run("submit", manifest, "--account", "//Charlie")
-    assert "note: no host can run it now (of 1: 1 not online); it waits." in err
+    assert "note: no host can run it now (of 1: 1 offline, draining, suspended or unverified); it waits." in err
     assert pallets.calls
 
 
@@ -364,6 +478,36 @@ def test_an_unset_variable_is_named(world: World, manifest: Path) -> None:
     assert code == "bad_manifest"
     assert "GANTRY_TEST_UNSET" in err
     assert "say how much" in err
+
+
+def test_a_variable_of_the_local_network_names_the_command_that_sets_it(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("image: tool", "image: ${GANTRY_DEMO_IMAGE}"))
+    err = world.run("submit", manifest, "--account", "//Charlie")[2]
+    assert "GANTRY_DEMO_IMAGE is not set. scripts/up sets it while the local network runs; start that." in err
+
+
+def test_a_variable_of_the_shell_is_noted(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/anna")
+    manifest.write_text(MANIFEST.replace("    deploy:", '    command: [ls, "$HOME", "$$USER"]\n    deploy:'))
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert "task.yaml:5: $HOME is replaced by its value here, /home/anna, which becomes public. Write $$HOME" in err
+    assert "USER" not in err
+    assert pallets.calls
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("apiVersion: v1", "This is a file for Kubernetes"),
+        ("queues: {a: {}}", "This is a file for schedulers: gantry worker scheduler --queues FILE"),
+        ("reservations: {}", "This is a file for schedulers: gantry worker scheduler --reservations FILE"),
+    ],
+)
+def test_a_file_of_another_kind_is_recognised(world: World, manifest: Path, key: str, said: str) -> None:
+    manifest.write_text(key + "\n")
+    assert said in world.run("submit", manifest, "--account", "//Charlie")[2]
 
 
 def test_variables_of_the_local_network_are_defaults(

@@ -70,6 +70,43 @@ def test_the_outcome_is_printed_as_sentences(world: World) -> None:
     assert out.endswith("Task 0 is Running.\n")
 
 
+def test_a_suspended_rental_is_called_suspended(world: World) -> None:
+    running(world, state=gen.LeaseStateSuspended())
+    assert world.run("task", "resume", "0", *WHO)[1].endswith("Task 0 is suspended.\n")
+
+
+def test_until_when_volumes_are_kept_is_printed(world: World) -> None:
+    running(world, state=gen.LeaseStateRetained(1_700_000_120_000))
+    _, out, _ = world.run("task", "end", "0", *WHO)
+    assert "The volumes of pod 0 are kept until 2023-11-14 22:15:20 UTC: gantry task keep 0 TIME" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("top-up", "0", "99999999"), "this deposits 99999999 GTY, and the account has 1000 GTY free"),
+        (("extend", "0", "2000h"), "this deposits 2000 GTY, and the account has 1000 GTY free"),
+        (("scale", "0", "3"), "the manifest of task 0 allows 1 to 2 pods, not 3"),
+    ],
+)
+def test_a_limit_is_named_with_the_value_before_anything_is_sent(
+    world: World, arguments: tuple[str, ...], says: str
+) -> None:
+    calls = running(world, 2 if arguments[0] == "scale" else 1)
+    status, _, err = world.run("task", *arguments, *WHO)
+    assert status == 1
+    assert says in err
+    assert calls == []
+
+
+@pytest.mark.parametrize("arguments", [("end", "0"), ("extend", "0", "1h"), ("top-up", "0", "1")])
+def test_jobs_are_neither_ended_nor_extended(world: World, arguments: tuple[str, ...]) -> None:
+    Tasks(world.chain).submit(CHARLIE, task_spec())
+    status, _, err = world.run("task", *arguments, *WHO)
+    assert status == 1
+    assert "task 0 is a job" in err
+
+
 def test_all_pods_are_extended_together_or_one_that_is_named(world: World) -> None:
     calls = running(world, 2)
     world.json("task", "extend", "0", "1h", *WHO)

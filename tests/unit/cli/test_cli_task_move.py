@@ -138,7 +138,7 @@ def test_ended_pods_and_other_layouts_exclude_no_host(world: World, layout: gen.
 def test_the_standby_and_the_last_checkpoint_of_a_pod_are_shown(world: World) -> None:
     running(world, pods=2)
     _, out, _ = world.run("task", "show", "0")
-    assert "go on at a standby where their host fails" in out
+    assert "continue at a standby if their host fails" in out
     assert HOST in out
     assert f"2023-11-14 22:13:20, 2048 bytes, sha256 {'07' * 32}" in out
     assert "none yet; a scheduler names one" in out, "of the second pod"

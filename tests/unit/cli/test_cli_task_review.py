@@ -157,7 +157,7 @@ def test_the_result_of_a_failed_program_is_not_accepted_by_itself(
     [
         ([], "Nothing was sent."),
         ([None], "The task may have been submitted: gantry task list --account anna shows it."),
-        ([None, 7], "Task 7 goes on and is billed. gantry task wait 7 --account anna follows it"),
+        ([None, 7], "Task 7 continues and is billed. gantry task wait 7 --account anna follows it"),
     ],
 )
 def test_an_interrupted_submission_tells_what_goes_on(

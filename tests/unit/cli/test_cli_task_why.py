@@ -79,7 +79,7 @@ def test_the_placement_of_a_final_task_is_explained(world: World, decisions: Pat
     assert "Chain     assigned in block 12" in out
     assert "Excluded  2 GPUs in use" in out
     header, row = next(pair for pair in zip(out.splitlines(), out.splitlines()[1:], strict=False) if "HOST" in pair[0])
-    assert header.split() == ["HOST", "GPUS", "COST", "WORTH", "LOST", "PRICE"]
+    assert header.split() == ["HOST", "GPUS", "COST", "FRAGMENTATION", "PRICE"]
     assert row.split() == [HOST, "0", "142.500", "100.000", "42.500"]
     found = world.json("task", "why", 7, "--scheduler", decisions)
     (told,) = found["schedulers"]
@@ -175,7 +175,7 @@ def test_a_pod_on_an_unhealthy_gpu_is_at_risk(world: World) -> None:
     assert world.json("task", "why", number)["at_risk"] == []
     worn = {**the_host()["devices"][0], "healthy": False}
     world.put("Hosts", "Hosts", HOST, the_host(devices=[worn]))
-    reason = "a GPU of its is out of order"
+    reason = "one of its GPUs is out of order"
     assert world.json("task", "why", number)["at_risk"] == [{"pod": 0, "host": HOST, "reason": reason}]
     _, out, _ = world.run("task", "why", number)
     assert f"At risk  pod 0: {reason}" in out

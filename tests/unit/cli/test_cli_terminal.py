@@ -81,6 +81,18 @@ def test_a_table_on_a_narrow_terminal_is_folded_and_not_truncated(monkeypatch: p
     assert terminal.getvalue().count("9") == 10
 
 
+def test_addresses_are_shortened_on_a_narrow_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for columns, shown in (("200", HOST), ("50", f"{HOST[:6]}…{HOST[-6:]}")):
+        terminal = FakeTerminal()
+        monkeypatch.setattr("sys.stdout", terminal)
+        monkeypatch.setenv("COLUMNS", columns)
+        table(("HOST", "STATUS"), [(HOST, "Online")])
+        assert re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()[1].split() == [shown, "Online"]
+    assert capsys.readouterr().err.startswith("Addresses are shortened to the width of the terminal")
+
+
 def test_a_table_in_a_pipe_is_plain_and_not_truncated(capsys: pytest.CaptureFixture[str]) -> None:
     table(("NAME", "VALUE"), [("x", "0123456789" * 50)])
     assert capsys.readouterr().out == f"NAME  VALUE\nx     {'0123456789' * 50}\n"

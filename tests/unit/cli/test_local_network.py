@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from offchain.devnet import demo_image, engine, ports, up
+from offchain.devnet import demo_image, engine, node, ports, up
 from offchain.devnet.__main__ import main as local_main
 from offchain.devnet.network import clean, network_supervisor
 from offchain.devnet.paths import DevnetError, DevnetPaths
@@ -255,3 +255,9 @@ def test_unknown_commands_start_no_network(
     monkeypatch.setattr("offchain.devnet.__main__.up", lambda _options: pytest.fail("a network was started"))
     assert local_main() == status
     assert "Usage:" in capsys.readouterr().err
+
+
+def test_a_genesis_patch_is_merged_over_that_of_the_local_network() -> None:
+    patch = node.merged(node.LOCAL_GENESIS, {"tasks": {"params": {"maxAttempts": 2}}, "validators": {"slotMs": 500}})
+    params = {"archiveAfterMs": 604_800_000, "maxAttempts": 2}
+    assert patch == {"tasks": {"params": params}, "validators": {"slotMs": 500}}

@@ -222,7 +222,11 @@ def test_keys_of_another_kind_are_refused(change: Change, path: str, message: st
         ({"metric": "cpu", "target": "101%"}, ".target", "is not a share"),
         ({"metric": "cpu"}, "", "target is missing"),
         ({"target": "70%"}, "", "metric is missing"),
-        ({"metric": "cpu", "target": "70%", "stabilisation": "0s"}, ".stabilisation", "no time at all"),
+        (
+            {"metric": "cpu", "target": "70%", "stabilisation": "0s"},
+            ".stabilisation",
+            "is zero, and a duration must be longer",
+        ),
         ("cpu", "", "expected a mapping"),
         ({"metric": OWN, "target": "70%"}, ".target", "has no share"),
         ({"metric": {**OWN, "port": 0}}, ".metric.port", "0 is out of range"),

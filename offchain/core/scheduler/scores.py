@@ -98,7 +98,7 @@ PRICE_DOUBLINGS: Final = 4
 def price_score(request: PodRequest, attributes: HostAttributes) -> Floats:
     """Logarithmic from 0 at a sixteenth of the most that the tenant pays to 1 at all of it.
 
-    So a host that is twice as dear as another costs the same more, whatever the tenant's limit is.
+    A host that is twice as dear as another costs the same more for any limit of the tenant.
     """
     part: Floats = list_price_scores(request, attributes.price_lists, ALL_LISTS)[attributes.price_list]
     return part

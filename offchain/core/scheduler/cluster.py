@@ -25,6 +25,7 @@ from offchain.core.scheduler.columns import (
 )
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
+from offchain.core.scheduler.sharing_demand import SharingLevels
 
 _FEW = 16
 _NO_DEVICES = (0,) * MAX_DEVICES
@@ -85,6 +86,8 @@ class Cluster:
         self.free_milli = 0
         self.max_free: Floats = np.ones(3)
         """The most cores, memory and thousandths of GPUs that were ever free on one host."""
+        self._levels = SharingLevels({}, 1)
+        self._class_levels: Ints = np.zeros(0, dtype=np.int64)
         self._rows: dict[str, int] = {}
         free = zero_columns(_FEW)
         self._columns = free, capacity_columns(free)
@@ -166,6 +169,32 @@ class Cluster:
     def rows_shared_by(self, account: str) -> Ints:
         """Return the rows of hosts where the account has shares of devices, and of some where it had."""
         return self._sharing.rows_of(self.free, account)
+
+    @property
+    def class_levels(self) -> Ints:
+        """[class]: the level of such a device (:mod:`offchain.core.scheduler.sharing_demand`)."""
+        known = len(self._class_levels)
+        if known < len(self.classes):
+            new = [self.sharing_level(device_class.account) for device_class in self.classes[known:]]
+            self._class_levels = np.concatenate([self._class_levels, np.array(new, dtype=np.int64)])
+        return self._class_levels
+
+    def sharing_level(self, account: str) -> int:
+        """Return the level of devices of which the account has shares; 0 for the empty name."""
+        return self._levels.by_account.get(account, self._levels.other) if account else 0
+
+    def set_sharing_levels(self, levels: SharingLevels) -> list[int]:
+        """Set the levels of accounts, and return the rows of hosts with devices whose level changed."""
+        before, self._levels = self._levels, levels
+        rows: set[int] = set()
+        for account in self._sharing.accounts:
+            if before.by_account.get(account, before.other) != self.sharing_level(account):
+                rows.update(self.rows_shared_by(account).tolist())
+        found = sorted(rows)
+        if found:
+            self.free.state[found] = 0
+        self._class_levels = self._class_levels[:0]
+        return found
 
     def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
         milli = sum(devices)

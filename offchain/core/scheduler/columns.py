@@ -235,6 +235,11 @@ class DeviceSharing:
         """Whether devices of this host may be shared."""
         return row in self._rows
 
+    @property
+    def accounts(self) -> Iterable[str]:
+        """The accounts that have or had shares of devices."""
+        return self._hosts_by_account
+
     def share(self, free: HostColumns, whole: HostColumns, host: int, devices: int, account: str) -> None:
         """Assign shares of these devices to the account; devices shared already are unchanged."""
         for index in device_indices(devices):

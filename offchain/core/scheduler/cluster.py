@@ -17,6 +17,7 @@ from offchain.core.scheduler.columns import (
     Floats,
     HostColumns,
     Ints,
+    SharingLevels,
     capacity_columns,
     copy_columns,
     device_bits,
@@ -25,7 +26,6 @@ from offchain.core.scheduler.columns import (
 )
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
-from offchain.core.scheduler.sharing_demand import SharingLevels
 
 _FEW = 16
 _NO_DEVICES = (0,) * MAX_DEVICES
@@ -227,6 +227,17 @@ class Cluster:
     def account(self, name: str) -> int:
         """Return the number of an account; 0 for the empty name."""
         return self._classes.account(name)
+
+    @property
+    def accounts(self) -> int:
+        """The number of known accounts: all account numbers are below it."""
+        return self._classes.accounts
+
+    def shared_pieces(self) -> tuple[Ints, Ints]:
+        """Return the account numbers, and the free thousandths, of devices with shares that have something free."""
+        accounts, free = self.account_ids[self.free.device_class], self.free.device
+        chosen = (accounts > 0) & (free > 0)
+        return accounts[chosen], free[chosen].astype(np.int64)
 
     def classes_since(self, first: int, account: str) -> Sequence[int]:
         """Return the device classes from number `first` on that a pod of the account can use.

@@ -80,7 +80,7 @@ class DemandEstimator:
     def observe(self, shape: PodShape, pods: int, tasks: int = 1, account: str = "") -> None:
         """Count new tasks of `pods` pods each. `account`: see :func:`sharing_account`."""
         self._mix.learn(shape, pods * tasks)
-        self.sharing.observe(shape.total_milli * pods * tasks, pods * tasks, account)
+        self.sharing.observe(shape, pods * tasks, account)
         before, self._arrived = self._arrived, self._arrived + tasks
         if before // DECAY_TASKS < self._arrived // DECAY_TASKS or len(self._mix.counts) > MAX_SHAPES:
             self._mix.decay(MAX_SHAPES // 2)

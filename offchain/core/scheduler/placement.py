@@ -96,10 +96,9 @@ class Planner:
 
     def update_sharing_levels(self, demand: SharingDemand) -> None:
         """Value devices with shares by the shares that are expected of their accounts now."""
-        cluster = self.hosts.cluster
-        levels = demand.refresh(cluster.free_milli, cluster.total_milli)
+        levels = demand.refresh(self.hosts.cluster)
         if levels is not None:
-            self.scores.changed(cluster.set_sharing_levels(levels))
+            self.scores.changed(self.hosts.cluster.set_sharing_levels(levels))
 
     def update_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in host records. Return the rows of hosts whose free resources changed."""

@@ -1,16 +1,17 @@
-"""Expected shares of each account: how many more it will ask for until the free GPUs are allocated.
+"""Expected shares of each account: how many more it will ask for, for each device of which it has shares.
 
 The free part of such a device is of use to that account alone (ADR 0072), so that its value depends on this number.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from offchain.core.scheduler.columns import Floats, Ints
-from offchain.core.scheduler.pod_request import WHOLE_GPU
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import Floats, Ints, SharingLevels
+from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 
 LEVEL_SHARES: Final[Floats] = np.array([64, 32, 16, 8, 4, 2, 1, 0.5, 0.25, 0])
 """[level - 2]: the expected shares for which the value of a level is computed.
@@ -35,16 +36,11 @@ _CHANGE: Final = 0.1
 _LEAST_CHANGE: Final = 1 / 256
 """Smaller changes of free GPUs, as a part of all GPUs, do not count."""
 
+_MAX_SIZES: Final = 64
+"""The most frequent sizes of shares stand for all."""
+
 _MAX_ACCOUNTS: Final = 1 << 14
 """Of more accounts, those with the fewest shares are forgotten when earlier pods are."""
-
-
-class SharingLevels(NamedTuple):
-    """The level of each account's devices."""
-
-    by_account: dict[str, int]
-    other: int
-    """The level of all other accounts."""
 
 
 class SharingDemand:
@@ -52,30 +48,36 @@ class SharingDemand:
 
     While all pods asked for `asked` thousandths of GPUs, an account asked for `x` shares. So `x * free / asked` more
     come until what is free now is allocated. For an account that was seen rarely, the estimate is between its own
-    number and the mean (a Gamma prior with the weight of one share).
+    number and the mean (a Gamma prior with the weight of one share). A share of size `z` can use each of the account's
+    `m(z)` devices on which it fits, so that one device gets a share with the probability `1 / m(z)`.
     """
 
     def __init__(self) -> None:
         self._asked_milli = 0.0
         self._pods: dict[str, float] = {}
+        self._sizes: dict[int, float] = {}
+        """[thousandths]: the shares of this size."""
         self._levels: dict[str, int] = {}
         self._used = 0.0, 0.0, 0
         """Asked and free thousandths, and the number of accounts, when levels were last computed."""
 
-    def observe(self, milli: int, pods: int, account: str) -> None:
-        """Count pods that ask for `milli` thousandths together. `account`: see :func:`sharing_account`."""
-        self._asked_milli += milli
+    def observe(self, shape: PodShape, pods: int, account: str) -> None:
+        """Count pods of this shape. `account`: see :func:`sharing_account`."""
+        self._asked_milli += shape.total_milli * pods
         if account:
             self._pods[account] = self._pods.get(account, 0.0) + pods
+            self._sizes[shape.gpu_milli] = self._sizes.get(shape.gpu_milli, 0.0) + pods
 
     def decay(self) -> None:
         """Let all earlier pods count half."""
         self._asked_milli /= 2
         kept = sorted(self._pods.items(), key=lambda item: -item[1])[:_MAX_ACCOUNTS]
         self._pods = {account: pods / 2 for account, pods in kept}
+        self._sizes = {size: pods / 2 for size, pods in self._sizes.items()}
 
-    def refresh(self, free_milli: int, total_milli: int) -> SharingLevels | None:
-        """Return the levels for so many free thousandths of all; None: those in use are good enough."""
+    def refresh(self, cluster: Cluster) -> SharingLevels | None:
+        """Return the levels for the present state of the cluster; None: those in use are good enough."""
+        free_milli, total_milli = cluster.free_milli, cluster.total_milli
         asked, free, accounts = self._used
         changed = (
             not asked * (1 - _CHANGE) <= self._asked_milli <= asked * (1 + _CHANGE)
@@ -91,10 +93,24 @@ class SharingDemand:
         horizon = free_milli / max(1.0, self._asked_milli)
         expected = horizon * (pods + 1) / (1 + 1 / mean)
         before = np.fromiter((self._levels.get(name, 0) for name in names), dtype=np.int64, count=len(names))
-        levels = levels_of(expected, before)
+        accounts_of = [cluster.account(name) for name in names]
+        levels = levels_of(expected * self._parts(cluster)[accounts_of], before)
         self._levels = dict(zip(names, levels.tolist(), strict=True))
         other = levels_of(np.array([horizon * mean]), np.zeros(1, dtype=np.int64))
         return SharingLevels(self._levels, int(other[0]))
+
+    def _parts(self, cluster: Cluster) -> Floats:
+        """[account number]: the part of the account's next shares that one of its devices gets."""
+        often = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SIZES]
+        sizes, pods = np.array(sorted(often)).T
+        accounts, free = cluster.shared_pieces()
+        fitting = np.searchsorted(sizes, free, side="right")
+        columns = len(sizes) + 1
+        many = np.bincount(accounts * columns + fitting, minlength=cluster.accounts * columns).reshape(-1, columns)
+        # A piece that is enough for more sizes is enough for all that are smaller.
+        devices = many[:, ::-1].cumsum(axis=1)[:, -2::-1]
+        parts: Floats = (pods / pods.sum() / np.maximum(1, devices)).sum(axis=1)
+        return parts
 
 
 def levels_of(shares: Floats, before: Ints) -> Ints:

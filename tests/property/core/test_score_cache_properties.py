@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.scheduler import score_cache as rows_of_points
+from offchain.core.scheduler.columns import SharingLevels
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.packing import FragmentationScore
@@ -18,7 +19,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.scheduler.score_column import BLOCK, best_host, empty_column, extended_column, update_tree
 from offchain.core.scheduler.scores import ScoreWeights
-from offchain.core.scheduler.sharing_demand import LEVELS, SharingLevels
+from offchain.core.scheduler.sharing_demand import LEVELS
 from offchain.core.values import GpuRequest, HostStatus, Resources
 from tests.support.chain_records import ask
 from tests.support.examples import examples

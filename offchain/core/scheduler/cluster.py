@@ -17,6 +17,7 @@ from offchain.core.scheduler.columns import (
     Floats,
     HostColumns,
     Ints,
+    SharingLevels,
     capacity_columns,
     copy_columns,
     device_bits,
@@ -85,6 +86,8 @@ class Cluster:
         self.free_milli = 0
         self.max_free: Floats = np.ones(3)
         """The most cores, memory and thousandths of GPUs that were ever free on one host."""
+        self._levels = SharingLevels({}, 1)
+        self._class_levels: Ints = np.zeros(0, dtype=np.int64)
         self._rows: dict[str, int] = {}
         free = zero_columns(_FEW)
         self._columns = free, capacity_columns(free)
@@ -167,6 +170,32 @@ class Cluster:
         """Return the rows of hosts where the account has shares of devices, and of some where it had."""
         return self._sharing.rows_of(self.free, account)
 
+    @property
+    def class_levels(self) -> Ints:
+        """[class]: the level of such a device (:mod:`offchain.core.scheduler.sharing_demand`)."""
+        known = len(self._class_levels)
+        if known < len(self.classes):
+            new = [self.sharing_level(device_class.account) for device_class in self.classes[known:]]
+            self._class_levels = np.concatenate([self._class_levels, np.array(new, dtype=np.int64)])
+        return self._class_levels
+
+    def sharing_level(self, account: str) -> int:
+        """Return the level of devices of which the account has shares; 0 for the empty name."""
+        return self._levels.by_account.get(account, self._levels.other) if account else 0
+
+    def set_sharing_levels(self, levels: SharingLevels) -> list[int]:
+        """Set the levels of accounts, and return the rows of hosts with devices whose level changed."""
+        before, self._levels = self._levels, levels
+        rows: set[int] = set()
+        for account in self._sharing.accounts:
+            if before.by_account.get(account, before.other) != self.sharing_level(account):
+                rows.update(self.rows_shared_by(account).tolist())
+        found = sorted(rows)
+        if found:
+            self.free.state[found] = 0
+        self._class_levels = self._class_levels[:0]
+        return found
+
     def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
         milli = sum(devices)
         self.free_milli += milli
@@ -198,6 +227,17 @@ class Cluster:
     def account(self, name: str) -> int:
         """Return the number of an account; 0 for the empty name."""
         return self._classes.account(name)
+
+    @property
+    def accounts(self) -> int:
+        """The number of known accounts: all account numbers are below it."""
+        return self._classes.accounts
+
+    def shared_pieces(self) -> tuple[Ints, Ints]:
+        """Return the account numbers, and the free thousandths, of devices with shares that have something free."""
+        accounts, free = self.account_ids[self.free.device_class], self.free.device
+        chosen = (accounts > 0) & (free > 0)
+        return accounts[chosen], free[chosen].astype(np.int64)
 
     def classes_since(self, first: int, account: str) -> Sequence[int]:
         """Return the device classes from number `first` on that a pod of the account can use.

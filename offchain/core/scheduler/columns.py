@@ -95,6 +95,15 @@ def resized(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[An
 NO_DEVICE = DeviceClass("")
 """The class of a host without devices, and of an index without a device."""
 
+
+class SharingLevels(NamedTuple):
+    """How many more shares are expected of accounts, as levels (:mod:`offchain.core.scheduler.sharing_demand`)."""
+
+    by_account: dict[str, int]
+    other: int
+    """The level of all other accounts."""
+
+
 UNKNOWN_ACCOUNT = "?"
 """Has shares of a device, and is not known; or there are more accounts with shares than classes."""
 
@@ -146,6 +155,11 @@ class DeviceClasses:
     def account(self, name: str) -> int:
         """Return the number of an account; 0 for the empty name."""
         return self._accounts.setdefault(name, len(self._accounts))
+
+    @property
+    def accounts(self) -> int:
+        """The number of known accounts: all account numbers are below it."""
+        return len(self._accounts)
 
     def since(self, first: int, account: str) -> list[int]:
         """Return the device classes from number `first` on that a pod of the account can use.
@@ -234,6 +248,11 @@ class DeviceSharing:
     def __contains__(self, row: int) -> bool:
         """Whether devices of this host may be shared."""
         return row in self._rows
+
+    @property
+    def accounts(self) -> Iterable[str]:
+        """The accounts that have or had shares of devices."""
+        return self._hosts_by_account
 
     def share(self, free: HostColumns, whole: HostColumns, host: int, devices: int, account: str) -> None:
         """Assign shares of these devices to the account; devices shared already are unchanged."""

@@ -114,6 +114,7 @@ class SchedulingCycle:
         demand = self._registry.demand.refresh(len(self._planner.hosts.cluster))
         if demand is not None:
             self._planner.set_demand(demand)
+        self._planner.update_sharing_levels(self._registry.demand.sharing)
         filters = self._filters(now_ms)
         if self._incremental.can_continue(now_ms) and not filters and not self._migration.is_due(now_ms):
             return self._continue(now_ms), MigrationPlan()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, Ints
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
+from offchain.core.scheduler.sharing_demand import SharingDemand
 
 
 @dataclass(slots=True)
@@ -69,18 +70,21 @@ class DemandEstimator:
 
     def __init__(self) -> None:
         self._mix = DemandDistribution()
+        self.sharing = SharingDemand()
         self._arrived = 0
         self._considered = 0
         """The number of tasks when the estimate was last considered."""
         self._in_use: tuple[int, Mapping[PodShape, float]] = (0, {})
         """The number of hosts and the distribution for which scores were last computed."""
 
-    def observe(self, shape: PodShape, pods: int, tasks: int = 1) -> None:
-        """Count new tasks of `pods` pods each."""
+    def observe(self, shape: PodShape, pods: int, tasks: int = 1, account: str = "") -> None:
+        """Count new tasks of `pods` pods each. `account`: see :func:`sharing_account`."""
         self._mix.learn(shape, pods * tasks)
+        self.sharing.observe(shape, pods * tasks, account)
         before, self._arrived = self._arrived, self._arrived + tasks
         if before // DECAY_TASKS < self._arrived // DECAY_TASKS or len(self._mix.counts) > MAX_SHAPES:
             self._mix.decay(MAX_SHAPES // 2)
+            self.sharing.decay()
 
     def refresh(self, hosts: int) -> DemandDistribution | None:
         """Return the distribution if scores must be computed anew for it; None: the one in use is good enough."""

@@ -20,16 +20,18 @@ class KernelRequest(NamedTuple):
     milli: int
     accepts: Bools
     """[device class]: whether it is suitable."""
+    level: int = 0
+    """The level of devices of which the pod's account has shares (:mod:`offchain.core.scheduler.sharing_demand`)."""
 
     @classmethod
     def of(cls, shape: PodShape, cluster: Cluster) -> KernelRequest:
         """Return the request for the device classes of this cluster."""
-        return cls.accepting(shape, cluster.accepts(shape))
+        return cls.accepting(shape, cluster.accepts(shape), cluster.sharing_level(shape.account))
 
     @classmethod
-    def accepting(cls, shape: PodShape, accepts: Bools) -> KernelRequest:
+    def accepting(cls, shape: PodShape, accepts: Bools, level: int) -> KernelRequest:
         """Return the request with known suitable classes."""
-        return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
+        return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts, level)
 
 
 @compiled

@@ -43,7 +43,9 @@ class ScoreTables(NamedTuple):
     """What the value of a host is computed from."""
 
     value: Floats
-    """[free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`."""
+    """[level, free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`."""
+    levels: Ints
+    """[class]: the level of such a device (:mod:`offchain.core.scheduler.sharing_demand`); 0: nobody has shares."""
     weight: Floats
     """[class, row]."""
     cpu_each: float
@@ -74,18 +76,18 @@ class ScoreMemo(NamedTuple):
     hosts: Table
     """[host]"""
     marks: Ints
-    """[thousandths]: the hash of a device with so much free."""
+    """[level, thousandths]: the hash of a device with so much free."""
     sums: Floats
     """[2, k]: buffer for sums."""
     by_row: Floats
     """[row]: buffer."""
 
 
-def empty_memo(rows: DemandRows) -> ScoreMemo:
-    """Return an empty memo."""
+def empty_memo(rows: DemandRows, levels: int) -> ScoreMemo:
+    """Return an empty memo. `levels`: their number."""
     random = np.random.default_rng(1)
-    marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
-    marks[0] = 0
+    marks = random.integers(1, 2**62, (levels, WHOLE_GPU + 1), dtype=np.int64)
+    marks[:, 0] = 0
     sums, by_row = np.zeros((2, len(rows.gpus))), np.zeros(max(1, len(rows.cpu)))
     return ScoreMemo(
         np.zeros(_VALUE_ENTRIES, VALUE_ENTRY),
@@ -103,35 +105,58 @@ def extended_memo(of: ScoreMemo, hosts: int) -> ScoreMemo:
 
 
 @inner
+def _level(levels: Ints, device_class: int, left: int, own_level: int) -> int:
+    """Return the level of a device. One that this call has begun to share has its old class until the call ends."""
+    level = levels[device_class]
+    return own_level if level == 0 and left < WHOLE_GPU else level
+
+
+@inner
 def host_value(
     cores: int,
     grains: int,
     device: AnyInts,
+    classes: AnyInts,
     own: int,
     offset: int,
+    own_level: int,
     tables: ScoreTables,
     device_class: int,
     sums: Floats,
     by_row: Floats,
 ) -> float:
-    """Return the value of what is free, computed anew, if devices in `own` had `offset` thousandths less."""
-    _sums(device, own, offset, tables.rows, tables.value, sums[0], sums[1])
+    """Return the value of what is free, computed anew, if devices in `own` had `offset` thousandths less.
+
+    `own_level`: the level of devices of which the pod's account has shares.
+    """
+    _sums(device, classes, own, offset, own_level, tables, sums[0], sums[1])
     weight = tables.weight[device_class]
     cpu, memory = float(cores * CPU_GRAIN_MILLI), float(grains * MEMORY_GRAIN_MIB)
     return float(_weighted_pods(cpu, memory, sums[0], sums[1], tables.rows, weight, by_row))
 
 
 @inner
-def _sums(device: AnyInts, own: int, offset: int, rows: DemandRows, table: Floats, cuts: Floats, value: Floats) -> None:
+def _sums(
+    device: AnyInts,
+    classes: AnyInts,
+    own: int,
+    offset: int,
+    own_level: int,
+    tables: ScoreTables,
+    cuts: Floats,
+    value: Floats,
+) -> None:
     """Sum up the tables' rows over the host's devices."""
+    pieces, table, levels = tables.rows.pieces, tables.value, tables.levels
     cuts[:] = 0.0
     value[:] = 0.0
     for index in range(len(device)):
         left = device[index] - offset * (own >> index & 1)
         if left:
+            level = own_level if own >> index & 1 else _level(levels, classes[index], left, own_level)
             for k in range(len(cuts)):
-                cuts[k] += rows.pieces[left, k]
-                value[k] += table[left, k]
+                cuts[k] += pieces[left, k]
+                value[k] += table[level, left, k]
 
 
 @inner
@@ -229,7 +254,8 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
     costs, devices, tree = column
     by_host, price_list, by_list, certain, closed = penalties
     with_penalties = len(by_host) > 0
-    need_cpu, need_memory, need_disk, gpus, milli, accepts = request
+    need_cpu, need_memory, need_disk, gpus, milli, accepts, own_level = request
+    levels = tables.levels
     values, cpu_each, memory_each = memo.values, tables.cpu_each, tables.memory_each
     score_mask, value_mask = len(scores) - 1, len(values) - 1
     asked = gpus * milli
@@ -272,7 +298,7 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
                     left = device[host, index]
                     state = (state ^ (state >> 29)) * MARK_CLASS + left * MAX_CLASSES + classes[host, index]
                     total += left
-                    mark += marks[left]
+                    mark += marks[_level(levels, classes[host, index], left, own_level), left]
                 state *= MARK_CPU
                 state ^= state >> 31
                 # 0 means that it was not computed.
@@ -287,9 +313,18 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
                     key ^= key >> 31
                     entry = values[key & value_mask]
                     if entry.key != key:
-                        free_of = device[host, :count]
                         entry.value = host_value(
-                            cores, grains, free_of, 0, 0, tables, main_class[host], memo.sums, memo.by_row
+                            cores,
+                            grains,
+                            device[host, :count],
+                            classes[host, :count],
+                            0,
+                            0,
+                            own_level,
+                            tables,
+                            main_class[host],
+                            memo.sums,
+                            memo.by_row,
                         )
                         entry.key = key
                     entry_of_host.value = entry.value
@@ -340,18 +375,30 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
                             if duplicate:
                                 continue
                             own = 1 << index
-                            mark += marks[left - milli] - marks[left]
+                            level = _level(levels, classes[host, index], left, own_level)
+                            mark += marks[own_level, left - milli] - marks[level, left]
                         else:
                             for other in range(count):
                                 if own >> other & 1:
-                                    mark += marks[device[host, other] - milli] - marks[device[host, other]]
+                                    left = device[host, other]
+                                    level = _level(levels, classes[host, other], left, own_level)
+                                    mark += marks[own_level, left - milli] - marks[level, left]
                         key = mark + cores * MARK_CPU + grains * MARK_MEMORY + main_class[host] * MARK_CLASS
                         key ^= key >> 31
                         entry = values[key & value_mask]
                         if entry.key != key:
-                            free_of = device[host, :count]
                             entry.value = host_value(
-                                cores, grains, free_of, own, milli, tables, main_class[host], memo.sums, memo.by_row
+                                cores,
+                                grains,
+                                device[host, :count],
+                                classes[host, :count],
+                                own,
+                                milli,
+                                own_level,
+                                tables,
+                                main_class[host],
+                                memo.sums,
+                                memo.by_row,
                             )
                             entry.key = key
                         lost_steps = math.floor((entry_of_host.value - entry.value) / STEP_MILLI + _ROUND_UP)

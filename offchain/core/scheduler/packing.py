@@ -28,6 +28,7 @@ from offchain.core.scheduler.kernels import (
 )
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.score_column import AnyFloats, Penalties, ScoreColumn
+from offchain.core.scheduler.sharing_demand import share_values
 
 MULTI_GPU_WEIGHT = 0.25
 """The weight of a pod that needs several GPUs, relative to its probability."""
@@ -50,6 +51,7 @@ class FragmentationScore:
     """The loss of value in steps, and then how little is left."""
 
     _memo: ScoreMemo
+    _tables: ScoreTables
 
     def __init__(self, cluster: Cluster, demand: DemandDistribution) -> None:
         self._cluster = cluster
@@ -87,6 +89,8 @@ class FragmentationScore:
             self._build_tables()
         if len(cluster) > len(self._memo.hosts):
             self._memo = extended_memo(self._memo, 2 * len(cluster))
+        if self._tables.levels is not cluster.class_levels:
+            self._tables = self._tables._replace(levels=cluster.class_levels)
         self._salt = (self._salt + _SALT) % _SALT_RANGE
         placed, stopped = score_and_place(
             hosts,
@@ -116,8 +120,9 @@ class FragmentationScore:
         counts = _shape_weights(expected)
         weight = expected.by_class(counts * _scarcity(expected, self._cluster))
         rows = expected.rows._replace(per_cpu=expected.rows.per_cpu * CPU_FACTOR)
-        self._tables = ScoreTables(_value_table(expected, counts), weight, *_max_use(expected), rows)
-        self._memo = empty_memo(rows)
+        values, levels = _value_tables(expected, counts), self._cluster.class_levels
+        self._tables = ScoreTables(values, levels, weight, *_max_use(expected), rows)
+        self._memo = empty_memo(rows, len(values))
 
 
 def _shape_weights(expected: ExpectedDemand) -> Floats:
@@ -145,8 +150,8 @@ def _max_use(expected: ExpectedDemand) -> tuple[float, float]:
     return float((rows.cpu / milli).max()), float((rows.memory / milli).max())
 
 
-def _value_table(expected: ExpectedDemand, counts: Floats) -> Floats:
-    """[free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`.
+def _value_tables(expected: ExpectedDemand, counts: Floats) -> Floats:
+    """[level, free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`.
 
     That is its value over the weight of all pods that it is big enough for.
     """
@@ -156,9 +161,25 @@ def _value_table(expected: ExpectedDemand, counts: Floats) -> Floats:
         demand[shape.gpu_milli] = demand.get(shape.gpu_milli, 0.0) + share * shape.gpus
         big_enough[shape.gpu_milli :] += count
     worth = WHOLE_GPU * piece_values(demand)
-    each = np.divide(worth, big_enough, out=np.zeros_like(worth), where=big_enough > 0)
+    by_level = np.concatenate([worth[None, :], worth[None, :], _values_for_one_account(expected, worth)])
+    each = np.divide(by_level, big_enough, out=np.zeros_like(by_level), where=big_enough > 0)
     free = np.arange(WHOLE_GPU + 1)[:, None]
-    return np.where(free >= expected.milli[None, :], each[:, None], 0.0)
+    return np.where(free >= expected.milli[None, :], each[:, :, None], 0.0)
+
+
+def _values_for_one_account(expected: ExpectedDemand, worth: Floats) -> Floats:
+    """[level - 2, free thousandths]: the value of a piece of a device of which an account has shares.
+
+    A share saves its cost, which is the value of the smallest piece that contains it.
+    """
+    probability: dict[int, float] = {}
+    for shape, share in zip(expected.shapes, expected.share, strict=True):
+        if shape.gpu_milli < WHOLE_GPU:
+            probability[shape.gpu_milli] = probability.get(shape.gpu_milli, 0.0) + share
+    probability = dict(merge_rare_sizes(probability))
+    sizes = np.array(sorted(probability), dtype=np.int64)
+    each = np.array([probability[size] for size in sizes.tolist()])
+    return share_values(sizes, each / each.sum() if len(each) else each, worth[sizes])
 
 
 MAX_SIZES = 50

@@ -22,6 +22,7 @@ from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.scheduler.scores import ScoreWeights
+from offchain.core.scheduler.sharing_demand import SharingDemand
 from offchain.core.values import Host, Task
 
 
@@ -92,6 +93,12 @@ class Planner:
     def set_demand(self, demand: DemandDistribution) -> None:
         """Score by this distribution of expected pods."""
         self.scores.use_policy(FragmentationScore(self.hosts.cluster, demand))
+
+    def update_sharing_levels(self, demand: SharingDemand) -> None:
+        """Value devices with shares by the shares that are expected of their accounts now."""
+        levels = demand.refresh(self.hosts.cluster)
+        if levels is not None:
+            self.scores.changed(self.hosts.cluster.set_sharing_levels(levels))
 
     def update_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in host records. Return the rows of hosts whose free resources changed."""

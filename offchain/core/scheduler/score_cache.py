@@ -57,11 +57,16 @@ class _CachedRequest:
 
     __slots__ = ("_found", "_seen", "shape")
 
-    def __init__(self, shape: PodShape) -> None:
+    def __init__(self, shape: PodShape, level: int) -> None:
         self.shape = shape
-        self._found = KernelRequest.accepting(shape, np.zeros(0, dtype=np.bool_))
+        self._found = KernelRequest.accepting(shape, np.zeros(0, dtype=np.bool_), level)
         self._seen = 0
         """The number of device classes that were seen."""
+
+    @property
+    def level(self) -> int:
+        """The level of devices of which the pod's account has shares."""
+        return self._found.level
 
     def current(self, cluster: Cluster) -> KernelRequest:
         """Return the request for all device classes of now."""
@@ -156,8 +161,8 @@ class ScoreCache:
         self._seed = seed
         self._entries: OrderedDict[PodRequest, _Entry] = OrderedDict()
         self._static: WeakValueDictionary[_StaticKey, _StaticCosts] = WeakValueDictionary()
-        self._bounds: WeakValueDictionary[PodShape, _Bounds] = WeakValueDictionary()
-        """[shape that asks for GPUs alone]"""
+        self._bounds: WeakValueDictionary[tuple[PodShape, int], _Bounds] = WeakValueDictionary()
+        """[shape that asks for GPUs alone, level of its account]"""
         self._free, self._attributes = ChangeLog(), ChangeLog()
         self._max_free = table.cluster.max_free.tolist()
         """The unit of how full hosts are."""
@@ -331,9 +336,10 @@ class ScoreCache:
     def _stale_entry(self, request: PodRequest) -> tuple[_Entry, Ints]:
         """Return the entry, and the hosts that are to be scored anew in it."""
         entry = self._entries.get(request)
-        if entry is None:
+        level = self._hosts.cluster.sharing_level(request.shape.account)
+        if entry is None or entry.kernel_request.level != level:
             entry = self._entries[request] = _Entry(
-                _CachedRequest(request.shape), self._static_of(request), self._bounds_of(request.shape)
+                _CachedRequest(request.shape, level), self._static_of(request), self._bounds_of(request.shape, level)
             )
             if len(self._entries) > min(MAX_ENTRIES, max(MIN_ENTRIES, MAX_COSTS // (1 + len(self._hosts.cluster)))):
                 self._entries.popitem(last=False)
@@ -370,12 +376,12 @@ class ScoreCache:
             found = self._static[who] = _StaticCosts()
         return found
 
-    def _bounds_of(self, shape: PodShape) -> _Bounds:
+    def _bounds_of(self, shape: PodShape, level: int) -> _Bounds:
         account = UNUSED_ACCOUNT if shape.account else ""
         of = replace(shape, cpu_milli=0, memory_mib=0, disk_gib=0, account=account)
-        found = self._bounds.get(of)
+        found = self._bounds.get((of, level))
         if found is None:
-            found = self._bounds[of] = _Bounds(_CachedRequest(of))
+            found = self._bounds[of, level] = _Bounds(_CachedRequest(of, level))
         return found
 
     def _penalties(self, entry: _Entry) -> Penalties:

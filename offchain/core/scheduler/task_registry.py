@@ -237,7 +237,8 @@ class TaskRegistry:
         """Take in the record of a task that is not final."""
         before = self.tasks.get(task.id)
         if before is None and task.open_pods:
-            self.demand.observe(shape_of(task.resources, task.placement, task.takes_over), len(task.open_pods))
+            shape = shape_of(task.resources, task.placement, task.takes_over)
+            self.demand.observe(shape, len(task.open_pods), account=sharing_account(task))
         for lease in task.leases:
             if lease.state is LeaseState.ACTIVE:
                 self._planner.record_manifest(task.manifest, lease.host)
@@ -273,7 +274,8 @@ class TaskRegistry:
                 known[number] = task
                 new.append(task)
         for task_class, same in self._bulk.enqueue(new, self.request_of, self._has_history):
-            self.demand.observe(shape_of(same[0].resources, same[0].placement), task_class[2], len(same))
+            shape = shape_of(same[0].resources, same[0].placement)
+            self.demand.observe(shape, task_class[2], len(same), sharing_account(same[0]))
             if is_large(same[0]):
                 for task in same:
                     self._reservations.on_waiting(task)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.scheduler import score_cache as rows_of_points
+from offchain.core.scheduler.columns import SharingLevels
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.packing import FragmentationScore
@@ -18,6 +19,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.scheduler.score_column import BLOCK, best_host, empty_column, extended_column, update_tree
 from offchain.core.scheduler.scores import ScoreWeights
+from offchain.core.scheduler.sharing_demand import LEVELS
 from offchain.core.values import GpuRequest, HostStatus, Resources
 from tests.support.chain_records import ask
 from tests.support.examples import examples
@@ -36,7 +38,7 @@ ASKS = [ask(gpu_per_hour=price * GTY, cpu_core_per_hour=GTY // 10) for price in 
 
 acts = st.lists(
     st.tuples(
-        st.sampled_from(["fill", "put", "free", "gone", "close", "exclude", "look"]),
+        st.sampled_from(["fill", "put", "free", "gone", "close", "exclude", "look", "level"]),
         st.integers(0, HOSTS - 1),
         st.integers(0, 2),
         st.integers(1, 4),
@@ -105,6 +107,8 @@ def _points_are_those_that_would_be_counted_anew(done) -> None:  # noqa: C901  (
             rows.changed((at,))
         elif act == "look":
             rows.costs(request)
+        elif act == "level":
+            rows.changed(fleet.cluster.set_sharing_levels(SharingLevels({"alice": (1, 5, LEVELS - 1)[which]}, 1)))
     anew = fresh()
     anew.close(closed)
     for request in WANTS:

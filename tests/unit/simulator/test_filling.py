@@ -1,10 +1,13 @@
 """The cluster that fills up, and capacity that is taken and given back."""
 
+from unittest.mock import patch
+
 import pytest
 
 from offchain.core.scheduler.cluster import HostSpec
 from offchain.core.scheduler.demand import MAX_ROWS, DemandDistribution, ExpectedDemand
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
+from offchain.core.scheduler.sharing_demand import SharingDemand
 from offchain.simulator import generated
 from offchain.simulator.filling import LOAD_MARKS, arrivals, simulate_fill
 from tests.support.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE, cluster
@@ -112,3 +115,10 @@ def test_many_shapes_are_merged_to_few_rows_with_the_same_mean():
     rows = expected.by_class(expected.share)[1]
     assert rows.sum() == pytest.approx(1)
     assert (rows * expected.rows.cpu).sum() == pytest.approx(sum(pod.cpu_milli for pod in pods) / len(pods), rel=1e-3)
+
+
+def test_production_packs_shares_of_many_accounts_better_than_if_all_could_use_the_rest():
+    hosts, pods = generated.hosts(1, 100), generated.pods(1)
+    allocated = run(hosts=hosts, pods=pods, accounts=50).allocation_percent
+    with patch.object(SharingDemand, "refresh", return_value=None):
+        assert allocated > run(hosts=hosts, pods=pods, accounts=50).allocation_percent + 1

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from offchain.core.scheduler.cluster import HostSpec
+from offchain.core.scheduler.columns import SharingLevels
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.packing import MAX_SIZES, FragmentationScore, merge_rare_sizes, piece_values
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.sharing_demand import levels_of
 from offchain.simulator.names import BASELINES
 from offchain.simulator.policies import make_policy
 from offchain.simulator.sim_score_cache import SimScoreCache
@@ -85,6 +87,19 @@ def test_a_share_is_not_placed_where_the_rest_becomes_useless():
     hosts = (HostSpec("begun", 64_000, 65_536, 1, "red"), HostSpec("idle", 64_000, 65_536, 1, "red"))
     assert placed(FRAGMENTATION, small, before=[(0, large, 1)], hosts=hosts, mix=mix) == "idle"
     assert placed(FRAGMENTATION, large, before=[(0, large, 1)], hosts=hosts, mix=mix) == "begun"
+
+
+@pytest.mark.parametrize(("shares", "host"), [(128, "idle"), (64, "idle"), (1, "begun"), (0, "begun")])
+def test_a_share_joins_another_of_its_account_if_few_more_are_expected_of_it(shares, host):
+    # The rest of a device that the account shares is worth as much as the account itself will use of it.
+    small, large = (PodShape(1_000, 1_024, 1, milli, account="alice") for milli in (320, 470))
+    mix = DemandDistribution.of([small, small, small, large, large])
+    mine = cluster(*(HostSpec(name, 64_000, 65_536, 1, "red") for name in ("begun", "idle")))
+    mine.take(0, large, 1)
+    level = int(levels_of(np.array([shares]), np.zeros(1, dtype=np.int64))[0])
+    mine.set_sharing_levels(SharingLevels({"alice": level}, 1))
+    slot = SimScoreCache(mine, FragmentationScore(mine, mix), 1).place(small)
+    assert mine.names[slot.host] == host
 
 
 def test_the_value_of_a_piece_is_its_best_cut():

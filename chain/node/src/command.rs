@@ -44,22 +44,21 @@ impl SubstrateCli for Cli {
 /// Parses the command line and does what it says.
 pub fn run() -> sc_cli::Result<()> {
     let cli = Cli::from_args();
-    let cache = cli.runtime_cache.as_deref();
     match &cli.subcommand {
         Some(Command::ChainSpec(cmd)) => chain_spec::make(cmd).map_err(sc_cli::Error::Input),
         Some(Command::Runtime(cmd)) => runtime_file::run(cmd).map_err(sc_cli::Error::Input),
         Some(Command::Key(cmd)) => cmd.run(&cli),
         Some(Command::ExportBlocks(cmd)) => cli.create_runner(cmd)?.async_run(|config| {
             let database = config.database.clone();
-            let parts = service::new_partial(&config, cache)?;
+            let parts = service::new_partial(&config, &cli)?;
             Ok((cmd.run(parts.client, database), parts.task_manager))
         }),
         Some(Command::ImportBlocks(cmd)) => cli.create_runner(cmd)?.async_run(|config| {
-            let parts = service::new_partial(&config, cache)?;
+            let parts = service::new_partial(&config, &cli)?;
             Ok((cmd.run(parts.client, parts.import_queue), parts.task_manager))
         }),
         Some(Command::Revert(cmd)) => cli.create_runner(cmd)?.async_run(|config| {
-            let parts = service::new_partial(&config, cache)?;
+            let parts = service::new_partial(&config, &cli)?;
             let undo = Box::new(|client: std::sync::Arc<service::FullClient>, backend, blocks| {
                 sc_consensus_babe::revert(client.clone(), backend, blocks)?;
                 sc_consensus_grandpa::revert(client, blocks)?;
@@ -69,7 +68,7 @@ pub fn run() -> sc_cli::Result<()> {
         }),
         Some(Command::PurgeChain(cmd)) => cli.create_runner(cmd)?.sync_run(|config| cmd.run(config.database)),
         None => cli.create_runner(&cli.run)?.run_node_until_exit(|config| async move {
-            service::new_full(config, cache).map_err(sc_cli::Error::Service)
+            service::new_full(config, &cli).map_err(sc_cli::Error::Service)
         }),
     }
 }

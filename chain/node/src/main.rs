@@ -12,6 +12,7 @@ mod rpc;
 mod runtime_api;
 mod runtime_file;
 mod service;
+mod throttled_pool;
 mod well_known;
 
 /// A node makes and drops small values by the million. This takes a sixth less of its processor time than the C library's

@@ -2,10 +2,11 @@
 
 use crate::{
     author_pool::AuthorPool,
+    cli::Cli,
     proposer::{TimedFactory, SLOT_SHARE},
     rpc::{FullDeps, GrandpaDeps},
     runtime_api::{Block, RuntimeApi},
-    well_known,
+    throttled_pool, well_known,
 };
 use futures::FutureExt;
 use sc_client_api::{Backend, BlockBackend};
@@ -87,9 +88,9 @@ fn inherents(slot_duration: sp_consensus_babe::SlotDuration) -> InherentProvider
     (slot, timestamp)
 }
 
-/// Opens the database and builds everything that does not need a network. Compiled runtimes are kept in `runtime_cache`,
-/// or in the base path.
-pub fn new_partial(config: &Configuration, runtime_cache: Option<&Path>) -> Result<Partial, Error> {
+/// Opens the database and builds everything that does not need a network. Compiled runtimes are kept in the folder that
+/// `cli` names, or in the base path.
+pub fn new_partial(config: &Configuration, cli: &Cli) -> Result<Partial, Error> {
     well_known::refuse_in_genesis(&*config.chain_spec).map_err(Error::Other)?;
     let telemetry = config
         .telemetry_endpoints
@@ -103,7 +104,7 @@ pub fn new_partial(config: &Configuration, runtime_cache: Option<&Path>) -> Resu
         .transpose()?;
 
     let own_cache = config.base_path.path().join(RUNTIME_CACHE);
-    let executor = new_executor(&config.executor, runtime_cache.unwrap_or(&own_cache));
+    let executor = new_executor(&config.executor, cli.runtime_cache.as_deref().unwrap_or(&own_cache));
     let (client, backend, keystore, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
         config,
         telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),
@@ -117,16 +118,7 @@ pub fn new_partial(config: &Configuration, runtime_cache: Option<&Path>) -> Resu
     });
 
     let select_chain = sc_consensus::LongestChain::new(backend.clone());
-    let pool = Arc::from(
-        sc_transaction_pool::Builder::new(
-            task_manager.spawn_essential_handle(),
-            client.clone(),
-            config.role.is_authority().into(),
-        )
-        .with_options(config.transaction_pool.clone())
-        .with_prometheus(config.prometheus_registry())
-        .build(),
-    );
+    let pool = Arc::new(throttled_pool::build(config, cli, client.clone(), task_manager.spawn_essential_handle()));
 
     let (grandpa_import, grandpa_link): (FullGrandpaImport, FullGrandpaLink) = sc_consensus_grandpa::block_import(
         client.clone(),
@@ -176,7 +168,7 @@ pub fn new_partial(config: &Configuration, runtime_cache: Option<&Path>) -> Resu
 }
 
 /// Starts a full node, and a validator where the role says so.
-pub fn new_full(config: Configuration, runtime_cache: Option<&Path>) -> Result<TaskManager, Error> {
+pub fn new_full(config: Configuration, cli: &Cli) -> Result<TaskManager, Error> {
     type Net = Litep2pNetworkBackend;
 
     let Partial {
@@ -192,7 +184,7 @@ pub fn new_full(config: Configuration, runtime_cache: Option<&Path>) -> Result<T
         babe_worker,
         grandpa_link,
         mut telemetry,
-    } = new_partial(&config, runtime_cache)?;
+    } = new_partial(&config, cli)?;
 
     let slot_duration = babe_link.config().slot_duration();
     let genesis_hash: Hash =

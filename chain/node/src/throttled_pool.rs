@@ -1,0 +1,172 @@
+//! The node's transaction pool, which throttles repeated checks of the extrinsics that wait in it.
+//!
+//! After each block the SDK's fork-aware pool revalidates what is ready, one extrinsic after another until the next block
+//! comes, with priority over new extrinsics. With thousands of them this takes all the processor time that there is,
+//! mostly for signatures that were checked before. Here each of these checks begins after a pause
+//! (`gantry_pace::Rechecks`).
+//!
+//! Every answer is still the runtime's, for the state that the pool asks about. An extrinsic that has become invalid may
+//! stay longer in a pool that holds more than about 100. It costs each author that tries it one check: the author reports
+//! it, and the pool removes it. A node that is no author removes it when it has waited for ten final blocks.
+
+use crate::{
+    cli::Cli,
+    runtime_api::Block,
+    service::{FullClient, TransactionPool},
+};
+use async_trait::async_trait;
+use gantry_pace::Rechecks;
+use sc_cli::{TransactionPoolParams, TransactionPoolType};
+use sc_client_api::UsageProvider;
+use sc_service::{Configuration, SpawnEssentialTaskHandle};
+use sc_transaction_pool::{
+    Builder, ChainApi, ForkAwareTxPool, FullChainApi, Options, PoolLimit, TransactionPoolWrapper,
+    ValidateTransactionPriority,
+};
+use sp_blockchain::TreeRoute;
+use sp_runtime::{
+    generic::BlockId,
+    traits::{Block as BlockT, NumberFor, UniqueSaturatedInto},
+    transaction_validity::{TransactionSource, TransactionValidity},
+};
+use std::{sync::Arc, time::Duration};
+
+/// Extrinsics that wait for earlier ones of their accounts: this part of the pool's limits.
+const FUTURE_PART: usize = 10;
+/// How long an extrinsic that was invalid is refused, without `--tx-ban-seconds`.
+const BAN: Duration = Duration::from_secs(30 * 60);
+
+/// Makes the pool of the type chosen with `--pool-type`. Only the fork-aware one is throttled: the other checks again a
+/// quarter of what waits every 200 ms.
+pub fn build(
+    config: &Configuration,
+    cli: &Cli,
+    client: Arc<FullClient>,
+    spawner: SpawnEssentialTaskHandle,
+) -> TransactionPool {
+    let is_validator = config.role.is_authority().into();
+    let registry = config.prometheus_registry();
+    let params = &cli.run.pool_config;
+    match params.pool_type {
+        TransactionPoolType::SingleState => Builder::new(spawner, client, is_validator)
+            .with_options(config.transaction_pool.clone())
+            .with_prometheus(registry)
+            .build(),
+        TransactionPoolType::ForkAware => {
+            let chain = client.usage_info().chain;
+            let api = Throttled { api: FullChainApi::new(client, registry, &spawner), rechecks: Rechecks::default() };
+            TransactionPoolWrapper(Box::new(ForkAwareTxPool::<_, Block>::new_with_background_worker(
+                options(params, cli.run.shared_params.is_dev()),
+                is_validator,
+                Arc::new(api),
+                registry,
+                spawner,
+                chain.best_hash,
+                chain.finalized_hash,
+            )))
+        }
+    }
+}
+
+/// The limits that `TransactionPoolOptions::new_with_params` makes of the command line, which the SDK does not give out.
+fn options(params: &TransactionPoolParams, is_dev: bool) -> Options {
+    let (count, total_bytes) = (params.pool_limit, params.pool_kbytes * 1024);
+    let ban = params.tx_ban_seconds.map(Duration::from_secs);
+    Options {
+        ready: PoolLimit { count, total_bytes },
+        future: PoolLimit { count: count / FUTURE_PART, total_bytes: total_bytes / FUTURE_PART },
+        ban_time: ban.unwrap_or(if is_dev { Duration::ZERO } else { BAN }),
+        ..Options::default()
+    }
+}
+
+/// The chain as the pool sees it.
+struct Throttled<Api> {
+    api: Api,
+    rechecks: Rechecks,
+}
+
+impl<Api: ChainApi> Throttled<Api> {
+    /// The time to wait before this check. An extrinsic that somebody sends is checked at once, and so are those of an
+    /// imported block, on which the pool's work on that block waits.
+    fn pause(
+        &self,
+        at: <Api::Block as BlockT>::Hash,
+        source: TransactionSource,
+        priority: ValidateTransactionPriority,
+    ) -> Result<Duration, Api::Error> {
+        if priority != ValidateTransactionPriority::Maintained || source == TransactionSource::InBlock {
+            return Ok(Duration::ZERO);
+        }
+        Ok(self.rechecks.pause(self.api.resolve_block_number(at)?.unique_saturated_into()))
+    }
+}
+
+#[async_trait]
+impl<Api: ChainApi> ChainApi for Throttled<Api> {
+    type Block = Api::Block;
+    type Error = Api::Error;
+
+    async fn validate_transaction(
+        &self,
+        at: <Self::Block as BlockT>::Hash,
+        source: TransactionSource,
+        extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
+        priority: ValidateTransactionPriority,
+    ) -> Result<TransactionValidity, Self::Error> {
+        let pause = self.pause(at, source, priority)?;
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        self.api.validate_transaction(at, source, extrinsic, priority).await
+    }
+
+    fn validate_transaction_blocking(
+        &self,
+        at: <Self::Block as BlockT>::Hash,
+        source: TransactionSource,
+        extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
+    ) -> Result<TransactionValidity, Self::Error> {
+        self.api.validate_transaction_blocking(at, source, extrinsic)
+    }
+
+    fn block_id_to_number(&self, at: &BlockId<Self::Block>) -> Result<Option<NumberFor<Self::Block>>, Self::Error> {
+        self.api.block_id_to_number(at)
+    }
+
+    fn block_id_to_hash(
+        &self,
+        at: &BlockId<Self::Block>,
+    ) -> Result<Option<<Self::Block as BlockT>::Hash>, Self::Error> {
+        self.api.block_id_to_hash(at)
+    }
+
+    fn hash_and_length(
+        &self,
+        extrinsic: &<Self::Block as BlockT>::Extrinsic,
+    ) -> (<Self::Block as BlockT>::Hash, usize) {
+        self.api.hash_and_length(extrinsic)
+    }
+
+    async fn block_body(
+        &self,
+        at: <Self::Block as BlockT>::Hash,
+    ) -> Result<Option<Vec<<Self::Block as BlockT>::Extrinsic>>, Self::Error> {
+        self.api.block_body(at).await
+    }
+
+    fn block_header(
+        &self,
+        at: <Self::Block as BlockT>::Hash,
+    ) -> Result<Option<<Self::Block as BlockT>::Header>, Self::Error> {
+        self.api.block_header(at)
+    }
+
+    fn tree_route(
+        &self,
+        from: <Self::Block as BlockT>::Hash,
+        to: <Self::Block as BlockT>::Hash,
+    ) -> Result<TreeRoute<Self::Block>, Self::Error> {
+        self.api.tree_route(from, to)
+    }
+}

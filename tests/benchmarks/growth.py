@@ -34,6 +34,7 @@ _TURNOVER = 5
 """A fifth of what runs ends in each block: 20,000 tasks of 100,000, which is 10,000 a second."""
 _EVENTS = 1000
 _SHARERS, _SHARES_EACH = 1000, 3
+_UNPLACEABLE, _CYCLES, _CHANGED = 6000, 40, 50
 _SEED = b"growth"
 _NOW_MS = 10**8
 
@@ -61,6 +62,8 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
     few = min(hosts, _ROUND_HOSTS)
     shares_s = _shares(few, min(tasks, 10 * few))
     say(f"{few} hosts with shares of {_SHARERS} accounts: {shares_s:.2f} s")
+    unplaceable_ms = _unplaceable(few, min(tasks, _UNPLACEABLE))
+    say(f"{few} full hosts and different requests of one account: at most {max(unplaceable_ms):.0f} ms a cycle")
     resident = _resident(hosts, 10 * tasks)
     say(f"{hosts} hosts and {10 * tasks} waiting tasks: {resident:.0f} MB")
     if plot is not None:
@@ -71,6 +74,7 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
         Figure("plan-round-placed", "tasks", (float(of.placed),)),
         Figure("plan-online", "tasks/s", (of.online_per_s,), 10_000, at_least=True),
         Figure("plan-shares", "s", (shares_s,)),
+        Figure("plan-unplaceable", "ms", unplaceable_ms, 200, target_p95=200),
         Figure("plan-alone", "tasks/s", (of.alone_per_s,)),
         Figure("plan-events", "ms", (1000 * of.events_s,), 50),
         Figure("plan-memory", "MB", (resident,), 2000),
@@ -139,6 +143,23 @@ def _shares(hosts: int, tasks: int) -> float:
     began = time.perf_counter()
     state.handle(CycleDue(), _NOW_MS)
     return time.perf_counter() - began
+
+
+def _unplaceable(hosts: int, tasks: int) -> tuple[float, ...]:
+    """Milliseconds of each cycle with full hosts and tasks of one account, all different, none of which fits.
+
+    Between two cycles a few hosts change.
+    """
+    full = [replace(host, free=replace(host.free, cpu_milli=500)) for host in world.hosts(hosts)]
+    state = filled(full, world.different(tasks))
+    took = []
+    for cycle in range(_CYCLES):
+        began = time.perf_counter()
+        state.handle(CycleDue(), _NOW_MS + _BLOCK_MS * cycle)
+        took.append(1000 * (time.perf_counter() - began))
+        changed = [full[(cycle * _CHANGED + at) % hosts] for at in range(_CHANGED)]
+        state.handle(HostsChanged([replace(host, free=replace(host.free, memory_mib=900)) for host in changed]), 0)
+    return tuple(took)
 
 
 def _online(state: SchedulerState, first: int) -> float:

@@ -77,5 +77,12 @@ def shared(many: int, shapes: int, accounts: int, each: int) -> Iterator[Task]:
         yield task_record(number, request, names[account])
 
 
+def different(many: int) -> Iterator[Task]:
+    """Tasks of one account of which no two ask for the same."""
+    (name,) = _accounts(1)
+    for number in range(many):
+        yield task_record(number, Resources(1000 + number, 256, 10, GpuRequest(0, 0, 0, ())), name)
+
+
 def _accounts(many: int) -> list[str]:
     return [hashlib.sha256(b"account %d" % number).hexdigest()[:48] for number in range(many)]

@@ -241,11 +241,11 @@ class SchedulingCycle:
     def next_batch(self) -> TaskBatch | None:
         """Return the next tasks of this cycle."""
         while (batch := self._queue.next_batch()) is not None:
-            number = batch.tasks[0]
-            key = self._classes.class_keys[self._queue.class_of(number)]
-            if self._budget.admits(self._tasks[number].tenant, key):
+            if self._is_admitted(self._queue.class_of(batch.tasks[0])):
                 break
-            self._queue.mark_unschedulable(number)
+            # All at once: each of them would cost a look at those before it.
+            refused = [number for number in self._classes.class_keys if not self._is_admitted(number)]
+            self._queue.block(np.array(refused, dtype=np.int64))
         else:
             return None
         tasks = itemgetter(*batch.tasks)(self._tasks) if len(batch.tasks) > 1 else (self._tasks[batch.tasks[0]],)
@@ -253,6 +253,10 @@ class SchedulingCycle:
         self.decisions.look(tasks[0], task_class[0])
         self._next = tasks, task_class
         return TaskBatch(tasks, batch.tasks, task_class[0])
+
+    def _is_admitted(self, number: int) -> bool:
+        """Whether the accounts of this class may have it tried in this cycle."""
+        return self._budget.admits(self._classes.accounts[number], self._classes.class_keys[number])
 
     def on_placed(self, tasks: int) -> None:
         """The first tasks of the batch were placed."""
@@ -265,7 +269,8 @@ class SchedulingCycle:
 
     def unschedulable(self, task: Task) -> None:
         """The task cannot be placed now."""
-        self._budget.note_failed(task.tenant, self._classes.class_keys[self._queue.class_of(task.id)])
+        number = self._queue.class_of(task.id)
+        self._budget.note_failed(self._classes.accounts[number], self._classes.class_keys[number])
         self._queue.mark_unschedulable(task.id)
         self._classes.set_unschedulable(self._registry.class_of(task.id), task.id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from offchain.core.scheduler.partition import class_key_of
 from offchain.core.scheduler.pod_request import PodRequest
@@ -25,6 +25,8 @@ class EquivalenceClasses:
         self._numbers: dict[EquivalenceClass, int] = {}
         self._counts: dict[int, int] = {}
         """[number]: its tasks."""
+        self.accounts: dict[int, set[str]] = {}
+        """[number]: the accounts whose tasks waited in the class while it had tasks."""
         self._classes: dict[int, EquivalenceClass] = {}
         self._requests: dict[PodRequest, PodRequest] = {}
         """Equal requests are stored once."""
@@ -42,17 +44,19 @@ class EquivalenceClasses:
         """Return the instance that stands for all equal requests."""
         return self._requests.setdefault(request, request)
 
-    def join(self, task_class: EquivalenceClass, tasks: int = 1) -> int:
-        """Add waiting tasks to a class, and return its number."""
+    def join(self, task_class: EquivalenceClass, accounts: Iterable[str], tasks: int = 1) -> int:
+        """Add waiting tasks of these accounts to a class, and return its number."""
         number = self._numbers.get(task_class)
         if number is None:
             number = self._free.pop() if self._free else len(self._numbers)
             self._numbers[task_class] = number
             self._classes[number] = task_class
             self._counts[number] = 0
+            self.accounts[number] = set()
             self.class_keys[number] = class_key_of(*task_class[:3])
             self.with_layout += task_class[0].layout is not Layout.ANY
         self._counts[number] += tasks
+        self.accounts[number].update(accounts)
         return number
 
     def leave(self, task_class: EquivalenceClass, tasks: Sequence[int]) -> None:
@@ -64,7 +68,7 @@ class EquivalenceClasses:
                 self.unschedulable_index.on_tasks_left(number, tasks)
         else:
             del self._numbers[task_class]
-            del self.class_keys[number], self._classes[number], self._counts[number]
+            del self.class_keys[number], self._classes[number], self._counts[number], self.accounts[number]
             self._free.append(number)
             self.with_layout -= task_class[0].layout is not Layout.ANY
             self._last_unschedulable.pop(number, None)

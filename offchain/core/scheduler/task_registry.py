@@ -176,7 +176,7 @@ class BulkEnqueue:
         """Return the class of these tasks and its number."""
         task = same[0]
         task_class = self.class_for(task, request_for(task))
-        number = self._classes.join(task_class, len(same))
+        number = self._classes.join(task_class, {task.tenant for task in same}, len(same))
         self._queue.register_class(number, task_amount(task, len(task.open_pods)))
         return task_class, number
 
@@ -335,7 +335,7 @@ class TaskRegistry:
             if self.class_of(task.id) == task_class and self._queue.matches(current):
                 return
             self.remove(task.id)
-        number = self.classes.join(task_class)
+        number = self.classes.join(task_class, (task.tenant,))
         self._queue.add(
             QueuedTask(task.id, queue_name(task), task.tenant, number, amount, task.priority, task.submitted_at)
         )

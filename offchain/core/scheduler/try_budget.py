@@ -1,11 +1,13 @@
 """A bound on the work of a cycle: how many different requests of an account are tried although they fit nowhere.
 
 A try costs a look at all hosts that may serve, about 0.1 ms. An account with more such requests than
-:data:`MOST_FAILED_TRIES` has them tried in turn, some in each cycle.
+:data:`MOST_FAILED_TRIES` has them tried in turn, some in each cycle. A request that several accounts have counts for
+each of them, and is tried while one of them has room, so that nobody delays the tasks of others by equal ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 MOST_FAILED_TRIES: Final = 200
@@ -36,16 +38,17 @@ class TryBudget:
         self._failed.clear()
         self._left = set()
 
-    def admits(self, account: str, class_key: bytes) -> bool:
-        """Return whether a request is tried in this cycle."""
-        if class_key in self._tried.get(account, ()):
-            return False
-        failed = self._failed.get(account, ())
-        if class_key in failed or len(failed) < MOST_FAILED_TRIES:
-            return True
-        self._left.add(account)
+    def admits(self, accounts: Collection[str], class_key: bytes) -> bool:
+        """Return whether a request of these accounts is tried in this cycle: one of them has room for it."""
+        untried = [account for account in accounts if class_key not in self._tried.get(account, ())]
+        for account in untried:
+            failed = self._failed.get(account, ())
+            if class_key in failed or len(failed) < MOST_FAILED_TRIES:
+                return True
+        self._left.update(untried)
         return False
 
-    def note_failed(self, account: str, class_key: bytes) -> None:
-        """Note that a request fits nowhere."""
-        self._failed.setdefault(account, set()).add(class_key)
+    def note_failed(self, accounts: Collection[str], class_key: bytes) -> None:
+        """Note that a request fits nowhere; it counts for each of the accounts."""
+        for account in accounts:
+            self._failed.setdefault(account, set()).add(class_key)

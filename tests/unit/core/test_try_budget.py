@@ -16,7 +16,7 @@ def test_each_request_is_tried_once_in_a_round():
     rounds = []
     for _ in range(4):
         budget.begin()
-        tried = [key for key in keys if budget.admits("ann", key) and budget.note_failed("ann", key) is None]
+        tried = [key for key in keys if budget.admits(["ann"], key) and budget.note_failed(["ann"], key) is None]
         rounds.append(len(tried))
     assert rounds == [MOST_FAILED_TRIES, MOST_FAILED_TRIES, 5, MOST_FAILED_TRIES]
 
@@ -25,19 +25,31 @@ def test_other_accounts_are_not_limited_with_it():
     budget = TryBudget()
     budget.begin()
     for number in range(MOST_FAILED_TRIES):
-        assert budget.admits("ann", bytes([number]))
-        budget.note_failed("ann", bytes([number]))
-    assert not budget.admits("ann", b"next")
-    assert budget.admits("bob", b"next")
+        assert budget.admits(["ann"], bytes([number]))
+        budget.note_failed(["ann"], bytes([number]))
+    assert not budget.admits(["ann"], b"next")
+    assert budget.admits(["bob"], b"next")
     assert budget.has_left
+
+
+def test_a_request_of_several_accounts_is_tried_while_one_of_them_has_room():
+    budget = TryBudget()
+    budget.begin()
+    for number in range(MOST_FAILED_TRIES):
+        budget.note_failed(["ann"], bytes([number]))
+    assert budget.admits(["ann", "bob"], b"next")
+    budget.note_failed(["ann", "bob"], b"next")
+    for number in range(MOST_FAILED_TRIES):
+        budget.note_failed(["bob"], bytes([number]))
+    assert not budget.admits(["ann", "bob"], b"other")
 
 
 def test_a_few_requests_are_tried_in_each_cycle():
     budget = TryBudget()
     for _ in range(3):
         budget.begin()
-        assert budget.admits("ann", b"one")
-        budget.note_failed("ann", b"one")
+        assert budget.admits(["ann"], b"one")
+        budget.note_failed(["ann"], b"one")
         assert not budget.has_left
 
 

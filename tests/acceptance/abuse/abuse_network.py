@@ -47,7 +47,8 @@ MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verific
 """What hooks write in every block."""
 
 
-ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 1_000, day_ppm=0)
+ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 1_000_000, day_ppm=0)
+"""Storage is cheap, so that what an ended rental has paid in some seconds keeps its data while wrong calls are tried."""
 
 
 HARDWARE = hardware(8_000, 16_384, 100)

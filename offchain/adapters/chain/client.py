@@ -102,8 +102,8 @@ class SubstrateChain:
         self._runtimes: dict[int, ChainRuntime] = {}
         self._current: ChainRuntime | None = None
         self._final = BlockRef(-1, b"")
-        self._birth = self._final
-        """The block that the lifetime of new extrinsics starts at."""
+        self._birth: BlockRef | None = None
+        """The block that lifetimes start at while finality stands still; None: they start at the last final block."""
         self._least_era = 0
         self._highest_final = -1
         """The number of the newest final block that any node has shown."""
@@ -365,7 +365,8 @@ class SubstrateChain:
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
         runtime = await self._fresh_terms()
-        terms = xt.SigningTerms(self._genesis or b"", self._birth, max(era_blocks, self._least_era), nonce, tip)
+        birth = self._birth or self._final
+        terms = xt.SigningTerms(self._genesis or b"", birth, max(era_blocks, self._least_era), nonce, tip)
         return xt.sign(runtime, call, signer, terms)
 
     async def _fresh_terms(self) -> ChainRuntime:
@@ -380,7 +381,7 @@ class SubstrateChain:
             self._check(runtime)
             self._current = runtime
             if best.number - final.number <= DEEPEST_FORK:
-                self._birth, self._least_era = final, 0
+                self._birth, self._least_era = None, 0
             else:
                 # While finality stands still, a lifetime that began at the last final block would soon be over.
                 number = best.number - DEEPEST_FORK

@@ -48,7 +48,7 @@ MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verific
 
 
 ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 1_000_000, day_ppm=0)
-"""Storage is cheap, so that what an ended rental has paid in some seconds keeps its data while wrong calls are tried."""
+"""Storage is cheap, so that an ended rental has paid for keeping its data while wrong calls are tried."""
 
 
 HARDWARE = hardware(8_000, 16_384, 100)

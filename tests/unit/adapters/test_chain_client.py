@@ -218,6 +218,17 @@ def test_a_headers_hash_is_that_of_its_bytes():
     assert ref.hash == blake2b(raw, digest_size=32).digest()
 
 
+async def test_a_lifetime_starts_at_the_last_final_block_that_the_client_has_seen():
+    """A pool refuses the same bytes for a while: those of a call that is signed again are others with each final block."""
+    async with stub_node() as node, connected(node) as chain:
+        first = await chain.sign(REMARK, ALICE, 0)
+        node.best = node.final = node.final + 1
+        assert (await chain.finalized_head()).number == node.final
+        again = await chain.sign(REMARK, ALICE, 0)
+        assert (first.born, again.born) == (node.final - 1, node.final)
+        assert first.data != again.data
+
+
 async def test_while_finality_lags_a_lifetime_starts_near_the_best_block_and_is_longer():
     async with stub_node() as node, connected(node) as chain:
         node.best = node.final + 9

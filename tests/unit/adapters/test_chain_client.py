@@ -219,7 +219,7 @@ def test_a_headers_hash_is_that_of_its_bytes():
 
 
 async def test_a_lifetime_starts_at_the_last_final_block_that_the_client_has_seen():
-    """A pool refuses the same bytes for a while: those of a call that is signed again are others with each final block."""
+    """A pool refuses the same bytes for a while: a call that is signed again has other bytes with each final block."""
     async with stub_node() as node, connected(node) as chain:
         first = await chain.sign(REMARK, ALICE, 0)
         node.best = node.final = node.final + 1

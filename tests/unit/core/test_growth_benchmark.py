@@ -29,12 +29,14 @@ def test_each_size_is_measured_and_drawn(growth, monkeypatch, tmp_path):
         "100 hosts",
         "120 hosts",
         "120 hosts with shares of 1000 accounts",
+        "120 full hosts and different requests of one account",
         "120 hosts and 500 waiting tasks",
     ]
     assert figures["plan-round-placed"].value == 50
     assert figures["plan-online"].value > 0
     assert figures["plan-alone"].value > 0
     assert figures["plan-shares"].value > 0
+    assert figures["plan-unplaceable"].value > 0
     assert figures["plan-memory"].value > 0
     assert "an event, µs" in plot.read_text(encoding="utf-8")
 

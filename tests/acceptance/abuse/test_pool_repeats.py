@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
@@ -21,8 +22,10 @@ EVENTS: Final = 300
 """Calls in each extrinsic, so that a block has time for a part of the extrinsics only."""
 SLOT_MS: Final = 1_000
 """The pool validates what it has held for ten final blocks, which is longer than this test takes."""
-PER_BLOCK: Final = 70
-"""Repeated validations after a block: 50 with pauses of 20 ms, and the inherents of the block."""
+PER_SECOND: Final = 50
+"""Repeated validations with pauses of 20 ms. Besides, what comes while the pool builds its queues for a new block is
+validated once more: on a busy machine, most of the extrinsics.
+"""
 _VALIDATIONS: Final = re.compile(r"^substrate_sub_txpool_validations_finished\S* (\d+)$", re.MULTILINE)
 
 
@@ -48,6 +51,7 @@ async def test_a_full_pool_validates_few_extrinsics_again(tmp_path: Path) -> Non
             # All become ready with the first one.
             await asyncio.gather(*map(link.broadcast, extrinsics[1:]))
             before, begun = validations(node.metrics_port), (await link.best_head()).number
+            began_s = time.monotonic()
             await link.broadcast(extrinsics[0])
             async with asyncio.timeout(PATIENCE):
                 async for head in link.best():
@@ -55,9 +59,9 @@ async def test_a_full_pool_validates_few_extrinsics_again(tmp_path: Path) -> Non
                     if record is not None and record["nonce"] == first + EXTRINSICS:
                         break
             blocks = (await link.best_head()).number - begun
-            repeats = validations(node.metrics_port) - before - 1
+            repeats, seconds = validations(node.metrics_port) - before - 1, time.monotonic() - began_s
         finally:
             await link.close()
-    told = f"{repeats} repeated validations in {blocks} blocks"
+    told = f"{repeats} repeated validations in {blocks} blocks and {seconds:.1f} s"
     assert blocks > 1, told
-    assert repeats <= blocks * PER_BLOCK, told
+    assert repeats <= EXTRINSICS + seconds * PER_SECOND, told

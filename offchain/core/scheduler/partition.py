@@ -57,6 +57,7 @@ class WorkPartition:
         self._slot = -1
         self._candidates: tuple[str, ...] = (me,)
         """The schedulers that may lead a class in this slot."""
+        self._previous_candidates: tuple[str, ...] = (me,)
         self._leaders: dict[bytes, str] = {}
         """[class key]: the scheduler of this slot."""
         self._previous: dict[bytes, str] = {}
@@ -91,7 +92,7 @@ class WorkPartition:
         if into_ms >= HANDOVER_MS:
             return True
         if class_key not in self._previous:
-            self._previous[class_key] = self._leader(class_key, slot - 1, self._candidates_in(slot - 1))
+            self._previous[class_key] = self._leader(class_key, slot - 1, self._previous_candidates)
         return self._previous[class_key] == self._me
 
     def leader(self, class_key: bytes, now_ms: int) -> str:
@@ -100,7 +101,7 @@ class WorkPartition:
         if slot != self._slot:
             self._previous = self._leaders if slot == self._slot + 1 else {}
             self._leaders, self._slot = {}, slot
-            self._candidates = self._candidates_in(slot)
+            self._candidates, self._previous_candidates = self._candidates_in(slot), self._candidates_in(slot - 1)
         if class_key not in self._leaders:
             self._leaders[class_key] = self._leader(class_key, slot, self._candidates)
         return self._leaders[class_key]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.views import LeaseView, TaskView
 from offchain.cli.tenant.task_lifecycle import MAX_PODS, action
@@ -102,8 +103,7 @@ def _check_reported(view: TaskView, what: str) -> None:
 
 
 async def _check_coins(chain: ChainPort, account: str, needed: int) -> None:
-    record = await chain.query("System", "Account", [account])
-    free = int(record["data"]["free"]) if record else 0
+    free = (await GantryChain(chain).balance(account)).free
     if free < needed:
         raise CliError(
             f"the stake of a dispute is {format_amount(needed)}, and {account} has {format_amount(free)}.",

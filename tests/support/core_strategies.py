@@ -21,7 +21,6 @@ from offchain.core.values import (
     Layout,
     Lease,
     LeaseState,
-    Periods,
     Placement,
     PodPlacement,
     Resources,
@@ -34,6 +33,7 @@ from offchain.core.values import (
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import DOCKER, NOTHING, SANDBOXED, ask, escrow, placement
+from tests.support.core_builders import PERIODS
 
 MODELS = st.sampled_from((b"A100", b"T4"))
 REGIONS = st.sampled_from((b"eu", b"us"))
@@ -187,18 +187,6 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
     )
 
 
-_PERIODS = Periods(
-    start_timeout_ms=60_000,
-    dispute_window_ms=10_000,
-    report_grace_ms=5_000,
-    absence_limit_ms=30_000,
-    archive_after_ms=100_000,
-    late_ms=20_000,
-    poor_ppm=300_000,
-    notice_ms=120_000,
-)
-
-
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
     hosts = [draw(hosts_with(name)) for name in HOST_IDS[: draw(st.integers(0, len(HOST_IDS)))]]
@@ -206,7 +194,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return Snapshot(
         number=1,
         now_ms=0,
-        periods=_PERIODS,
+        periods=PERIODS,
         agenda_at=draw(st.none() | st.integers(0, 10**6)),
         hosts={host.id: host for host in hosts},
         tasks={task.id: task for task in tasks},
@@ -271,7 +259,7 @@ def crowded(draw: st.DrawFn) -> Snapshot:
     return replace(_EMPTY, hosts={host.id: host for host in hosts}, tasks={task.id: task for task in tasks})
 
 
-_EMPTY = Snapshot(number=1, now_ms=0, periods=_PERIODS, agenda_at=None, hosts={}, tasks={})
+_EMPTY = Snapshot(number=1, now_ms=0, periods=PERIODS, agenda_at=None, hosts={}, tasks={})
 seeds = st.binary(max_size=64)
 times = st.integers(0, 2 * 10**6)
 

@@ -41,12 +41,13 @@ class Heartbeat:
         self._background = background
         self._addresses = addresses
         self._identity = identity
-        self._sending: set[PresenceCall] = set()
+        self._sending: set[str] = set()
+        """Keys of the calls in the outbox that have no outcome yet."""
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
 
     async def send_due(self) -> NextRun:
-        """Send what is due and not in flight, without waiting for it.
+        """Send what is due in the best block and not in flight, without waiting for it.
 
         Return when to call it next: when the next heartbeat is due, and after `LOOK_S` at most.
         """
@@ -65,14 +66,12 @@ class Heartbeat:
         self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
         period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
-        for wanted in due_calls(record, period_ms, endpoint, now_ms, beat_at_ppm) - self._sending:
-            call = (
-                calls.hosts_heartbeat()
-                if wanted is PresenceCall.HEARTBEAT
-                else calls.hosts_set_endpoint(endpoint=endpoint)
-            )
-            self._sending.add(wanted)
-            self._background.run(self._send(wanted, call))
+        for wanted in due_calls(record, period_ms, endpoint, now_ms, beat_at_ppm):
+            if wanted is PresenceCall.HEARTBEAT:
+                # A key for each heartbeat: the next one is due before its predecessor is final if finality stalls.
+                self._start_sending(wanted, f"presence/heartbeat:{record.last_heartbeat}", calls.hosts_heartbeat())
+            else:
+                self._start_sending(wanted, "presence/endpoint", calls.hosts_set_endpoint(endpoint=endpoint))
         left_s = (record.last_heartbeat - now_ms + period_ms * beat_at_ppm // 1_000_000) / 1000
         return NextRun(max(left_s, SOON_S) if 0 < left_s < LOOK_S else LOOK_S)
 
@@ -82,13 +81,18 @@ class Heartbeat:
             return EARLY_BEAT_AT_PPM
         return FIRST_BEAT_AT_PPM if identity.is_first_heartbeat else BEAT_AT_PPM
 
-    async def _send(self, wanted: PresenceCall, call: Call) -> None:
+    def _start_sending(self, wanted: PresenceCall, key: str, call: Call) -> None:
+        if key not in self._sending:
+            self._sending.add(key)
+            self._background.run(self._send(wanted, key, call))
+
+    async def _send(self, wanted: PresenceCall, key: str, call: Call) -> None:
         try:
-            taken = await self._sender.send_again(f"presence/{wanted.value}", call)
+            taken = await self._sender.send_again(key, call)
             if taken and wanted is PresenceCall.HEARTBEAT:
                 self._identity.note_heartbeat()
         finally:
-            self._sending.discard(wanted)
+            self._sending.discard(key)
 
 
 class SuspensionLog:

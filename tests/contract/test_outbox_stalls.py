@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from outbox_rig import Rig, call, running_rig, settles
+from outbox_rig import ALICE, Rig, call, running_rig, settles
 
 from offchain.adapters.outbox import outbox
 from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
@@ -296,6 +296,24 @@ async def test_a_stall_of_finality_ends_without_calls_given_up():
         await rig.produce()
         assert rig.done() == [b"%d" % number for number in range(15)]
         assert OutboxAdmin(rig.store).entries() == []
+
+
+async def test_refused_calls_are_tried_again_in_best_blocks_while_finality_stalls(monkeypatch):
+    monkeypatch.setattr(outbox, "STALL_S", 0.001)
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.free = lambda _call, _account: True
+        for number in range(3):
+            await rig.outbox.submit(f"k{number}", call(number))
+        await rig.settle()
+        assert len(rig.chain.pool) == 1, "a node takes the next free call only"
+        async with asyncio.timeout(20):
+            while await rig.chain.next_nonce(ALICE.address) < 3 or rig.chain.pool:
+                await rig.chain.produce(finalize=False)
+                await asyncio.sleep(0.001)
+        assert (await rig.chain.finalized_head()).number == 0
+        assert [entry.attempts for entry in OutboxAdmin(rig.store).entries()] == [1, 1, 1]
+        await rig.chain.finalize()
+        assert rig.done() == [b"0", b"1", b"2"]
 
 
 async def test_an_account_without_coins_waits_for_them_and_nothing_is_given_up():

@@ -64,7 +64,7 @@ class IntentTable:
         return CallIncluded(block, row["block_index"])
 
     def due(self, block: int, limit: int = 1) -> list[Intent]:
-        """The oldest intents that may be signed at this final block."""
+        """The oldest intents that may be signed at this block."""
         rows = self._store.all(
             "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT ?",
             self._account,
@@ -109,6 +109,11 @@ class IntentTable:
             "SELECT count(*) AS n FROM intents WHERE account = ? AND state IN ('queued', 'sent')", self._account
         )
         return 0 if row is None else int(row["n"])
+
+    def has_queued(self) -> bool:
+        """Whether any intent waits to be signed, at once or after a pause."""
+        row = self._store.one("SELECT 1 FROM intents WHERE account = ? AND state = 'queued' LIMIT 1", self._account)
+        return row is not None
 
     def extrinsic_hashes(self) -> frozenset[bytes]:
         """Hashes of all stored extrinsics."""
@@ -240,7 +245,7 @@ class IntentTable:
         return found is not None
 
     def requeue(self, seq: int, not_before: int, reason: str | None = None) -> None:
-        """Queue an intent again whose extrinsics cannot be included any more, from the final block `not_before` on.
+        """Queue an intent again whose extrinsics cannot be included any more, from the block `not_before` on.
 
         `reason`: why the last one was not included, for people.
         """

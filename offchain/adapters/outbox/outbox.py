@@ -11,7 +11,8 @@ Rules that ensure it:
 - An extrinsic that a node has and no block includes is replaced by fee after some blocks: the same calls and nonce with
   a tip. A nonce is used once, so that only one of them can be included.
 - While the disk is full nothing is sent or recorded. Work resumes from the stored state.
-- Nodes accept a free call only with the next nonce of its account: calls behind it wait for the next final block.
+- Nodes accept a free call only with the next nonce of its account: calls behind it wait for the next block.
+- Retries are timed in final blocks, and in best blocks while finality stalls.
 - Waiting calls that the chain accepts as one batch go in one extrinsic, and each has its own outcome. A call that was
   refused once is sent alone from then on, so that it cannot hold up others repeatedly.
 """
@@ -21,10 +22,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
 from offchain.adapters.outbox.call_queue import CallQueue
+from offchain.adapters.outbox.inclusions import InclusionScanner
 from offchain.adapters.outbox.intent_values import (
     CallGivenUp,
     CallIncluded,
@@ -38,7 +41,7 @@ from offchain.adapters.outbox.intent_values import (
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.retry import UnpaidPause, give_up_reason, next_tip, retry_after, retry_reason
 from offchain.adapters.outbox.store import Store
-from offchain.errors import BadReply, BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
+from offchain.errors import BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 
 __all__ = ["CallGivenUp", "CallIncluded", "CallRejected", "Outbox", "OutboxOutcome"]
@@ -46,6 +49,8 @@ __all__ = ["CallGivenUp", "CallIncluded", "CallRejected", "Outbox", "OutboxOutco
 ERA_BLOCKS = 32
 _REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
+STALL_S = 6.0
+"""Seconds without a final block after which retries are timed by the best block."""
 DEAD_LETTER_BLOCKS = 302_400
 """How long calls that were given up are kept: a week of blocks of two seconds."""
 _MOST_FORGOTTEN = 128
@@ -81,8 +86,12 @@ class Outbox:
         self._intents = IntentTable(store, signer.address)
         self._wake = asyncio.Event()
         self._queue = CallQueue(store, self._intents, now_ms, self._wake.set)
+        self._inclusions = InclusionScanner(chain, store, self._intents, self._queue.wake_waiters)
         self._scanning = asyncio.Lock()
         self._height = -1
+        self._retry_clock = -1
+        """The block number that retries are timed by: of the last final block, or a best one while finality stalls."""
+        self._retry_clock_moved_s = 0.0
         self._rebroadcast_at = -1
         self._nonce: int | None = None
         self._signed: dict[bytes, int] = {}
@@ -90,7 +99,7 @@ class Outbox:
         self._not_replaceable: set[bytes] = set()
         """Extrinsics whose replacement a node has refused."""
         self._pool_full_at = -1
-        """The final block after which the node accepted no more: its queue was full, or a free call had to wait."""
+        """The retry clock when the node accepted no more: its queue was full, or a free call had to wait."""
 
     async def submit(self, key: str, call: Call, *, supersede: bool = False) -> None:
         """Store a call to be included. A key that is stored already changes nothing.
@@ -142,12 +151,13 @@ class Outbox:
     async def observe(self, block: Block) -> None:
         """Process a final block. Blocks may be missing or come twice: gaps are read from the chain."""
         async with self._scanning:
-            await self._scan(block.ref.number - 1)
-            self._record_block(block)
+            await self._inclusions.scan(block.ref.number - 1)
+            self._inclusions.record(block)
             await self._expire(block)
         for extrinsic in [one for one, last in self._signed.items() if last < block.ref.number]:
             del self._signed[extrinsic]
         self._height = max(self._height, block.ref.number)
+        self._move_retry_clock(self._height)
         self._nonce = None
         self._queue.notice_other_programs()
         self._wake.set()
@@ -176,54 +186,34 @@ class Outbox:
                     _log.warning("%s Nothing is sent until then.", stuck)
                 await asyncio.sleep(self._stuck_pause_s)
                 continue
-            await self._wake.wait()
+            await self._wait_for_work()
+
+    async def _wait_for_work(self) -> None:
+        """Wait for calls or a final block; while finality stalls, for the next look at the best block."""
+        try:
+            async with asyncio.timeout_at(self._retry_clock_moved_s + STALL_S):
+                await self._wake.wait()
+        except TimeoutError:
+            number = self._height
+            with suppress(ChainUnreachable):
+                if self._intents.has_queued():
+                    number = (await self._chain.best_head()).number
+            self._move_retry_clock(number)
+
+    def _move_retry_clock(self, number: int) -> None:
+        self._retry_clock = max(self._retry_clock, number)
+        self._retry_clock_moved_s = asyncio.get_running_loop().time()
 
     async def _recover(self) -> None:
         head = await self._chain.finalized_head()
         async with self._scanning:
             if self._intents.submissions():
-                await self._scan(head.number)
+                await self._inclusions.scan(head.number)
                 await self._expire(await self._chain.block(head.number))
         self._height = self._rebroadcast_at = max(self._height, head.number)
+        self._move_retry_clock(self._height)
         for submission in self._pending():
             await self._broadcast_again(submission)
-
-    async def _scan(self, last: int) -> None:
-        """Search the final blocks up to `last` that were not searched yet for extrinsics of the account."""
-        while (scanned := self._intents.scanned) is not None and scanned < last:
-            if all(submission.extrinsic.valid_until <= scanned for submission in self._intents.submissions()):
-                self._intents.set_scanned(last)
-                return
-            try:
-                block = await self._chain.block(scanned + 1)
-            except BadReply as error:
-                if error.code != "state_pruned":
-                    raise
-                await self._record_pruned_block(scanned + 1)
-            else:
-                self._record_block(block)
-
-    async def _record_pruned_block(self, number: int) -> None:
-        """Record a block whose events the node has pruned: its extrinsics are known, but not their outcomes."""
-        ended: list[str] = []
-        hashes = await self._chain.extrinsic_hashes(number)
-        with self._store.transaction():
-            for one in hashes:
-                reason = f"it is in block {number}, but the node no longer knows what came of it there"
-                ended += self._intents.give_up_included(one, reason, number)
-            self._intents.set_scanned(number)
-        self._queue.wake_waiters(*ended)
-
-    def _record_block(self, block: Block) -> None:
-        scanned = self._intents.scanned
-        if scanned is not None and block.ref.number <= scanned:
-            return
-        ended: list[str] = []
-        with self._store.transaction():
-            for inclusion in block.inclusions:
-                ended += self._intents.record_included(inclusion, block.ref)
-            self._intents.set_scanned(block.ref.number)
-        self._queue.wake_waiters(*ended)
 
     async def _expire(self, block: Block) -> None:
         """Expire the extrinsics that no block after this final one can include, and free their calls."""
@@ -283,9 +273,9 @@ class Outbox:
     async def _send_next(self) -> bool:
         """Sign and send the next intents that are due; False where there is none, or the node accepts no more now."""
         intents = self._next_batch()
-        if not intents or self._pool_full_at == self._height:
+        if not intents or self._pool_full_at == self._retry_clock:
             return False
-        if self._coins is not None and self._coins.holds(self._height):
+        if self._coins is not None and self._coins.holds(self._retry_clock):
             return False
         call = make_batch([intent.call for intent in intents])
         try:
@@ -322,9 +312,9 @@ class Outbox:
         follows = any(submission.extrinsic.nonce < extrinsic.nonce for submission in self._pending())
         is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
         if is_early or refused.kind is SubmitRefusal.POOL_FULL:
-            self._pool_full_at = self._height  # the others wait for the next final block, and no attempt is counted
+            self._pool_full_at = self._retry_clock  # the others wait for the next block, and no attempt is counted
         is_unpaid = refused.kind is SubmitRefusal.CANNOT_PAY and refused.certain and len(intents) == 1
-        if is_unpaid and self._coins is not None and self._coins.refused(self._height):
+        if is_unpaid and self._coins is not None and self._coins.refused(self._retry_clock):
             _log.warning(
                 "The account %s cannot pay fees: nothing is sent until it has coins. gantry account show prints its "
                 "balance.",
@@ -333,7 +323,7 @@ class Outbox:
         if is_early or (is_unpaid and self._coins is not None):
             with self._store.transaction():
                 for intent in intents:
-                    self._intents.postpone(intent.seq, self._height)
+                    self._intents.postpone(intent.seq, self._retry_clock)
         elif refused.certain:
             tried = [SubmittedIntent(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
             self._retry_or_give_up(tried, refused.kind, self._height)
@@ -342,16 +332,16 @@ class Outbox:
 
     def _next_batch(self) -> list[Intent]:
         """The oldest intent that is due, with the following ones that fit into one batch with it."""
-        intents = self._intents.due(self._height)
+        intents = self._intents.due(self._retry_clock)
         if intents and not intents[0].attempts and batch_limit(intents[0].call) > 1:
-            waiting = self._intents.due(self._height, batch_limit(intents[0].call))
+            waiting = self._intents.due(self._retry_clock, batch_limit(intents[0].call))
             fresh = list(takewhile(lambda intent: not intent.attempts, waiting))
             intents = fresh[: batch_size([intent.call for intent in fresh])]
         return intents
 
     def _are_still_due(self, intents: Sequence[Intent]) -> bool:
         """Whether the intents are unchanged since the signing began: one may have been superseded or forgotten."""
-        present = self._intents.due(self._height, len(intents))
+        present = self._intents.due(self._retry_clock, len(intents))
         return [(intent.seq, intent.call) for intent in present] == [(intent.seq, intent.call) for intent in intents]
 
     async def _broadcast_again(self, submission: Submission) -> None:
@@ -391,5 +381,5 @@ class Outbox:
                     self._intents.give_up(one.seq, give_up_reason(refusal), block)
                     given_up.append(one.key)
                 else:
-                    self._intents.requeue(one.seq, block + pause, retry_reason(refusal))
+                    self._intents.requeue(one.seq, max(block, self._retry_clock) + pause, retry_reason(refusal))
         self._queue.wake_waiters(*given_up)

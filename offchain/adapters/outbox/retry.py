@@ -1,4 +1,4 @@
-"""Retries of refused extrinsics and tips of unpopular ones, as tables over final blocks. Pure."""
+"""Retries of refused extrinsics and tips of unpopular ones, as tables over blocks. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
 
 
 def retry_after(refusal: SubmitRefusal, attempts: int) -> int | None:
-    """Final blocks to wait before the next attempt, after the `attempts`-th (from 1) was refused; None: give up."""
+    """Blocks to wait before the next attempt, after the `attempts`-th (from 1) was refused; None: give up."""
     pauses, limit, _ = _TABLE[refusal]
     return pauses[min(attempts, len(pauses)) - 1] if attempts < limit else None
 
@@ -50,7 +50,7 @@ def next_tip(tip: int, waited_blocks: int) -> int | None:
 
 
 class UnpaidPause:
-    """The pause of an account that cannot pay fees: one call is tried after 1, 2, 4 … final blocks, at most 32."""
+    """The pause of an account that cannot pay fees: one call is tried after 1, 2, 4 … blocks, at most 32."""
 
     _LONGEST_BLOCKS = 32
 
@@ -59,7 +59,7 @@ class UnpaidPause:
         self._until = 0
 
     def holds(self, block: int) -> bool:
-        """Whether nothing is to be sent at this final block."""
+        """Whether nothing is to be sent at this block."""
         return bool(self._pause) and block < self._until
 
     def refused(self, block: int) -> bool:

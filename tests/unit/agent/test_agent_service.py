@@ -60,6 +60,23 @@ async def test_the_host_sends_heartbeats_and_its_endpoint(world):
         assert record()["endpoint"] == agent._transport.addresses[0].encode()
 
 
+async def test_heartbeats_go_on_while_finality_stalls(world):
+    """Each heartbeat is sent when it is due on the best block, although its predecessor is not final."""
+
+    def record():
+        return world.table("Hosts", "Hosts")[(world.host,)]
+
+    async with world.agent() as agent:
+        await world.until(lambda: record()["status"] == "Online" and record()["endpoint"])
+        final = (await world.chain.finalized_head()).number
+        for _ in range(3):
+            last_ms = record()["last_heartbeat"]
+            world.table("Timestamp", "Now")[()] = last_ms + world.table("Hosts", "Params")[()]["heartbeat_period_ms"]
+            await agent._heartbeat.send_due()
+            await world.until(lambda last_ms=last_ms: record()["last_heartbeat"] > last_ms, final=False)
+        assert (await world.chain.finalized_head()).number == final
+
+
 async def test_the_agent_works_while_a_manifest_is_parsed(world, monkeypatch):
     loop, began, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 

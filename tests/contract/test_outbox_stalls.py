@@ -9,6 +9,7 @@ from offchain.adapters.outbox import outbox
 from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
 from offchain.adapters.outbox.intent_values import IntentState
 from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded
+from offchain.adapters.outbox.retry import REFUSALS_OF_A_FORK
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types._generated_chain import calls
@@ -314,6 +315,19 @@ async def test_refused_calls_are_tried_again_in_best_blocks_while_finality_stall
         assert [entry.attempts for entry in OutboxAdmin(rig.store).entries()] == [1, 1, 1]
         await rig.chain.finalize()
         assert rig.done() == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("refusal", sorted(REFUSALS_OF_A_FORK))
+async def test_the_refusal_of_another_fork_is_no_reason_to_give_up_a_call_that_follows_another(refusal):
+    async with running_rig(era_blocks=64) as rig:
+        await rig.submit("a", call())
+        rig.chain.refusals = [refusal] * 20
+        await rig.submit("b", call(1))
+        await rig.produce(21, take=0)
+        assert not rig.chain.refusals
+        await rig.produce(2)
+        assert rig.done() == [b"0", b"1"]
+        assert OutboxAdmin(rig.store).entries(IntentState.DEAD) == []
 
 
 async def test_an_account_without_coins_waits_for_them_and_nothing_is_given_up():

@@ -39,7 +39,14 @@ from offchain.adapters.outbox.intent_values import (
     SubmittedIntent,
 )
 from offchain.adapters.outbox.intents import IntentTable
-from offchain.adapters.outbox.retry import UnpaidPause, give_up_reason, next_tip, retry_after, retry_reason
+from offchain.adapters.outbox.retry import (
+    REFUSALS_OF_A_FORK,
+    UnpaidPause,
+    give_up_reason,
+    next_tip,
+    retry_after,
+    retry_reason,
+)
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
@@ -320,10 +327,11 @@ class Outbox:
                 "balance.",
                 self._signer.address,
             )
-        if is_early or (is_unpaid and self._coins is not None):
+        may_be_early = refused.kind in REFUSALS_OF_A_FORK and refused.certain and follows
+        if is_early or may_be_early or (is_unpaid and self._coins is not None):
             with self._store.transaction():
                 for intent in intents:
-                    self._intents.postpone(intent.seq, self._retry_clock)
+                    self._intents.postpone(intent.seq, self._retry_clock + may_be_early)
         elif refused.certain:
             tried = [SubmittedIntent(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
             self._retry_or_give_up(tried, refused.kind, self._height)

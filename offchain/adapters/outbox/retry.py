@@ -21,6 +21,13 @@ _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
     SubmitRefusal.BAD_PROOF: ((1,), 2, "its signature is not accepted"),
 }
 
+REFUSALS_OF_A_FORK = frozenset({SubmitRefusal.BAD_PROOF, SubmitRefusal.EXPIRED, SubmitRefusal.CANNOT_PAY})
+"""What a node may report of an extrinsic that is merely early.
+
+A node checks an extrinsic on the best block and on each fork that is not final, and reports one of the refusals. On a
+fork that branched off before the extrinsic's birth block the signature is not valid, and a lease may not exist there.
+"""
+
 
 def retry_after(refusal: SubmitRefusal, attempts: int) -> int | None:
     """Blocks to wait before the next attempt, after the `attempts`-th (from 1) was refused; None: give up."""

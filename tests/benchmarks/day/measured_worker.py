@@ -22,8 +22,8 @@ import psutil
 from chainbench.signing import Account
 
 from offchain.adapters.outbox.call_queue import CallQueue
+from offchain.adapters.outbox.inclusions import InclusionScanner
 from offchain.adapters.outbox.intents import IntentTable
-from offchain.adapters.outbox.outbox import Outbox
 from offchain.services.kernel_cache import enable_kernel_cache
 from offchain.services.runner import run_worker
 
@@ -91,7 +91,7 @@ async def _work(url: str, folder: Path, report: Path, account: Account) -> None:
         if inspect.isfunction(found) and not name.startswith("_"):
             clocks.attach(IntentTable, name)
     clocks.attach(CallQueue, "_store_oldest")
-    clocks.attach(Outbox, "_record_block")
+    clocks.attach(InclusionScanner, "record")
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clocks.took_ms.clear)
     beside = [asyncio.create_task(_watch_loop(clocks)), asyncio.create_task(_report(clocks, report))]
     try:

@@ -12,7 +12,7 @@ use gantry_primitives::{
     AccountId, Halt, HostId, HostRecord, HostStatus, Moment, Placement, Resources,
 };
 
-use crate::{Config, CountedHalts, CurrentParams, Error, Hosts, Pallet};
+use crate::{Config, CountedHalts, CurrentParams, Error, Hosts, Pallet, StandbyNamings};
 
 /// What the runtime reads to say when a slot began: its number and the length of slots.
 const SLOT_TIME_READS: u64 = 2;
@@ -59,6 +59,11 @@ impl<T: Config> Pallet<T> {
     /// Who owns a host, or `NoSuchHost`.
     pub fn provider_of(host: &HostId) -> Result<AccountId, DispatchError> {
         Ok(Self::host(host)?.provider)
+    }
+
+    /// Counts that a host was named as the standby of a lease.
+    pub fn note_standby(host: &HostId) {
+        StandbyNamings::<T>::mutate(host, |count| *count = count.wrapping_add(1));
     }
 
     /// Takes the resources of a pod of `tenant` from an online host for one new lease, on exactly the `devices` with these indices.

@@ -14,7 +14,7 @@ use sp_runtime::{traits::Zero, Saturating};
 
 use crate::{
     Config, CurrentParams, EndpointChangedAt, Error, Event, FreeWeightUsed, HealthChangedAt, Hosts, HostsByProvider,
-    NetworkMeasuredAt, Pallet,
+    NetworkMeasuredAt, Pallet, StandbyNamings,
 };
 
 impl<T: Config> Pallet<T> {
@@ -269,6 +269,7 @@ impl<T: Config> Pallet<T> {
         Self::release_bond(&mut record)?;
         HostsByProvider::<T>::remove(&provider, &host);
         FreeWeightUsed::<T>::remove(&host);
+        StandbyNamings::<T>::remove(&host);
         Self::store(&host, &record);
         // Refused only while something else still needs the account; then it simply stays.
         let _ = frame_system::Pallet::<T>::dec_providers(&host);

@@ -99,6 +99,11 @@ pub mod pallet {
     #[pallet::storage]
     pub type FreeWeightUsed<T: Config> = StorageMap<_, Blake2_128Concat, HostId, UsedWeight, ValueQuery>;
 
+    /// How often a host was named as the standby of a lease, modulo 2^32. A change tells its agent to look for the lease.
+    /// Removed when its bond is given back.
+    #[pallet::storage]
+    pub type StandbyNamings<T: Config> = StorageMap<_, Blake2_128Concat, HostId, u32, ValueQuery>;
+
     /// A block, and the `ref_time` that free calls have used in it.
     #[pallet::storage]
     pub type FreeWeightOfBlock<T: Config> = StorageValue<_, OfBlock<T>, ValueQuery>;

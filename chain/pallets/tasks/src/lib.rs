@@ -134,6 +134,10 @@ pub mod pallet {
     #[pallet::storage]
     pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
 
+    /// The digest of the queue definitions by which a scheduler orders tasks, where it has published one.
+    #[pallet::storage]
+    pub type QueueDigests<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Digest>;
+
     /// Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
     /// is not held against them any more.
     #[pallet::storage]
@@ -505,6 +509,13 @@ pub mod pallet {
         },
         /// The periods and amounts of this pallet were changed.
         ParamsChanged,
+        /// A scheduler has published the digest of its queue definitions, or withdrawn it.
+        QueuesPublished {
+            /// The account.
+            who: AccountId,
+            /// SHA-256 of the definitions as canonical JSON.
+            digest: Option<Digest>,
+        },
     }
 
     /// Why a call was refused.
@@ -1052,6 +1063,15 @@ pub mod pallet {
         ) -> DispatchResult {
             ensure_signed(origin)?;
             Self::do_report_self_assignment(lease, &host, &devices)
+        }
+
+        /// Publish the digest of the queue definitions by which the caller orders tasks, or withdraw it. By a bonded
+        /// scheduler.
+        #[pallet::call_index(28)]
+        #[pallet::weight(<T as Config>::WeightInfo::publish_queues())]
+        pub fn publish_queues(origin: OriginFor<T>, digest: Option<Digest>) -> DispatchResult {
+            let who = ensure_signed(origin)?;
+            Self::do_publish_queues(who, digest)
         }
     }
 

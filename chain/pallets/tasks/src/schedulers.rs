@@ -7,11 +7,11 @@ use frame_support::{
         tokens::Precision,
     },
 };
-use gantry_primitives::{AccountId, Balance};
+use gantry_primitives::{AccountId, Balance, Digest};
 
 use crate::{
     hosts, Config, CurrentParams, Error, Event, HoldReason, LeavingScheduler, LeavingSchedulers, Pallet, PunishedUntil,
-    Schedulers,
+    QueueDigests, Schedulers,
 };
 
 impl<T: Config> Pallet<T> {
@@ -50,8 +50,16 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn begin_unbonding(who: AccountId, bond: Balance) {
         let until = hosts::Pallet::<T>::now().saturating_add(CurrentParams::<T>::get().scheduler_unbonding_ms);
         Schedulers::<T>::remove(&who);
+        QueueDigests::<T>::remove(&who);
         LeavingSchedulers::<T>::insert(&who, LeavingScheduler { bond, until });
         Self::deposit_event(Event::SchedulerLeaving { who, until });
+    }
+
+    pub(crate) fn do_publish_queues(who: AccountId, digest: Option<Digest>) -> DispatchResult {
+        ensure!(Schedulers::<T>::contains_key(&who), Error::<T>::NotScheduler);
+        QueueDigests::<T>::set(&who, digest);
+        Self::deposit_event(Event::QueuesPublished { who, digest });
+        Ok(())
     }
 
     /// What is held of `who` as the bond of a scheduler.

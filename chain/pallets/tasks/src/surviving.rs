@@ -37,6 +37,7 @@ impl<T: Config> Pallet<T> {
         case.record.leases[place].standby = Some(named);
         desk.put(case);
         desk.commit()?;
+        hosts::Pallet::<T>::note_standby(&host);
         Self::deposit_event(Event::StandbyNamed { lease, host });
         Ok(())
     }

@@ -13,7 +13,7 @@ use sp_runtime::TryRuntimeError;
 
 use crate::{
     billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
-    Manifests, NextTaskId, Pallet, PreemptionNotices, Schedulers, Specs, Tasks,
+    Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Schedulers, Specs, Tasks,
 };
 
 /// What a lease holds of a host.
@@ -57,6 +57,10 @@ impl<T: Config> Pallet<T> {
                 "TASK-9: what is held of a scheduler that has left is its bond"
             );
         }
+        ensure!(
+            QueueDigests::<T>::iter_keys().all(|who| Schedulers::<T>::contains_key(who)),
+            "TASK-26: only schedulers have queue definitions"
+        );
         Self::check_escrows(&books)?;
         Self::check_hosts(books.held)
     }

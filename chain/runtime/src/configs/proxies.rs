@@ -76,6 +76,7 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                             | TasksCall::prune { .. }
                             | TasksCall::finish_preemption { .. }
                             | TasksCall::unbond_scheduler { .. }
+                            | TasksCall::publish_queues { .. }
                     )
                     | RuntimeCall::Leases(
                         LeasesCall::suspend { .. }

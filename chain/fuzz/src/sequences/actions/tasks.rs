@@ -167,6 +167,9 @@ actions! {
     "Tasks.unbond_scheduler" 5 |choices| {
         call(TasksCall::unbond_scheduler {}, scheduler(choices))
     };
+    "Tasks.publish_queues" 5 |choices| {
+        call(TasksCall::publish_queues { digest: choices.pick(&[None, Some([1; 32])]) }, scheduler(choices))
+    };
     "Tasks.report_self_assignment" 20 |choices| {
         let found = lease_where(choices, |lease, _, _| lease.self_assigned_ppm.is_some());
         let (host, devices) = place(choices, found.id);

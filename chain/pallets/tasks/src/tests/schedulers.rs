@@ -2,7 +2,7 @@
 
 use frame_support::{assert_noop, assert_ok};
 
-use crate::{mock::*, Error, Event, LeavingScheduler, LeavingSchedulers, Schedulers};
+use crate::{mock::*, Error, Event, LeavingScheduler, LeavingSchedulers, QueueDigests, Schedulers};
 
 #[test]
 fn a_scheduler_gets_its_bond_back_once_its_unbonding_period_is_over() {
@@ -29,6 +29,22 @@ fn a_scheduler_gets_its_bond_back_once_its_unbonding_period_is_over() {
         assert_eq!((Tasks::scheduler_bond_held(&who), worth(&who)), (0, before));
         assert_noop!(Tasks::unbond_scheduler(signed(ANYONE)), Error::<Test>::NotScheduler);
         assert_noop!(Tasks::bond_scheduler(signed(NOBODY)), Error::<Test>::SchedulerCannotPay);
+    });
+}
+
+#[test]
+fn a_scheduler_publishes_the_digest_of_its_queues_until_it_leaves() {
+    on_chain(|| {
+        let who = account(SCHEDULER);
+        assert_noop!(Tasks::publish_queues(signed(ANYONE), Some([1; 32])), Error::<Test>::NotScheduler);
+        task_events();
+        for digest in [Some([1; 32]), None, Some([2; 32])] {
+            assert_ok!(Tasks::publish_queues(signed(SCHEDULER), digest));
+            assert_eq!(QueueDigests::<Test>::get(&who), digest);
+            assert_eq!(task_events(), [Event::QueuesPublished { who: who.clone(), digest }]);
+        }
+        assert_ok!(Tasks::unbond_scheduler(signed(SCHEDULER)));
+        assert_eq!(QueueDigests::<Test>::get(&who), None);
     });
 }
 

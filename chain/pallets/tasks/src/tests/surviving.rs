@@ -45,6 +45,19 @@ fn with_standby(spec: TaskSpec) -> (TaskId, LeaseId) {
     (task, lease)
 }
 
+#[test]
+fn each_naming_of_a_standby_is_counted_for_its_host() {
+    on_chain(|| {
+        let count = |number| pallet_gantry_hosts::StandbyNamings::<Test>::get(host(number));
+        let (_, lease) = with_standby(with(Survival::Standby));
+        assert_eq!((count(10), count(11)), (0, 1));
+        assert!(name(lease, 12).is_err(), "the standby stands");
+        assert_eq!((count(11), count(12)), (1, 0));
+        lose_host_10();
+        assert_eq!((count(11), count(12)), (1, 0), "a use of the standby is no naming");
+    });
+}
+
 /// Host 10 falls silent and is reported; the others say that they are there.
 fn lose_host_10() {
     while !Hosts::is_silent(&host_record(10)) {

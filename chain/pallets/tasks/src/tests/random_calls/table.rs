@@ -177,6 +177,10 @@ actions! {
     "Tasks.unbond_scheduler" 5 |dice| {
         call(Call::unbond_scheduler {}, if dice.one_in(6) { signed(SCHEDULER) } else { anyone(dice) })
     };
+    "Tasks.publish_queues" 5 |dice| {
+        let digest = dice.pick(&[None, Some([1; 32])]);
+        call(Call::publish_queues { digest }, if dice.one_in(2) { signed(SCHEDULER) } else { anyone(dice) })
+    };
     "Tasks.report_self_assignment" 25 |dice| {
         let found = lease_where(dice, |lease, _, _| lease.self_assigned_ppm.is_some());
         let (host, devices) = place_of_proof(dice, found.id);

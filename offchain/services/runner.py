@@ -25,10 +25,11 @@ from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.core.scheduler.config import SchedulerConfig
-from offchain.errors import ChainUnreachable, GantryError, OurError, StoreStuck
+from offchain.core.scheduler.queue_definitions import queue_tree
+from offchain.errors import ChainUnreachable, GantryError, StoreStuck
 from offchain.ports import ChainPort, Signer
-from offchain.schema.chain_types._generated_chain import calls
 from offchain.services import autoscaler, log
+from offchain.services.scheduler_account import WorkerError, prepare_account
 from offchain.services.settler import Settler
 from offchain.services.submitter import Submitter
 from offchain.services.view import ChainView
@@ -43,12 +44,6 @@ ROLES: Final = ("scheduler", "settler", "autoscaler")
 RECONNECT_S: Final = 2.0
 _PASSING: Final = ("state_pruned", "unknown_block")
 """Codes of replies after which the worker reads everything again."""
-
-
-class WorkerError(OurError):
-    """A worker cannot be started with these options."""
-
-    code = "worker"
 
 
 async def run_worker(
@@ -218,9 +213,8 @@ async def _follow(
     made: list[WorkerRole] = []
     async with _stop_reporting(reporting), asyncio.TaskGroup() as group:
         if "scheduler" in roles:
-            if account.address not in await GantryChain(chain).schedulers():
-                # The first act of this account, so that no assignment goes out ahead of it.
-                group.create_task(_bond(submit, chain, account))
+            queues = (definitions and definitions.queues) or queue_tree()
+            group.create_task(prepare_account(submit, GantryChain(chain), account.address, queues.digest()))
             made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting, kept.planning))
         if "settler" in roles:
             made.append(Settler(view, submit, worker.wake))
@@ -279,22 +273,6 @@ async def _compile_planner() -> None:
             "In a clone scripts/gantry worker installs it; elsewhere: python3 -m pip install numba numpy",
         ) from None
     await asyncio.to_thread(compile_once)
-
-
-async def _bond(submit: Submitter, chain: ChainPort, account: Signer) -> None:
-    name = f"bond-scheduler:{account.address}"
-    submit.forget(name)
-    outcome = await submit(name, calls.tasks_bond_scheduler())
-    out = log.EventLog("scheduler")
-    if outcome.done:
-        out.info("bonded", account=account.address)
-        return
-    if account.address in await GantryChain(chain).schedulers():
-        return
-    raise WorkerError(
-        f"The account {account.address} cannot become a scheduler: {outcome.refusal}",
-        "Give it coins for the bond (gantry account show prints its balance), then start the worker again.",
-    )
 
 
 def _outage(raised: BaseException) -> GantryError:

@@ -158,6 +158,10 @@ class GantryChain:
         """The bonded schedulers and their bonds."""
         return await self.read_map(storage.tasks_schedulers, at=at)
 
+    async def queue_digests(self, at: bytes | None = None) -> dict[str, bytes]:
+        """The SHA-256 of the queue definitions of each scheduler that has published it."""
+        return await self.read_map(storage.tasks_queue_digests, at=at)
+
     async def lease(self, lease: int, at: bytes | None = None) -> LeaseOfTask | None:
         """A lease; None where its number was never used, or its task has another one since."""
         task = await self.task(lease_parts(lease)[0], at)

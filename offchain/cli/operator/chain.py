@@ -1,4 +1,4 @@
-"""gantry chain: the history of a task, a lease or a host, read from the events of finalized blocks."""
+"""gantry chain inspect: the history of a task, a lease or a host, read from the events of finalized blocks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from offchain.cli.kit.event_text import (
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
+from offchain.cli.operator.schedulers import schedulers
 from offchain.errors import BadReply
 from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
@@ -41,12 +42,16 @@ _BY_OLD_NUMBERS = frozenset(
 
 @click.group()
 def chain() -> None:
-    """Read the chain's history.
+    """Read the chain's history, and the records that concern operators.
 
     \b
-    Example:
+    Examples:
       gantry chain inspect task 7
+      gantry chain schedulers
     """
+
+
+chain.add_command(schedulers)
 
 
 @chain.group(

@@ -7,10 +7,12 @@ network is shared fairly between accounts.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import PlainValidator, ValidationInfo
@@ -141,6 +143,14 @@ class QueueTree:
         if DEFAULT not in self.queues or DEFAULT in children or ROOT not in self.queues:
             raise ValueError(f'there must be a queue "{DEFAULT}", without child queues')
         object.__setattr__(self, "children", {name: tuple(found) for name, found in children.items()})
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the definitions as canonical JSON.
+
+        Two trees have the same digest if and only if they order tasks by the same definitions.
+        """
+        definitions = [asdict(queue) | {"accounts": sorted(queue.accounts)} for _, queue in sorted(self.queues.items())]
+        return hashlib.sha256(json.dumps(definitions, sort_keys=True, separators=(",", ":")).encode()).digest()
 
     def leaf_of(self, queue: str, account: str) -> QueueLeaf:
         """Return where a task of this account waits that names this queue."""

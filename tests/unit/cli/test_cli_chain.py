@@ -13,12 +13,13 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit.event_text import TaskBill, event_text, state_after
 from offchain.cli.kit.failures import CliError
 from offchain.cli.operator.chain import EventHistory, host_history, lease_history, task_history
+from offchain.core.scheduler.queue_definitions import queue_tree
 from offchain.errors import BadReply
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as typed_events
 from offchain.schema.chain_types.ids import lease_id, task_key, tasks_of_event
-from tests.support.chain_records import Tasks, host_record, task_spec
+from tests.support.chain_records import GTY, Tasks, host_record, task_spec
 from tests.support.fake_chain import FakeChain
 
 ANYBODY = from_uri("//Dave")
@@ -337,3 +338,20 @@ def test_events_of_verifiers_belong_to_the_task_they_verify():
 
 def test_the_key_of_a_task_is_its_number_in_order():
     assert [task_key(task) for task in (1, 256)] == [b"\0" * 7 + b"\1", b"\0" * 6 + b"\1\0"]
+
+
+@pytest.mark.parametrize(("digest", "phrase"), [(None, "not published"), (bytes(32), "other definitions"), (queue_tree().digest(), "same definitions")])
+def test_schedulers_are_compared_by_their_queue_definitions(world: World, digest: bytes | None, phrase: str) -> None:
+    world.chain.storage["Tasks", "Schedulers"][(BOB,)] = 5 * GTY
+    if digest is not None:
+        world.chain.storage["Tasks", "QueueDigests"][(BOB,)] = digest
+    status, out, _ = world.run("chain", "schedulers")
+    assert (status, BOB in out, phrase in out) == (0, True, True)
+    _, out, _ = world.run("chain", "schedulers", "--json")
+    (listed,) = json.loads(out)["schedulers"]
+    assert listed == {
+        "account": BOB,
+        "bond": 5 * GTY,
+        "queues": None if digest is None else digest.hex(),
+        "same_queues": phrase == "same definitions",
+    }

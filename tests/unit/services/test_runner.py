@@ -45,10 +45,9 @@ async def test_a_scheduler_bonds_its_account_first():
             await toy.quiet(task)
     os.kill(os.getpid(), signal.SIGTERM)
     await task
-    assert [call.function for call, account, _ in toy.chain.executed if account == WORKER.address] == [
-        "bond_scheduler",
-        "assign",
-    ]
+    functions = [call.function for call, account, _ in toy.chain.executed if account == WORKER.address]
+    assert functions[0] == "bond_scheduler"
+    assert "assign" in functions
 
 
 async def test_a_bonded_scheduler_does_not_bond_again():

@@ -77,6 +77,18 @@ class Block:
     inclusions: tuple[Inclusion, ...]
 
 
+StorageKey = tuple[str, str, tuple[Any, ...]]
+"""A storage value: pallet, item and the keys of a map."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockValues:
+    """The time of a block in Unix ms, and storage values there in the order of their keys."""
+
+    timestamp_ms: int
+    values: tuple[Any | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SignedExtrinsic:
     """A signed extrinsic that blocks after `born`, up to `valid_until`, can include."""
@@ -175,6 +187,10 @@ class ChainPort(Protocol):
         self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
     ) -> list[Any | None]:
         """The values of one item with several keys, in their order, at one block; each as of :meth:`query`."""
+        ...
+
+    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
+        """The time of a block and the values of several items there, in one request; each value as of :meth:`query`."""
         ...
 
     async def query_page(

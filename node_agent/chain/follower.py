@@ -1,4 +1,4 @@
-"""Follows the chain and turns changes of this host's leases into events of the core."""
+"""Follows the chain, and turns changes of this host's leases into events of the core."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
 from node_agent.chain.clock import ChainClock, ChainSilence
+from node_agent.chain.own_blocks import OwnBlocks
 from node_agent.chain.records import live_leases
 from node_agent.core import events as ev
 from node_agent.core.pod_steps import DATA_MOVED
@@ -15,7 +16,6 @@ from node_agent.core.states import Pod
 from node_agent.core.values import HostLease
 from offchain.adapters.chain.chain_identity import note_block, require_continued, seen_block
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
-from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import ChainBehind
@@ -32,10 +32,11 @@ REREAD_EVERY_BLOCKS = 15
 
 
 class ChainFollower:
-    """Compares the pods of the agent with the leases on the chain, and passes every final block to the outbox.
+    """Compares the pods of the agent with the leases on the chain, and passes the final blocks to the outbox.
 
-    `looked_through` gets each block before the outbox. `store` keeps a recent final block, by which a chain that was
-    started anew is recognised: its leases say nothing about the pods.
+    `on_block` gets each block before the outbox; blocks that do not concern the host are empty, see
+    :class:`OwnBlocks`. `tasks` returns tasks of other hosts whose changes concern this one. `store` keeps a recent
+    final block, by which a chain that was started anew is recognised: its leases say nothing about the pods.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class ChainFollower:
         *,
         on_block: Callable[[Block], Awaitable[None]],
         held: Callable[[], Mapping[int, Pod]],
+        tasks: Callable[[], Iterable[int]],
         emit: Callable[[ev.Event], None],
         on_events: Callable[[Sequence[ChainEvent]], None],
     ) -> None:
@@ -67,9 +69,10 @@ class ChainFollower:
         self._held = held
         self._emit = emit
         self._on_events = on_events
+        self._tasks = tasks
         # Old blocks are irrelevant: after a start the leases are read in their current state, and the outbox looks for
-        # its own extrinsics. So the cursor is not stored, and a node without old state is sufficient.
-        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized", kept_in=store.path)
+        # its own extrinsics. So the last block is not stored, and a node without old state is sufficient.
+        self._blocks = OwnBlocks(port, host, self._tasks_needed, store.path)
         self._reading = asyncio.Lock()
         self._final = -1
         self._unfinalized: dict[int, int] = {}
@@ -96,9 +99,11 @@ class ChainFollower:
         return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def follow_final(self) -> None:
-        """Process every final block until the node goes away."""
+        """Process the final blocks until the node goes away."""
         try:
-            await self._watcher.run(self._on_final)
+            async with aclosing(self._blocks.blocks()) as blocks:
+                async for block in blocks:
+                    await self._on_final(block)
         except ChainBehind as error:
             self.trouble = str(error)
             raise
@@ -142,6 +147,9 @@ class ChainFollower:
         except ChainBehind as error:
             self.trouble = str(error)
             raise
+
+    def _tasks_needed(self) -> Iterable[int]:
+        return [*(pod.lease.task for pod in self._held().values()), *self._tasks()]
 
     def _is_relevant(self, event: ChainEvent) -> bool:
         """Whether the event opens a lease of this host or concerns the task of one of its pods."""

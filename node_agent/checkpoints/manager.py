@@ -97,6 +97,8 @@ class CheckpointManager:
         self._reporting: set[int] = set()
         self._standby: set[int] = set()
         """Tasks with a lease that may name this host as its standby."""
+        self._namings = 0
+        """How often this host was named as a standby, modulo 2^32, as far as its tasks are in `_standby`."""
         self._fetching: WeakValueDictionary[core.PodKey, asyncio.Lock] = WeakValueDictionary()
         self._fetch_slots = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._block_seen = asyncio.Event()
@@ -115,7 +117,7 @@ class CheckpointManager:
                 try:
                     await self.save_due()
                     if clock.time() >= scan_s:
-                        self._standby |= await standby_tasks(self._chain, self._host)
+                        await self._find_standby_tasks()
                         scan_s, self._is_outdated = clock.time() + SCAN_S, True
                     if self._is_outdated or clock.time() >= tend_s:
                         self._is_outdated = False
@@ -129,6 +131,18 @@ class CheckpointManager:
         finally:
             await self._background.close()
 
+    async def _find_standby_tasks(self) -> None:
+        """Read all tasks with leases, if this host was named as a standby in blocks that were not read."""
+        namings = await self._chain.standby_namings(self._host)
+        if namings != self._namings:
+            self._standby |= await standby_tasks(self._chain, self._host)
+            self._namings = namings
+
+    @property
+    def standby_tasks(self) -> frozenset[int]:
+        """Tasks with a lease that may name this host as its standby."""
+        return frozenset(self._standby)
+
     def on_events(self, events: Iterable[ChainEvent]) -> None:
         """Take the events of a final block."""
         self._block_seen.set()
@@ -137,6 +151,7 @@ class CheckpointManager:
                 tasks = tasks_of_event(event.fields)
                 if event.name == "StandbyNamed" and event.fields["host"] == self._host:
                     self._standby |= tasks
+                    self._namings = (self._namings + 1) % (1 << 32)
                 self._is_outdated = self._is_outdated or not tasks.isdisjoint(self._standby)
 
     async def save_due(self) -> None:

@@ -140,6 +140,7 @@ class NodeAgent:
             state.store,
             on_block=self._duplicates.on_final,
             held=lambda: self._state.pods,
+            tasks=lambda: self._checkpoints.standby_tasks,
             emit=self.emit,
             on_events=self._checkpoints.on_events,
         )

@@ -193,6 +193,20 @@ async def test_several_values_are_read_at_once(node):
     assert await node.chain.query_many("Tasks", "Tasks", []) == []
 
 
+async def test_values_of_several_items_are_read_with_the_time_of_their_block(node):
+    head = await node.chain.finalized_head()
+    keys = [
+        ("System", "Account", (RICH.address,)),
+        ("Tasks", "Tasks", (task_key(2**40),)),
+        ("Tasks", "Params", ()),
+        ("System", "Account", (RICH.address,)),
+    ]
+    found = await node.chain.block_values(keys, head.hash)
+    assert list(found.values) == [await node.chain.query(*key, head.hash) for key in keys]
+    assert found.timestamp_ms == (await node.chain.block(head.number)).timestamp_ms
+    assert (await node.chain.block_values([], head.hash)).values == ()
+
+
 async def test_a_map_is_read_page_by_page(node):
     whole = await node.chain.query_map("Tasks", "Schedulers")
     paged: list = []

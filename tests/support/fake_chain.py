@@ -16,7 +16,18 @@ from typing import Any
 
 from offchain.adapters.chain.client import DEEPEST_FORK, STALLED_ERA_BLOCKS
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
-from offchain.ports import Block, BlockRef, Call, ChainEvent, DispatchFailure, Inclusion, SignedExtrinsic, Signer
+from offchain.ports import (
+    Block,
+    BlockRef,
+    BlockValues,
+    Call,
+    ChainEvent,
+    DispatchFailure,
+    Inclusion,
+    SignedExtrinsic,
+    Signer,
+    StorageKey,
+)
 
 BLOCK_MS = 2000
 
@@ -211,6 +222,11 @@ class FakeChain:
     ) -> list[Any | None]:
         await self._reply()
         return [self._value(pallet, item, key, at) for key in keys]
+
+    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
+        await self._reply()
+        values = tuple(self._value(pallet, item, params, at) for pallet, item, params in keys)
+        return BlockValues(self._at(at).block.timestamp_ms, values)
 
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None

@@ -54,14 +54,17 @@ def note_block(store: Store, ref: BlockRef) -> None:
     store.run("INSERT OR REPLACE INTO seen_block VALUES (0, ?, ?)", ref.number, ref.hash)
 
 
-async def require_continued(chain: ChainPort, last: BlockRef | None, kept_in: str) -> None:
+async def require_continued(
+    chain: ChainPort, last: BlockRef | None, kept_in: str, head: BlockRef | None = None
+) -> None:
     """Raise Reorganised where the node has another final block at the height of `last`, ChainBehind where it has none.
 
-    `kept_in`: the database that `last` is stored in, for messages. A node that has pruned that block is trusted.
+    `kept_in`: the database that `last` is stored in, for messages. `head`: the newest final block; None: ask the node.
+    A node that has pruned the block of that height is trusted.
     """
     if last is None:
         return
-    head = await chain.finalized_head()
+    head = head or await chain.finalized_head()
     if head.number < last.number:
         raise ChainBehind(head.number, last.number, kept_in)
     try:

@@ -14,7 +14,17 @@ from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcCli
 from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
 from offchain.backoff import backoff
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
-from offchain.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
+from offchain.ports import (
+    Block,
+    BlockRef,
+    BlockValues,
+    Call,
+    DispatchFailure,
+    Inclusion,
+    SignedExtrinsic,
+    Signer,
+    StorageKey,
+)
 from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
@@ -31,6 +41,7 @@ _MOST_LOST = 6
 """Subscriptions in a row that end before their first head."""
 
 _ALREADY_IN_POOL = 1013
+_NOW: StorageKey = ("Timestamp", "Now", ())
 _BY_CODE = {
     1012: SubmitRefusal.BANNED,
     1014: SubmitRefusal.PRIORITY_TOO_LOW,
@@ -325,6 +336,19 @@ class SubstrateChain:
                 return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
 
         return [value for values in await asyncio.gather(*(read(part) for part in parts)) for value in values]
+
+    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
+        runtime = await self._ready()
+        wanted = [(runtime.entry(pallet, item), params) for pallet, item, params in (_NOW, *keys)]
+        names = [_hex(runtime.storage_key(entry, params)) for entry, params in wanted]
+        sets = await self._call("state_queryStorageAt", names, _hex(at))
+        found = {key: value for changes in sets for key, value in changes["changes"]}
+        raws = [found.get(name) for name in names]
+        now, *values = (
+            runtime.read_value(entry, None if raw is None else _unhex(raw))
+            for (entry, _), raw in zip(wanted, raws, strict=True)
+        )
+        return BlockValues(int(now or 0), tuple(values))
 
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None

@@ -87,6 +87,10 @@ class GantryChain:
         """The record of a host; None where it is not registered."""
         return await self.read(storage.hosts_hosts, host, at=at)
 
+    async def standby_namings(self, host: str, at: bytes | None = None) -> int:
+        """How often a host was named as the standby of a lease, modulo 2^32."""
+        return await self.read(storage.hosts_standby_namings, host, at=at) or 0
+
     async def hosts(self, at: bytes | None = None) -> dict[str, gen.HostRecord]:
         """All registered hosts."""
         return await self.read_map(storage.hosts_hosts, at=at)

@@ -81,7 +81,7 @@ async def blocks_after(
     Raises Reorganised where a block does not follow the one before, ChainBehind where the node has fewer final blocks.
     """
     upcoming = last.number + 1 if last is not None else start
-    async with aclosing(_heads(chain)) as heads:
+    async with aclosing(final_heads(chain)) as heads:
         async for head in heads:
             if upcoming == "finalized":
                 upcoming = head.number
@@ -91,7 +91,7 @@ async def blocks_after(
                 raise Reorganised(head, last, kept_in)
             if head.number < upcoming:
                 continue
-            async with aclosing(_range(chain, upcoming, head.number, kept_in)) as gap:
+            async with aclosing(block_range(chain, upcoming, head.number, kept_in)) as gap:
                 async for block in gap:
                     if last is not None and block.parent_hash != last.hash:
                         raise Reorganised(block.ref, last, kept_in)
@@ -99,16 +99,16 @@ async def blocks_after(
                     last, upcoming = block.ref, block.ref.number + 1
 
 
-async def _heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
-    """Yield the present head first, so that blocks of a chain without new ones are read, too."""
+async def final_heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
+    """Yield final heads, the present one first, so that blocks of a chain without new ones are read, too."""
     yield await chain.finalized_head()
     async with aclosing(chain.finalized()) as heads:
         async for head in heads:
             yield head
 
 
-async def _range(chain: ChainPort, first: int, last: int, kept_in: str) -> AsyncGenerator[Block, None]:
-    """Yield blocks in order, and fetch the next few in advance."""
+async def block_range(chain: ChainPort, first: int, last: int, kept_in: str) -> AsyncGenerator[Block, None]:
+    """Yield final blocks in order, and fetch the next few in advance."""
     numbers = iter(range(first, last + 1))
     pending: deque[asyncio.Task[Block]] = deque()
     try:

@@ -3352,6 +3352,10 @@ class calls:
         return Call("Tasks", "report_self_assignment", {"lease": lease, "host": host, "devices": devices})
 
     @staticmethod
+    def tasks_publish_queues(*, digest: bytes | None) -> Call:
+        return Call("Tasks", "publish_queues", {"digest": digest})
+
+    @staticmethod
     def leases_extend(*, lease: int, ms: int) -> Call:
         """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
         return Call("Leases", "extend", {"lease": lease, "ms": ms})
@@ -3548,6 +3552,8 @@ class storage:
     hosts_free_weight_used: Final[StorageItem[UsedWeight]] = StorageItem("Hosts", "FreeWeightUsed", UsedWeight.decode)
     """What a host has used of its allowance of free weight. Removed when its bond is given back."""
 
+    hosts_standby_namings: Final[StorageItem[int]] = StorageItem("Hosts", "StandbyNamings", _same)
+
     hosts_free_weight_of_block: Final[StorageItem[tuple[int, int]]] = StorageItem("Hosts", "FreeWeightOfBlock", _same)
     """A block, and the `ref_time` that free calls have used in it."""
 
@@ -3588,6 +3594,8 @@ class storage:
 
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
     """Who may assign tasks of others, each with the bond that is held for it."""
+
+    tasks_queue_digests: Final[StorageItem[bytes]] = StorageItem("Tasks", "QueueDigests", _same)
 
     tasks_leaving_schedulers: Final[StorageItem[LeavingScheduler]] = StorageItem(
         "Tasks",

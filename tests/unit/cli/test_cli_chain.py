@@ -340,7 +340,10 @@ def test_the_key_of_a_task_is_its_number_in_order():
     assert [task_key(task) for task in (1, 256)] == [b"\0" * 7 + b"\1", b"\0" * 6 + b"\1\0"]
 
 
-@pytest.mark.parametrize(("digest", "phrase"), [(None, "not published"), (bytes(32), "other definitions"), (queue_tree().digest(), "same definitions")])
+@pytest.mark.parametrize(
+    ("digest", "phrase"),
+    [(None, "not published"), (bytes(32), "other definitions"), (queue_tree().digest(), "same definitions")],
+)
 def test_schedulers_are_compared_by_their_queue_definitions(world: World, digest: bytes | None, phrase: str) -> None:
     world.chain.storage["Tasks", "Schedulers"][(BOB,)] = 5 * GTY
     if digest is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import agent
 import crowd
 import fleet
+import followers
 import growth
 import replays
 import rush
@@ -205,6 +206,21 @@ def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an opti
     )
     of_stall.add_argument("--seconds", type=int, default=stall.SECONDS, metavar="N", help=f"of it ({stall.SECONDS})")
     of_stall.add_argument("--hosts", type=int, default=stall.HOSTS, metavar="N", help=f"agents ({stall.HOSTS})")
+    of_followers = add(
+        "followers",
+        "many agents on one node: bytes and processor time for each agent and block",
+        "A node whose blocks hold events of others, and agents that follow it, each with a connection of its own; then "
+        "some that read whole blocks. Needs no Docker. About 5 minutes. Short: --agents 50 --seconds 20.",
+    )
+    of_followers.add_argument(
+        "--agents", type=int, default=followers.AGENTS, metavar="N", help=f"that follow ({followers.AGENTS})"
+    )
+    of_followers.add_argument(
+        "--events", type=int, default=followers.EVENTS, metavar="N", help=f"in each block ({followers.EVENTS})"
+    )
+    of_followers.add_argument(
+        "--seconds", type=int, default=followers.SECONDS, metavar="N", help=f"of following ({followers.SECONDS})"
+    )
     index = add(
         "index",
         "the indexer: events a second, final block to event in the index",
@@ -308,6 +324,12 @@ def _stall(options: argparse.Namespace) -> _Result:
     return figures, _said(facts), facts
 
 
+def _followers(options: argparse.Namespace) -> _Result:
+    figures, facts = followers.measure(options.agents, options.events, options.seconds)
+    ratios = f"Whole blocks: {facts['bytes_ratio']} times the bytes and {facts['cpu_ratio']} times the processor time."
+    return figures, [ratios], facts
+
+
 def _day(options: argparse.Namespace) -> _Result:
     figures, facts = day.measure(options.seconds, options.acts, options.live, options.hosts)
     return figures, facts["said"] or ["Every task was settled once, and the worker kept its limits."], facts
@@ -353,6 +375,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "siege": _siege,
     "day": _day,
     "stall": _stall,
+    "followers": _followers,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,

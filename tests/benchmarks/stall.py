@@ -75,7 +75,7 @@ async def _measure(folder: Path, nodes: list[Node], seconds: int, hosts: int) ->
 
 
 async def _stall(nodes: list[Node], chain: SubstrateChain, seconds: int) -> int:
-    """Stop some validators for so long; return by how many blocks finality was behind in the end."""
+    """Stop some validators for `seconds`; return by how many blocks finality was behind in the end."""
     say(f"two of {len(nodes)} validators stop for {seconds} s")
     for number in STOPPED:
         await asyncio.to_thread(nodes[number].stop)

@@ -143,7 +143,7 @@ class _Stream:
         self._worker = worker
 
     async def submit(self, slots: int) -> None:
-        """Submit the tasks of so many slots."""
+        """Submit the tasks of `slots` slots."""
         began_s, each = time.monotonic(), PER_SECOND * SLOT_S
         for slot in range(slots):
             await asyncio.sleep(max(0.0, began_s + slot * SLOT_S - time.monotonic()))
@@ -155,7 +155,7 @@ class _Stream:
             self.submitted += each
 
     async def wait(self, reached: Callable[[], bool], seconds: float) -> None:
-        """Wait until it is so after a final block, for so long at most."""
+        """Wait until `reached` holds after a final block, for `seconds` at most."""
         limit_s = time.monotonic() + seconds
         while not reached() and time.monotonic() < limit_s:
             self._check()

@@ -18,7 +18,7 @@ _BATCH_BYTES: Final = 24 * 40
 
 
 def fill(folder: Path, account: str, acts: int, block: int) -> None:
-    """Store so many acts of an account that ended evenly over the blocks that a worker remembers, up to `block`."""
+    """Store `acts` calls of an account that ended evenly over the blocks that a worker remembers, up to `block`."""
     folder.mkdir(mode=0o700, parents=True)
     with contextlib.closing(Store(folder / "worker.db")) as store:
         IntentTable(store, account)

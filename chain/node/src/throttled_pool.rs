@@ -3,10 +3,10 @@
 //! After each block the SDK's fork-aware pool revalidates what is ready, one extrinsic after another until the next block
 //! comes, with priority over new extrinsics. With thousands of them this takes all the processor time that there is,
 //! mostly for signatures that were checked before. Here each of these checks begins after a pause
-//! (`gantry_pace::Rechecks`).
+//! (`gantry_pace::Rechecks`), and is not made where the runtime found the extrinsic valid at most two blocks before
+//! (`gantry_pace::Answers`): so extrinsics that arrive while a block is processed are not checked once more for it.
 //!
-//! Every answer is still the runtime's, for the state that the pool asks about. An extrinsic that has become invalid may
-//! stay longer in a pool that holds more than about 100. It costs each author that tries it one check: the author reports
+//! An extrinsic that has become invalid may stay longer in a pool that holds more than about 100, or for two blocks. It costs each author that tries it one check: the author reports
 //! it, and the pool removes it. A node that is no author removes it when it has waited for ten final blocks.
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     service::{FullClient, TransactionPool},
 };
 use async_trait::async_trait;
-use gantry_pace::Rechecks;
+use gantry_pace::{Answers, Rechecks};
 use sc_cli::{TransactionPoolParams, TransactionPoolType};
 use sc_client_api::UsageProvider;
 use sc_service::{Configuration, SpawnEssentialTaskHandle};
@@ -27,7 +27,7 @@ use sp_blockchain::TreeRoute;
 use sp_runtime::{
     generic::BlockId,
     traits::{Block as BlockT, NumberFor, UniqueSaturatedInto},
-    transaction_validity::{TransactionSource, TransactionValidity},
+    transaction_validity::{TransactionSource, TransactionValidity, ValidTransaction},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -54,7 +54,11 @@ pub fn build(
             .build(),
         TransactionPoolType::ForkAware => {
             let chain = client.usage_info().chain;
-            let api = Throttled { api: FullChainApi::new(client, registry, &spawner), rechecks: Rechecks::default() };
+            let api = Throttled {
+                api: FullChainApi::new(client, registry, &spawner),
+                rechecks: Rechecks::default(),
+                valid: Answers::default(),
+            };
             TransactionPoolWrapper(Box::new(ForkAwareTxPool::<_, Block>::new_with_background_worker(
                 options(params, cli.run.shared_params.is_dev()),
                 is_validator,
@@ -81,24 +85,18 @@ fn options(params: &TransactionPoolParams, is_dev: bool) -> Options {
 }
 
 /// The chain as the pool sees it.
-struct Throttled<Api> {
+struct Throttled<Api: ChainApi> {
     api: Api,
     rechecks: Rechecks,
+    /// What the runtime said about extrinsics that it found valid.
+    valid: Answers<<Api::Block as BlockT>::Hash, ValidTransaction>,
 }
 
 impl<Api: ChainApi> Throttled<Api> {
-    /// The time to wait before this check. An extrinsic that somebody sends is checked at once, and so are those of an
-    /// imported block, on which the pool's work on that block waits.
-    fn pause(
-        &self,
-        at: <Api::Block as BlockT>::Hash,
-        source: TransactionSource,
-        priority: ValidateTransactionPriority,
-    ) -> Result<Duration, Api::Error> {
-        if priority != ValidateTransactionPriority::Maintained || source == TransactionSource::InBlock {
-            return Ok(Duration::ZERO);
-        }
-        Ok(self.rechecks.pause(self.api.resolve_block_number(at)?.unique_saturated_into()))
+    /// Whether this is a check of an extrinsic that waits. One that somebody sends is checked at once, and so are those of
+    /// an imported block, on which the pool's work on that block waits.
+    fn is_repeated(source: TransactionSource, priority: ValidateTransactionPriority) -> bool {
+        priority == ValidateTransactionPriority::Maintained && source != TransactionSource::InBlock
     }
 }
 
@@ -114,11 +112,22 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
         extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
         priority: ValidateTransactionPriority,
     ) -> Result<TransactionValidity, Self::Error> {
-        let pause = self.pause(at, source, priority)?;
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
+        let block = self.api.resolve_block_number(at)?.unique_saturated_into();
+        let (hash, _) = self.api.hash_and_length(&extrinsic);
+        if Self::is_repeated(source, priority) {
+            let pause = self.rechecks.pause(block);
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            if let Some(valid) = self.valid.recall(block, &hash) {
+                return Ok(Ok(valid));
+            }
         }
-        self.api.validate_transaction(at, source, extrinsic, priority).await
+        let answer = self.api.validate_transaction(at, source, extrinsic, priority).await?;
+        if let (Ok(valid), false) = (&answer, source == TransactionSource::InBlock) {
+            self.valid.note(block, hash, valid.clone());
+        }
+        Ok(answer)
     }
 
     fn validate_transaction_blocking(

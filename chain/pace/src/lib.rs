@@ -1,9 +1,11 @@
 //! How a validator fills a block: how long it takes extrinsics so that the block is made in time, and which free calls it
 //! tries. And how often its pool checks again what waits.
 
+mod answers;
 mod free_calls;
 mod rechecks;
 
+pub use answers::Answers;
 pub use free_calls::FreeCalls;
 pub use rechecks::Rechecks;
 use std::{

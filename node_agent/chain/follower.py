@@ -77,6 +77,8 @@ class ChainFollower:
         self._final = -1
         self._unfinalized: dict[int, int] = {}
         """Leases from blocks that are not final, with the block numbers."""
+        self._best: BlockRef | None = None
+        """The best block whose leases were read last."""
 
     async def begin(self) -> tuple[BlockRef, tuple[HostLease, ...]]:
         """Return the newest final block and the leases that are live there.
@@ -186,6 +188,9 @@ class ChainFollower:
         async with self._reading:
             held = self._held()
             known = {number for number, pod in held.items() if pod.started_known or not pod.started_sent}
+            if not await self._is_child_of_last(head):
+                known = set()  # the best block may be of another fork, which opened the leases again
+            self._best = head
             for lease in await live_leases(self._chain, self._host, head.hash, known):
                 if head.number <= self._final:
                     continue
@@ -193,12 +198,22 @@ class ChainFollower:
                 if pod is not None:
                     # A result may follow its started report before that is final: reports have consecutive nonces, so
                     # every fork includes them in this order.
-                    if lease.started and lease.is_same_as(pod.lease):
-                        self._emit(ev.LeaseAssigned(lease))
+                    if lease.reopens(pod.lease):
+                        self._unfinalized[lease.number] = head.number
+                    elif not lease.started or not lease.is_same_as(pod.lease):
+                        continue
+                    self._emit(ev.LeaseAssigned(lease))
                 # Data is taken over only if the lease is final.
                 elif lease.data_from is None:
                     self._unfinalized[lease.number] = head.number
                     self._emit(ev.LeaseAssigned(lease))
+
+    async def _is_child_of_last(self, head: BlockRef) -> bool:
+        """Whether the best block follows the one whose leases were read last."""
+        if self._best is None or head.number != self._best.number + 1:
+            return False
+        parent = await self._port.query("System", "ParentHash", at=head.hash)
+        return parent is not None and bytes(parent) == self._best.hash
 
 
 def _end_of(lease: LeaseOfTask | None) -> str:

@@ -49,6 +49,7 @@ TOO_LARGE_EXIT_CODE = 153
 """Exit code of a job whose result is too large although it succeeded: 128 + SIGXFSZ."""
 
 _STARTED = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
+_REOPENABLE = _STARTED | {Phase.REPORTING}
 _STARTED_OR_SUSPENDED = _STARTED | {Phase.SUSPENDING, Phase.SUSPENDED}
 _RETAINED = frozenset({Phase.RETIRING, Phase.RETAINED, Phase.PURGING, Phase.PURGED})
 
@@ -114,8 +115,7 @@ def _assigned(host: LocalHost, pod: Pod | None, event: ev.LeaseAssigned, now_ms:
             return pod, [cmd.FetchManifest(lease.number, lease.task)]
         return _admitted(host, pod, event.manifest, now_ms)
     if not lease.is_same_as(pod.lease):
-        # The block that opened the known lease was reverted; the new lease is taken up after the old pod is removed.
-        return _ended(host, pod, ev.LeaseEnded(lease.number, "Reverted"), now_ms)
+        return _opened_by_fork(host, pod, lease, now_ms)
     if pod.phase is Phase.ENDING:
         return pod, []
     pod, commands = refreshed(pod, lease, now_ms)
@@ -123,6 +123,21 @@ def _assigned(host: LocalHost, pod: Pod | None, event: ev.LeaseAssigned, now_ms:
         after, more = _admitted(host, pod, event.manifest, now_ms)
     else:
         after, more = _apply_lease(pod, now_ms)
+    return after, commands + more
+
+
+def _opened_by_fork(host: LocalHost, pod: Pod, lease: HostLease, now_ms: int) -> MaybeTransition:
+    """Handle a lease with the number of the known one, whose block was reverted.
+
+    If it is the same lease, opened again, the pod goes on. Its reports are not on that fork, and are sent again.
+    Otherwise the new lease is taken up after the old pod is removed.
+    """
+    if not lease.reopens(pod.lease) or pod.phase not in _REOPENABLE:
+        return _ended(host, pod, ev.LeaseEnded(lease.number, "Reverted"), now_ms)
+    pod, commands = refreshed(replace(pod, started_known=False, result_sent=False), lease, now_ms)
+    if pod.started_sent and not pod.started_known:
+        commands.append(cmd.SubmitStarted(lease.number))
+    after, more = _apply_lease(pod, now_ms)
     return after, commands + more
 
 

@@ -45,7 +45,7 @@ def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> 
     for number, kept in state.pods.items():
         pod = replace(kept, delivered=files.get(number, ()))
         lease = live.get(number)
-        if lease is None or not lease.is_same_as(pod.lease):
+        if lease is None or not (lease.is_same_as(pod.lease) or lease.reopens(pod.lease)):
             over, more = move(pod, ev.LeaseEnded(number, reasons.get(number, "NotLive")))
             # A pod that was ending is removed again; its own transition decided about its data.
             more = more or [destroy(pod, keep_data=reasons.get(number) == DATA_MOVED)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from offchain.schema.chain_types._generated_chain import HostFailure, TaskKind, Usage
@@ -174,6 +174,24 @@ class HostLease:
             other.attempt,
             other.created_at_ms,
         )
+
+    def reopens(self, other: HostLease) -> bool:
+        """Whether it is `other`, opened again by a block of another fork: equal but for time and state."""
+        unchanged = {name: getattr(other, name) for name in _OF_BLOCK}
+        return self.created_at_ms != other.created_at_ms and replace(self, **unchanged) == other
+
+
+_OF_BLOCK = (
+    "status",
+    "created_at_ms",
+    "started",
+    "depletes_at_ms",
+    "retained_until_ms",
+    "notice_ends_ms",
+    "moves_after_ms",
+    "start_by_ms",
+)
+"""Fields of a lease that depend on the blocks, not on the assignment alone."""
 
 
 @dataclass(frozen=True, slots=True)

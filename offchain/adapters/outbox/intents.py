@@ -110,9 +110,11 @@ class IntentTable:
         )
         return 0 if row is None else int(row["n"])
 
-    def has_queued(self) -> bool:
-        """Whether any intent waits to be signed, at once or after a pause."""
-        row = self._store.one("SELECT 1 FROM intents WHERE account = ? AND state = 'queued' LIMIT 1", self._account)
+    def has_unfinished(self) -> bool:
+        """Whether any intent has no outcome."""
+        row = self._store.one(
+            "SELECT 1 FROM intents WHERE account = ? AND state IN ('queued', 'sent') LIMIT 1", self._account
+        )
         return row is not None
 
     def extrinsic_hashes(self) -> frozenset[bytes]:

@@ -203,7 +203,7 @@ class Outbox:
         except TimeoutError:
             number = self._height
             with suppress(ChainUnreachable):
-                if self._intents.has_queued():
+                if self._intents.has_unfinished():
                     number = (await self._chain.best_head()).number
             self._move_retry_clock(number)
 
@@ -237,14 +237,21 @@ class Outbox:
                 self._not_replaceable.discard(submission.extrinsic.hash)
 
     async def _rebroadcast(self) -> None:
-        """Broadcast again what no final block has included for some blocks, since nodes may drop it. Once per block."""
-        if self._rebroadcast_at == self._height:
+        """Broadcast again what no block has included for some blocks, since nodes may drop it. Once per block."""
+        if self._rebroadcast_at == self._retry_clock:
             return
-        self._rebroadcast_at = self._height
+        self._rebroadcast_at = self._retry_clock
+        spent = await self._best_nonce() if self._retry_clock > self._height else 0
         for submission in self._pending():
-            waited = self._height - submission.sent_at
-            if not submission.is_confirmed or submission.is_suspect or waited >= _REBROADCAST_AFTER_BLOCKS:
+            waited = self._retry_clock - submission.sent_at
+            due = not submission.is_confirmed or submission.is_suspect or waited >= _REBROADCAST_AFTER_BLOCKS
+            if due and submission.extrinsic.nonce >= spent:
                 await self._broadcast_again(submission)
+
+    async def _best_nonce(self) -> int:
+        """The nonce of the account in the best block: extrinsics with smaller ones are not needed on its fork."""
+        account = await self._chain.query("System", "Account", (self._signer.address,))
+        return int(account["nonce"]) if account else 0
 
     def _pending(self) -> list[Submission]:
         """Extrinsics that nodes are to have: of those with the same nonce and calls, the one with the largest tip."""
@@ -273,9 +280,9 @@ class Outbox:
                 if refused.certain:
                     self._intents.remove_replacement(submission, extrinsic)
                 else:
-                    self._intents.mark_suspect(extrinsic, self._height)
+                    self._intents.mark_suspect(extrinsic, self._retry_clock)
             else:
-                self._intents.mark_broadcast(extrinsic, self._height)
+                self._intents.mark_broadcast(extrinsic, self._retry_clock)
 
     async def _send_next(self) -> bool:
         """Sign and send the next intents that are due; False where there is none, or the node accepts no more now."""
@@ -306,7 +313,7 @@ class Outbox:
         except SubmitRefused as refused:
             self._handle_refusal(refused, extrinsic, intents)
         else:
-            self._intents.mark_broadcast(extrinsic, self._height)
+            self._intents.mark_broadcast(extrinsic, self._retry_clock)
             self._nonce = extrinsic.nonce + 1
             if self._coins is not None and self._coins.end():
                 _log.info("The account %s can pay fees again.", self._signer.address)
@@ -336,7 +343,7 @@ class Outbox:
             tried = [SubmittedIntent(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
             self._retry_or_give_up(tried, refused.kind, self._height)
         else:
-            self._intents.mark_suspect(extrinsic, self._height)
+            self._intents.mark_suspect(extrinsic, self._retry_clock)
 
     def _next_batch(self) -> list[Intent]:
         """The oldest intent that is due, with the following ones that fit into one batch with it."""
@@ -357,9 +364,9 @@ class Outbox:
         try:
             await self._chain.broadcast(submission.extrinsic)
         except SubmitRefused:
-            self._intents.mark_suspect(submission.extrinsic, self._height)
+            self._intents.mark_suspect(submission.extrinsic, self._retry_clock)
         else:
-            self._intents.mark_broadcast(submission.extrinsic, self._height)
+            self._intents.mark_broadcast(submission.extrinsic, self._retry_clock)
 
     async def _free_nonce(self) -> int:
         """The lowest nonce that neither the chain nor a pending extrinsic uses.

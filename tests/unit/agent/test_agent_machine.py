@@ -12,7 +12,15 @@ from node_agent.core.container_events import OUT_OF_TIME_EXIT_CODE
 from node_agent.core.containers import MAX_KILL_RESTARTS
 from node_agent.core.pod_steps import RETRY_AFTER_MS
 from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
-from node_agent.core.values import EndKind, FoundContainer, HostFailure, LeaseReport, ReportStatus, TaskKind
+from node_agent.core.values import (
+    EndKind,
+    FoundContainer,
+    HostFailure,
+    LeaseReport,
+    LeaseStatus,
+    ReportStatus,
+    TaskKind,
+)
 
 DIGEST = b"d" * 32
 READ = read_manifest(MANIFEST)
@@ -232,11 +240,39 @@ def test_a_result_that_cannot_be_kept_is_retried_then_given_back():
 def test_a_reused_lease_number_is_another_lease():
     play = Play()
     running(play)
-    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
+    other = a_lease(created_at_ms=2_000, tenant="5Other")
+    play(ev.LeaseAssigned(other, READ))
     assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
     play(ev.PodDestroyed(1))
-    (prepare,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
+    (prepare,) = play(ev.LeaseAssigned(other, READ))
     assert isinstance(prepare, cmd.PreparePod)
+
+
+def test_the_pod_of_a_lease_that_another_fork_opened_again_goes_on_and_its_start_is_reported_again():
+    play = Play()
+    running(play)
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000, start_by_ms=9_000), READ))
+    assert play.kinds() == [cmd.SubmitStarted]
+    assert play.pod().phase is Phase.RUNNING
+    assert play.pod().lease.created_at_ms == 2_000
+    exit_with(play, an_ending())
+    play(ev.ResultStored(1, DIGEST))
+    assert play.kinds() == []
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000, started=True, status=LeaseStatus.ACTIVE), READ))
+    assert play.kinds() == [cmd.SubmitResult]
+
+
+def test_a_result_is_reported_again_for_a_lease_that_another_fork_opened_again():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    play(ev.ResultStored(1, DIGEST))
+    play(ev.LeaseAssigned(a_lease(started=True, status=LeaseStatus.ACTIVE), READ))
+    assert play.kinds() == [cmd.SubmitResult]
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
+    assert play.kinds() == [cmd.SubmitStarted]
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000, started=True, status=LeaseStatus.ACTIVE), READ))
+    assert play.kinds() == [cmd.SubmitResult]
 
 
 def test_an_orphan_is_swept():

@@ -23,6 +23,7 @@ from node_agent.runtime import runner
 from node_agent.runtime.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.outbox import outbox
 from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.port import HostRefused
 from offchain.errors import OurError, Reorganised, StoreStuck
@@ -135,6 +136,24 @@ async def test_a_reverted_lease_leaves_no_container(world):
         await world.until(lambda: not agent.state.pods)
         assert not world.engine.containers
     assert world.reports == []
+
+
+async def test_a_lease_that_another_fork_opens_again_is_reported_there_before_it_is_final(world, monkeypatch):
+    monkeypatch.setattr(outbox, "STALL_S", 0.0)
+    async with world.agent() as agent:
+        await world.until(lambda: world.calls)
+        await world.chain.produce()
+        number = world.open_lease()
+        await world.chain.produce(finalize=False)
+        await settle(lambda: world.chain.pool)
+        await world.chain.fork()
+        world.chain.forget_pool()
+        world.tasks.change_lease(number, created_at=world.now_ms + 1)
+        await world.until(lambda: world.reports, final=False)
+        await world.until(lambda: not agent.state.pods)
+    ((lease, result),) = world.reports
+    assert (lease, result["digest"]) == (number, DIGEST)
+    assert world.engine.starts == 1
 
 
 async def test_an_agent_killed_in_mid_task_takes_the_same_container_up_again(world):

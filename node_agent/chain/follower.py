@@ -188,7 +188,7 @@ class ChainFollower:
         async with self._reading:
             held = self._held()
             known = {number for number, pod in held.items() if pod.started_known or not pod.started_sent}
-            if not await self._is_child_of_last(head):
+            if known and not await self._is_child_of_last(head):
                 known = set()  # the best block may be of another fork, which opened the leases again
             self._best = head
             for lease in await live_leases(self._chain, self._host, head.hash, known):

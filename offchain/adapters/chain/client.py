@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 
 from offchain.adapters.chain import extrinsic as xt
-from offchain.adapters.chain.metadata import StorageEntry
 from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
 from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.adapters.chain.storage_queries import StorageQueries, as_hex, unhex
 from offchain.backoff import backoff
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.ports import (
     Block,
     BlockRef,
-    BlockValues,
     Call,
     DispatchFailure,
     Inclusion,
     SignedExtrinsic,
     Signer,
-    StorageKey,
 )
 from offchain.schema.chain_types.values import compact
 
 _TERMS_AGE_S = 2.0
-_PAGE = 1000
-_PAGES_AT_ONCE = 4
-"""Pages of records that are requested at once; each takes the event loop some 50 ms to decode."""
 DEEPEST_FORK = 8
 """Blocks below the best one that a fork is not expected to replace, although they are not final."""
 STALLED_ERA_BLOCKS = 256
@@ -41,7 +36,6 @@ _MOST_LOST = 6
 """Subscriptions in a row that end before their first head."""
 
 _ALREADY_IN_POOL = 1013
-_NOW: StorageKey = ("Timestamp", "Now", ())
 _BY_CODE = {
     1012: SubmitRefusal.BANNED,
     1014: SubmitRefusal.PRIORITY_TOO_LOW,
@@ -69,30 +63,22 @@ def refusal_of(code: int, text: str) -> SubmitRefusal:
     return next((kind for part, kind in _BY_TEXT.items() if part in text), SubmitRefusal.INVALID)
 
 
-def _unhex(text: str) -> bytes:
-    return bytes.fromhex(text[2:])
-
-
-def _hex(data: bytes) -> str:
-    return "0x" + data.hex()
-
-
 def header_ref(header: dict[str, Any]) -> BlockRef:
     """Number and hash of a block, from its header in JSON."""
     number = int(header["number"], 16)
     logs = header["digest"]["logs"]
     raw = (
-        _unhex(header["parentHash"])
+        unhex(header["parentHash"])
         + compact(number)
-        + _unhex(header["stateRoot"])
-        + _unhex(header["extrinsicsRoot"])
+        + unhex(header["stateRoot"])
+        + unhex(header["extrinsicsRoot"])
         + compact(len(logs))
-        + b"".join(_unhex(log) for log in logs)
+        + b"".join(unhex(log) for log in logs)
     )
     return BlockRef(number, blake2_256(raw))
 
 
-class SubstrateChain:
+class SubstrateChain(StorageQueries):
     """A :class:`~offchain.ports.ChainPort` over one node, or one of several.
 
     `url`: the addresses of nodes, with commas between them. The next one is used when one cannot be reached, does not
@@ -153,10 +139,10 @@ class SubstrateChain:
         async with self._checking:
             skipped = 0
             while self._current is None or self._checked != self._rpc.generation:
-                genesis = _unhex(await self._raw("chain_getBlockHash", 0))
+                genesis = unhex(await self._raw("chain_getBlockHash", 0))
                 generation = self._rpc.generation
                 if self._genesis is not None and genesis != self._genesis:
-                    raise WrongChain(_hex(self._genesis), _hex(genesis), "genesis")
+                    raise WrongChain(as_hex(self._genesis), as_hex(genesis), "genesis")
                 runtime = await self._runtime_of(await self._raw("state_getRuntimeVersion"), None)
                 self._check(runtime)
                 if await self._lags():
@@ -193,7 +179,7 @@ class SubstrateChain:
         found = self._runtimes.get(spec)
         # A development chain may change without a new version: on a new connection the metadata is fetched again.
         if found is None or self._checked != self._rpc.generation:
-            raw = _unhex(await self._raw("state_getMetadata", *([at] if at else [])))
+            raw = unhex(await self._raw("state_getMetadata", *([at] if at else [])))
             if found is None or sha256(raw).hexdigest() != found.metadata_sha256:
                 found = ChainRuntime(raw, version["specName"], spec, version["transactionVersion"])
                 self._runtimes[spec] = found
@@ -205,7 +191,7 @@ class SubstrateChain:
 
     async def finalized_head(self) -> BlockRef:
         block_hash = await self._call("chain_getFinalizedHead")
-        ref = BlockRef(int((await self._call("chain_getHeader", block_hash))["number"], 16), _unhex(block_hash))
+        ref = BlockRef(int((await self._call("chain_getHeader", block_hash))["number"], 16), unhex(block_hash))
         self._note_final(ref)
         return ref
 
@@ -223,13 +209,13 @@ class SubstrateChain:
         found = await self._call("chain_getBlockHash", number)
         if found is None:
             raise LookupError(f"the node does not have block {number}")
-        return BlockRef(number, _unhex(found))
+        return BlockRef(number, unhex(found))
 
     async def block(self, number: int) -> Block:
-        at = _hex((await self.block_ref(number)).hash)
+        at = as_hex((await self.block_ref(number)).hash)
         runtime = await self._ready()
         events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
-        events_key, now_key = (_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))
+        events_key, now_key = (as_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))
         signed, changes, version = await asyncio.gather(
             self._call("chain_getBlock", at),
             self._call("state_queryStorageAt", [events_key, now_key], at),
@@ -242,7 +228,7 @@ class SubstrateChain:
             runtime = await self._runtime_of(await self._call("state_getRuntimeVersion", parent), parent)
         values = {key: value for change in changes for key, value in change["changes"]}
         raw_events = values.get(events_key)
-        events = tuple(runtime.decode_events(_unhex(raw_events)) if raw_events else ())
+        events = tuple(runtime.decode_events(unhex(raw_events)) if raw_events else ())
         now = values.get(now_key)
         failures = {
             event.extrinsic: runtime.failure(event.fields["dispatch_error"])
@@ -254,19 +240,19 @@ class SubstrateChain:
             if event.extrinsic is not None and event.name == "ItemRefused":
                 refused.setdefault(event.extrinsic, {})[event.fields["index"]] = runtime.failure(event.fields["error"])
         return Block(
-            ref=BlockRef(number, _unhex(at)),
-            parent_hash=_unhex(header["parentHash"]),
-            timestamp_ms=int(runtime.read_value(now_entry, _unhex(now)) or 0) if now else 0,
+            ref=BlockRef(number, unhex(at)),
+            parent_hash=unhex(header["parentHash"]),
+            timestamp_ms=int(runtime.read_value(now_entry, unhex(now)) or 0) if now else 0,
             events=events,
             inclusions=tuple(
-                Inclusion(index, blake2_256(_unhex(raw)), failures.get(index), refused.get(index, {}))
+                Inclusion(index, blake2_256(unhex(raw)), failures.get(index), refused.get(index, {}))
                 for index, raw in enumerate(extrinsics)
             ),
         )
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
-        signed = await self._call("chain_getBlock", _hex((await self.block_ref(number)).hash))
-        return tuple(blake2_256(_unhex(raw)) for raw in signed["block"]["extrinsics"])
+        signed = await self._call("chain_getBlock", as_hex((await self.block_ref(number)).hash))
+        return tuple(blake2_256(unhex(raw)) for raw in signed["block"]["extrinsics"])
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)
@@ -294,84 +280,6 @@ class SubstrateChain:
                 if lost > _MOST_LOST:
                     raise ChainUnreachable(self._rpc.url, f"subscriptions end at once: {error}") from None
                 await asyncio.sleep(backoff(lost - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) / 1000)
-
-    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
-        runtime = await self._ready()
-        entry = runtime.entry(pallet, item)
-        raw = await self._call("state_getStorage", _hex(runtime.storage_key(entry, params)), *_at(at))
-        return runtime.read_value(entry, None if raw is None else _unhex(raw))
-
-    async def query_map(
-        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
-    ) -> list[tuple[Any, Any]]:
-        runtime = await self._ready()
-        entry = runtime.entry(pallet, item)
-        block_hash = _hex(at or (await self.best_head()).hash)
-        start = below = _hex(runtime.storage_key(entry, prefix))
-        found: list[tuple[Any, Any]] = []
-        while True:
-            keys = await self._call("state_getKeysPaged", below, _PAGE, start, block_hash)
-            found += await self._entries(runtime, entry, keys, len(prefix), block_hash)
-            if len(keys) < _PAGE:
-                return found
-            start = keys[-1]
-
-    async def query_many(
-        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
-    ) -> list[Any | None]:
-        if not keys:
-            return []
-        runtime = await self._ready()
-        entry = runtime.entry(pallet, item)
-        block_hash = _hex(at or (await self.best_head()).hash)
-        wanted = [_hex(runtime.storage_key(entry, key)) for key in keys]
-        parts = [wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)]
-        room = asyncio.Semaphore(_PAGES_AT_ONCE)
-
-        async def read(part: list[str]) -> list[Any | None]:
-            async with room:  # the node has its time for an answer from the request on
-                sets = await self._call("state_queryStorageAt", part, block_hash)
-                found = {key: value for changes in sets for key, value in changes["changes"]}
-                raws = [found.get(key) for key in part]
-                return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
-
-        return [value for values in await asyncio.gather(*(read(part) for part in parts)) for value in values]
-
-    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
-        runtime = await self._ready()
-        wanted = [(runtime.entry(pallet, item), params) for pallet, item, params in (_NOW, *keys)]
-        names = [_hex(runtime.storage_key(entry, params)) for entry, params in wanted]
-        sets = await self._call("state_queryStorageAt", names, _hex(at))
-        found = {key: value for changes in sets for key, value in changes["changes"]}
-        raws = [found.get(name) for name in names]
-        now, *values = (
-            runtime.read_value(entry, None if raw is None else _unhex(raw))
-            for (entry, _), raw in zip(wanted, raws, strict=True)
-        )
-        return BlockValues(int(now or 0), tuple(values))
-
-    async def query_page(
-        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
-    ) -> list[tuple[Any, Any]]:
-        runtime = await self._ready()
-        entry = runtime.entry(pallet, item)
-        block_hash = _hex(at or (await self.best_head()).hash)
-        start, below = (_hex(runtime.storage_key(entry, key)) for key in ([] if after is None else [after], []))
-        keys = await self._call("state_getKeysPaged", below, limit, start, block_hash)
-        return await self._entries(runtime, entry, keys, 0, block_hash)
-
-    async def _entries(
-        self, runtime: ChainRuntime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
-    ) -> list[tuple[Any, Any]]:
-        """The entries with these storage keys, in plain form."""
-        if not keys:
-            return []
-        return [
-            (runtime.read_key(entry, _unhex(key), known), runtime.read_value(entry, _unhex(value)))
-            for changes in await self._call("state_queryStorageAt", keys, block_hash)
-            for key, value in changes["changes"]
-            if value is not None
-        ]
 
     async def constant(self, pallet: str, name: str) -> Any:
         return (await self._ready()).constant(pallet, name)
@@ -409,7 +317,7 @@ class SubstrateChain:
             else:
                 # While finality stands still, a lifetime that began at the last final block would soon be over.
                 number = best.number - DEEPEST_FORK
-                self._birth = BlockRef(number, _unhex(await self._call("chain_getBlockHash", number)))
+                self._birth = BlockRef(number, unhex(await self._call("chain_getBlockHash", number)))
                 self._least_era = STALLED_ERA_BLOCKS
             self._terms_at = loop.time()
         return await self._ready()
@@ -417,16 +325,12 @@ class SubstrateChain:
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
         await self._ready()
         try:
-            await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
+            await self._rpc.call("author_submitExtrinsic", [as_hex(extrinsic.data)])
         except RpcRefused as refused:
             if refused.code == _ALREADY_IN_POOL:
                 return
             kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
             raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
-
-
-def _at(block_hash: bytes | None) -> list[str]:
-    return [] if block_hash is None else [_hex(block_hash)]
 
 
 def _bad_reply(method: str, refused: RpcRefused) -> BadReply:

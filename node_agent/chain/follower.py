@@ -182,6 +182,7 @@ class ChainFollower:
                 self._emit(ev.LeaseAssigned(lease))
             over = [number for number in self._held() if number not in live and number not in self._unfinalized]
             for number, reason in (await self.reasons(over, live.values(), head.hash)).items():
+                log.info("lease %d: it is over in final block %d (%s)", number, head.number, reason)
                 self._emit(ev.LeaseEnded(number, reason))
 
     async def _read_best(self, head: BlockRef) -> None:
@@ -199,6 +200,11 @@ class ChainFollower:
                     # A result may follow its started report before that is final: reports have consecutive nonces, so
                     # every fork includes them in this order.
                     if lease.reopens(pod.lease):
+                        log.info(
+                            "lease %d: another fork opened it again in block %d or before",
+                            pod.lease.number,
+                            head.number,
+                        )
                         self._unfinalized[lease.number] = head.number
                     elif not lease.started or not lease.is_same_as(pod.lease):
                         continue

@@ -49,7 +49,7 @@ TOO_LARGE_EXIT_CODE = 153
 """Exit code of a job whose result is too large although it succeeded: 128 + SIGXFSZ."""
 
 _STARTED = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
-_REOPENABLE = _STARTED | {Phase.REPORTING}
+_REOPENABLE = _STARTED | {Phase.EXITED, Phase.REPORTING}
 _STARTED_OR_SUSPENDED = _STARTED | {Phase.SUSPENDING, Phase.SUSPENDED}
 _RETAINED = frozenset({Phase.RETIRING, Phase.RETAINED, Phase.PURGING, Phase.PURGED})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -109,5 +110,7 @@ async def _online(chain: SubstrateChain, hosts: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("node_agent.chain").setLevel(logging.INFO)
     with tempfile.TemporaryDirectory(prefix="gantry-fleet-") as found:
         asyncio.run(main(sys.argv[1], int(sys.argv[2]), Path(found)))

@@ -114,6 +114,29 @@ async def test_either_of_two_with_the_same_number_may_come_into_the_block():
         assert rig.outbox.unfinished == 0
 
 
+async def test_what_a_block_takes_while_another_extrinsic_is_replaced_is_left_alone(monkeypatch):
+    async with running_rig(era_blocks=32) as rig:
+        rig.chain.least_tip = 1
+        await rig.submit("a", call(1))
+        await rig.submit("b", call(2))
+        sign = rig.chain.sign
+
+        async def sign_slowly(*values, **named):
+            monkeypatch.setattr(rig.chain, "sign", sign)
+            rig.chain.least_tip = 0
+            await rig.chain.produce()
+            await rig.outbox.wait("b", 10)
+            rig.outbox.forget("b")
+            return await sign(*values, **named)
+
+        monkeypatch.setattr(rig.chain, "sign", sign_slowly)
+        await rig.produce(9)
+        assert rig.done() == [b"1", b"2"]
+        await rig.submit("c", call(3))
+        await rig.produce(2)
+        assert rig.done() == [b"1", b"2", b"3"]
+
+
 async def test_after_a_restart_the_larger_tip_is_handed_over():
     chain, store = FakeChain(), Store(":memory:")
     chain.least_tip = 1

@@ -265,6 +265,8 @@ class Outbox:
             if tip is None or submission.extrinsic.hash in self._not_replaceable:
                 continue
             calls = self._intents.calls_of(submission)
+            if not calls:
+                continue  # a final block has included it meanwhile
             extrinsic = await self._chain.sign(
                 make_batch(calls), self._signer, submission.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
             )

@@ -266,8 +266,10 @@ def test_a_result_is_reported_again_for_a_lease_that_another_fork_opened_again()
     play = Play()
     running(play)
     exit_with(play, an_ending())
+    play(ev.LeaseAssigned(a_lease(created_at_ms=1_500), READ))
+    assert play.kinds() == [cmd.SubmitStarted]
     play(ev.ResultStored(1, DIGEST))
-    play(ev.LeaseAssigned(a_lease(started=True, status=LeaseStatus.ACTIVE), READ))
+    play(ev.LeaseAssigned(a_lease(created_at_ms=1_500, started=True, status=LeaseStatus.ACTIVE), READ))
     assert play.kinds() == [cmd.SubmitResult]
     play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
     assert play.kinds() == [cmd.SubmitStarted]

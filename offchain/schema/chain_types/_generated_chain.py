@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "a52a9b8ecaf7b1ac4876f18de54602e4bd74806d0fa01d6e74315fef5de1c001"
+METADATA_SHA256: Final = "ce7f648c51297be196cba19b54d3fe5b2b3342bb2f553b2498fca11acda73517"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -3353,6 +3353,9 @@ class calls:
 
     @staticmethod
     def tasks_publish_queues(*, digest: bytes | None) -> Call:
+        """Publish the digest of the queue definitions by which the caller orders tasks, or withdraw it. By a bonded
+        scheduler.
+        """
         return Call("Tasks", "publish_queues", {"digest": digest})
 
     @staticmethod
@@ -3553,6 +3556,9 @@ class storage:
     """What a host has used of its allowance of free weight. Removed when its bond is given back."""
 
     hosts_standby_namings: Final[StorageItem[int]] = StorageItem("Hosts", "StandbyNamings", _same)
+    """How often a host was named as the standby of a lease, modulo 2^32. A change tells its agent to look for the lease.
+    Removed when its bond is given back.
+    """
 
     hosts_free_weight_of_block: Final[StorageItem[tuple[int, int]]] = StorageItem("Hosts", "FreeWeightOfBlock", _same)
     """A block, and the `ref_time` that free calls have used in it."""
@@ -3595,14 +3601,15 @@ class storage:
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
     """Who may assign tasks of others, each with the bond that is held for it."""
 
-    tasks_queue_digests: Final[StorageItem[bytes]] = StorageItem("Tasks", "QueueDigests", _same)
-
     tasks_leaving_schedulers: Final[StorageItem[LeavingScheduler]] = StorageItem(
         "Tasks",
         "LeavingSchedulers",
         LeavingScheduler.decode,
     )
     """Schedulers that have left, each with the bond that is still held and the time of its release."""
+
+    tasks_queue_digests: Final[StorageItem[bytes]] = StorageItem("Tasks", "QueueDigests", _same)
+    """The digest of the queue definitions by which a scheduler orders tasks, where it has published one."""
 
     tasks_punished_until: Final[StorageItem[int]] = StorageItem("Tasks", "PunishedUntil", _same)
     """Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then

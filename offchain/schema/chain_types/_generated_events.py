@@ -787,6 +787,18 @@ class TasksParamsChanged(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksQueuesPublished(GantryEvent):
+    """A scheduler has published the digest of its queue definitions, or withdrawn it."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "QueuesPublished"
+    who: AccountId
+    """The account."""
+    digest: bytes | None
+    """SHA-256 of the definitions as canonical JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeasesExtended(GantryEvent):
     """A tenant bought more time."""
 
@@ -1666,6 +1678,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ),
     ("Tasks", "SchedulerUnbonded"): lambda f: TasksSchedulerUnbonded(who=f["who"]),
     ("Tasks", "ParamsChanged"): lambda _: TasksParamsChanged(),
+    ("Tasks", "QueuesPublished"): lambda f: TasksQueuesPublished(who=f["who"], digest=f["digest"]),
     ("Leases", "Extended"): lambda f: LeasesExtended(lease=f["lease"], amount=f["amount"], ends_at=f["ends_at"]),
     ("Leases", "ToppedUp"): lambda f: LeasesToppedUp(
         lease=f["lease"],

@@ -311,7 +311,8 @@ def test_every_event_about_tasks_has_a_sentence():
 
 
 UNTOLD = {
-    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded",
+    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "QueuesPublished", "SchedulerBonded", "SchedulerLeaving",
+    "SchedulerUnbonded",
 }  # fmt: skip
 
 

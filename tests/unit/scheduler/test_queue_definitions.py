@@ -90,3 +90,12 @@ def test_the_file_in_the_docs_is_one():
     found = parse_queues(text.partition("```yaml\n")[2].partition("```")[0])
     assert found.children["research"] == ("research/vision", "research/speech")
     assert not found.queues["product"].borrow
+
+
+def test_the_digest_depends_on_the_definitions_alone():
+    first = parse_queues("queues: {a: {weight: 2, accounts: [X, Y]}, b: {}}")
+    same = parse_queues("# a comment\nqueues: {b: {}, a: {accounts: [Y, X], weight: 2}}", source="other.yaml")
+    assert first.digest() == same.digest()
+    others = ["queues: {}", "queues: {a: {weight: 3, accounts: [X, Y]}, b: {}}", "queues: {a: {weight: 2}, b: {}}"]
+    digests = {first.digest(), *(parse_queues(text).digest() for text in others)}
+    assert len(digests) == 1 + len(others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import click
@@ -14,9 +15,10 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack, with_bytes
-from offchain.indexer.database import IndexDatabase
+from offchain.indexer.database import IndexDatabase, open_index
 from offchain.indexer.queries import EventFilter, TimedEvent, TimedTransfer
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.indexer.status import EventsPruned, index_status, kept_from
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.ports import ChainEvent, DispatchFailure
 from offchain.schema.manifest.values import format_amount
@@ -75,10 +77,11 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
         found = queries.task(db, number)
         if found is None:
             raise CliError(f"the index has no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
-        happened = queries.mentions(db, str(number), limit)
         if as_csv:
-            _csv(_EVENT_COLUMNS, map(_event_plain, happened))
+            # Only events: an error if there is none left.
+            _csv(_EVENT_COLUMNS, map(_event_plain, queries.mentions(db, str(number), limit)))
             return
+        happened = _mentions(db, str(number), limit, found.submitted_block)
         leases, bills = queries.leases_of_task(db, number), queries.bills_of_task(db, number)
         if as_json:
             emit(
@@ -87,6 +90,7 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
                     "leases": [queries.as_dict(lease) for lease in leases],
                     "bills": [queries.as_dict(bill) for bill in bills],
                     "events": [_event_plain(one) for one in happened],
+                    "events_from_block": kept_from(db),
                     "up_to_block": _reached(db),
                 }
             )
@@ -116,13 +120,14 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
         if as_csv:
             _csv(LeaseRow.__slots__, map(queries.as_dict, leases))
             return
-        happened = queries.mentions(db, address, limit)
+        happened = _mentions(db, address, limit)
         if as_json:
             emit(
                 {
                     "host": queries.as_dict(found),
                     "leases": [queries.as_dict(lease) for lease in leases],
                     "events": [_event_plain(one) for one in happened],
+                    "events_from_block": kept_from(db),
                     "up_to_block": _reached(db),
                 }
             )
@@ -213,6 +218,8 @@ def events(  # one option a filter
     """
     with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         happened = queries.events(db, EventFilter(pallet, name, from_block, to_block, limit))
+        if from_block is None and len(happened) < limit:
+            _note_pruned(kept_from(db))
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
         elif as_json:
@@ -220,6 +227,33 @@ def events(  # one option a filter
                 emit(_event_plain(one))
         else:
             _events_table(happened)
+
+
+@history.command("status")
+@options.index
+@options.as_json
+def status(index: str | None, as_json: bool) -> None:
+    """Show how far the index is, which events it keeps, and the progress of a rederivation.
+
+    \b
+    Example:
+      gantry history status
+    """
+    with contextlib.closing(open_index(network.choose_index(index))) as db:
+        found = index_status(db)
+    if as_json:
+        emit(asdict(found))
+        return
+    again = found.rederived_to
+    details(
+        [
+            ("Last block", found.last_block),
+            ("Events", f"from block {found.kept_from} on" if found.kept_from else "all"),
+            ("Derived up to", found.derived_to),
+            ("Derived again", None if again is None else f"block {max(0, again)} of {found.last_block}"),
+            ("Refused", found.halted),
+        ]
+    )
 
 
 @history.command("verify")
@@ -259,9 +293,25 @@ def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[I
         yield db
 
 
+def _mentions(db: IndexDatabase, subject: str, limit: int, begins: int = 0) -> list[TimedEvent]:
+    """Return the events about a subject whose first event is in block `begins`; note if older ones were removed."""
+    try:
+        found = queries.mentions(db, subject, limit)
+    except EventsPruned:
+        found = []
+    oldest = kept_from(db)
+    if len(found) < limit and begins < oldest:
+        _note_pruned(oldest)
+    return found
+
+
+def _note_pruned(oldest: int) -> None:
+    if oldest:
+        progress(f"The events before block {oldest} were removed from this index.")
+
+
 def _reached(db: IndexDatabase) -> int | None:
-    last = queries.last_block(db)
-    return None if last is None else last.number
+    return index_status(db).derived_to
 
 
 def _up_to(db: IndexDatabase) -> str:

@@ -4,7 +4,8 @@ import asyncio
 import os
 import signal
 
-from offchain.indexer import queries
+from offchain.indexer import queries, status
+from offchain.indexer.database import IndexFault
 from offchain.indexer.queries import EventFilter
 from offchain.services.indexer import serve_index
 from tests.support.fake_chain import FakeChain
@@ -24,7 +25,7 @@ async def test_it_indexes_until_it_is_told_to_stop_and_goes_on_later(tmp_path):
         os.kill(os.getpid(), signal.SIGTERM)
         await task
     db = queries.open_for_reading(address)
-    assert queries.last_block(db).number == 9
+    assert status.last_block(db).number == 9
     assert queries.events(db, EventFilter()) == []
     db.close()
 
@@ -32,10 +33,10 @@ async def test_it_indexes_until_it_is_told_to_stop_and_goes_on_later(tmp_path):
 def reached(address, number):
     try:
         db = queries.open_for_reading(address)
-    except queries.IndexFault:
+    except IndexFault:
         return False
     try:
-        last = queries.last_block(db)
+        last = status.last_block(db)
         return last is not None and last.number >= number
     finally:
         db.close()

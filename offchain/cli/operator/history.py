@@ -77,11 +77,10 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
         found = queries.task(db, number)
         if found is None:
             raise CliError(f"the index has no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
+        happened = _mentions(db, str(number), limit, found.submitted_block, refuse_none=as_csv)
         if as_csv:
-            # Only events: an error if there is none left.
-            _csv(_EVENT_COLUMNS, map(_event_plain, queries.mentions(db, str(number), limit)))
+            _csv(_EVENT_COLUMNS, map(_event_plain, happened))
             return
-        happened = _mentions(db, str(number), limit, found.submitted_block)
         leases, bills = queries.leases_of_task(db, number), queries.bills_of_task(db, number)
         if as_json:
             emit(
@@ -293,11 +292,18 @@ def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[I
         yield db
 
 
-def _mentions(db: IndexDatabase, subject: str, limit: int, begins: int = 0) -> list[TimedEvent]:
-    """Return the events about a subject whose first event is in block `begins`; note if older ones were removed."""
+def _mentions(
+    db: IndexDatabase, subject: str, limit: int, begins: int = 0, *, refuse_none: bool = False
+) -> list[TimedEvent]:
+    """Return the events about a subject whose first event is in block `begins`; note if older ones were removed.
+
+    Raises EventsPruned with `refuse_none` if all were removed.
+    """
     try:
         found = queries.mentions(db, subject, limit)
     except EventsPruned:
+        if refuse_none:
+            raise
         found = []
     oldest = kept_from(db)
     if len(found) < limit and begins < oldest:

@@ -16,10 +16,12 @@ from sqlalchemy import create_engine, text
 from offchain.errors import WrongChain
 from offchain.indexer import meta, migrations, queries, status
 from offchain.indexer.database import open_index
-from offchain.indexer.tables import METADATA, SCHEMA_VERSION
+from offchain.indexer.partitions import partitions
+from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, TransferRow
+from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
-from tests.support.history_blocks import GENESIS, History
+from tests.support.history_blocks import BLOCK_MS, GENESIS, History
 
 OLD = Path(__file__).parents[1] / "vectors" / "index_schema_1"
 """The tables and rows that the release before Alembic made from `BLOCKS[:14]`, as SQL."""
@@ -41,9 +43,9 @@ def old_index(address):
     return address
 
 
-def prepared(address):
+def prepared(address, **options):
     db = open_index(address, create=True)
-    writer = IndexWriter(db)
+    writer = IndexWriter(db, **options)
     writer.prepare(GENESIS)
     return db, writer
 
@@ -91,6 +93,52 @@ def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index)
     writer.add(BLOCKS[14:])
     continued = stored_digest(db).hex()
     assert continued == replayed_digest(db).hex()
+    db.close()
+
+
+def test_rows_of_revision_1_become_the_first_partitions(old_index):
+    def stored(db):
+        return {row_type.TABLE: db.rows(row_type) for row_type in (*CHAIN_ROWS, *DERIVED_ROWS)}
+
+    db = queries.open_for_reading(old_index)
+    before = stored(db)
+    db.close()
+    db, writer = prepared(old_index, partition_blocks=4, keep_ms=2 * BLOCK_MS)
+    assert stored(db) == before
+    bounds = [(0, 14)] if db.partitioned else []
+    for row_type in PARTITIONED_ROWS:
+        assert [(one.first, one.end) for one in found_partitions(db, row_type)] == bounds
+    assert differences(db) == []
+    # The first partition has a size of its own; the next ones end at multiples of four.
+    writer.add(BLOCKS[14:15])
+    if db.partitioned:
+        assert [(one.first, one.end) for one in found_partitions(db, EventRow)] == [(0, 14), (14, 16), (16, 20)]
+        assert not writer.prune(100)
+    writer.add(BLOCKS[15:])
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
+    while writer.prune(10**6):
+        pass
+    assert {row.block for row in db.rows(EventRow)} == set(range(16 if db.partitioned else 17, 20))
+    assert db.rows(TransferRow)[: len(before["transfers"])] == before["transfers"]
+    db.close()
+
+
+def found_partitions(db, row_type):
+    return partitions(db, TABLES[row_type]) if db.partitioned else []
+
+
+def test_an_old_index_without_blocks_or_derived_tables_gets_empty_partitioned_tables(old_index):
+    db = open_index(old_index)
+    for row_type in CHAIN_ROWS:
+        db.execute(text(f"DELETE FROM {row_type.TABLE}"))
+    for row_type in DERIVED_ROWS:
+        db.execute(text(f"DROP TABLE {row_type.TABLE}"))
+    db.execute(text("DELETE FROM meta WHERE name = 'derived'"))
+    db.close()
+    db, writer = prepared(old_index, partition_blocks=4)
+    assert differences(db) == []
+    writer.add(BLOCKS)
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
     db.close()
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from offchain.errors import StoreStuck
 from offchain.indexer import queries
 from offchain.indexer.database import IndexFault, open_index
-from offchain.indexer.rows import DERIVED_ROWS, MentionRow, TaskRow
+from offchain.indexer.rows import DERIVED_ROWS, BlockRow, MentionRow, TaskRow
 from offchain.indexer.service import follow
 from offchain.indexer.status import index_status
 from offchain.indexer.verification import replayed_digest, stored_digest
@@ -199,7 +199,7 @@ def killed_and_continued(address, fuses):
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(fuses=st.lists(st.integers(0, 250), max_size=5))
+@given(fuses=st.lists(st.integers(0, 120), max_size=5))
 def test_it_continues_if_the_process_is_killed_at_any_write(tmp_path_factory, fuses):
     address = str(tmp_path_factory.mktemp("index") / "index.db")
     db, index = opened(address)
@@ -210,10 +210,9 @@ def test_it_continues_if_the_process_is_killed_at_any_write(tmp_path_factory, fu
         killed_and_continued(address, fuses)
 
 
-@pytest.mark.parametrize("fuses", [(5, 40, 90), (150, 200, 210, 215, 220), (33, 60, 240, 241)])
-def test_it_continues_if_the_process_is_killed_at_some_writes(old_index, monkeypatch, fuses):
+def test_it_continues_if_each_process_is_killed_one_write_later(old_index, monkeypatch):
     upgrade_rules(monkeypatch)
-    killed_and_continued(old_index, fuses)
+    killed_and_continued(old_index, range(30))
 
 
 REDERIVE_ONE_STEP = """
@@ -291,8 +290,8 @@ def test_a_snapshot_from_before_the_replacement_reads_the_old_tables(old_index, 
     ready(index)
     reader = queries.open_for_reading(old_index)
     with reader.snapshot():
-        # Nothing of the derived tables was read before the replacement.
-        queries.events(reader, queries.EventFilter(limit=1))
+        # No derived table was read before the replacement.
+        assert reader.rows(BlockRow)
         # PostgreSQL's snapshot does not cover the names of tables: the replacement waits for it.
         assert index.rederive() is not db.partitioned
         assert versions_read(reader) == {""}

@@ -81,7 +81,7 @@ def _log_rederivation(out: log.EventLog) -> OnRederived:
     def log_status(status: IndexStatus) -> None:
         nonlocal last
         if status.rederived_to is None:
-            out.info("derived tables replaced", block=status.derived_to)
+            out.info("rederived", block=status.derived_to)
         elif time.monotonic() - last >= _SAY_EVERY_S:
             last = time.monotonic()
             out.info("deriving", block=max(0, status.rederived_to), of=status.last_block)

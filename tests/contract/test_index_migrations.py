@@ -11,7 +11,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, delete, text
 
 from offchain.errors import WrongChain
 from offchain.indexer import meta, migrations, queries, status
@@ -130,7 +130,7 @@ def found_partitions(db, row_type):
 def test_an_old_index_without_blocks_or_derived_tables_gets_empty_partitioned_tables(old_index):
     db = open_index(old_index)
     for row_type in CHAIN_ROWS:
-        db.execute(text(f"DELETE FROM {row_type.TABLE}"))
+        db.execute(delete(TABLES[row_type]))
     for row_type in DERIVED_ROWS:
         db.execute(text(f"DROP TABLE {row_type.TABLE}"))
     db.execute(text("DELETE FROM meta WHERE name = 'derived'"))

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import event_text, phrase, state_phrase, time_text
+from offchain.cli.kit.event_text import state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
+from offchain.cli.operator.history_tables import events_table, host_details, print_events, task_details
 from offchain.indexer import queries
-from offchain.indexer.block_rows import unpack, with_bytes
+from offchain.indexer.block_rows import unpack
 from offchain.indexer.database import IndexDatabase, open_index
 from offchain.indexer.queries import EventFilter, TimedEvent, TimedTransfer
-from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.indexer.rows import LeaseRow
 from offchain.indexer.status import EventsPruned, index_status, kept_from
 from offchain.indexer.verification import replayed_digest, stored_digest
-from offchain.ports import ChainEvent, DispatchFailure
 from offchain.schema.manifest.values import format_amount
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,7 +94,7 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
                 }
             )
             return
-        _print(happened, leases, _task_details(found))
+        print_events(happened, leases, task_details(found))
 
 
 @history.command("host")
@@ -131,7 +131,7 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
                 }
             )
             return
-        _print(happened, leases, _host_details(found))
+        print_events(happened, leases, host_details(found))
 
 
 @history.command("account")
@@ -225,7 +225,7 @@ def events(  # one option a filter
             for one in happened:
                 emit(_event_plain(one))
         else:
-            _events_table(happened)
+            events_table(happened)
 
 
 @history.command("status")
@@ -350,73 +350,3 @@ def _cell(value: Any) -> Any:
     """Return the value as text that a spreadsheet does not read as a formula."""
     text = str(value) if isinstance(value, dict) else value
     return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
-
-
-def _print(happened: Sequence[TimedEvent], leases: Sequence[LeaseRow], pairs: Sequence[tuple[str, object]]) -> None:
-    _events_table(happened)
-    say()
-    _leases_table(leases)
-    say()
-    details(pairs)
-
-
-def _events_table(happened: Sequence[TimedEvent]) -> None:
-    table(
-        ("BLOCK", "TIME", "EVENT", ""),
-        [
-            (one.event.block, time_text(one.time_ms), f"{one.event.pallet}.{one.event.name}", _event_text(one))
-            for one in happened
-        ],
-    )
-
-
-def _event_text(happened: TimedEvent) -> str:
-    row = happened.event
-    event = ChainEvent(row.pallet, row.name, with_bytes(unpack(row.fields)), row.extrinsic)
-    pallet, _, name = (row.failure or "").partition(".")
-    return event_text(event, DispatchFailure(pallet, name, "") if row.failure else None)
-
-
-def _leases_table(leases: Sequence[LeaseRow]) -> None:
-    table(
-        ("LEASE", "TASK", "HOST", "STATE", "WHY", "STARTED", "ENDED", "PAID"),
-        [
-            (
-                one.lease,
-                one.task,
-                one.host,
-                one.state,
-                "" if one.reason is None else phrase(one.reason),
-                "" if one.started_ms is None else time_text(one.started_ms),
-                "" if one.ended_ms is None else time_text(one.ended_ms),
-                format_amount(one.paid),
-            )
-            for one in leases
-        ],
-    )
-
-
-def _task_details(found: TaskRow) -> list[tuple[str, object]]:
-    return [
-        ("Task", found.task),
-        ("State", state_phrase(found.state)),
-        ("Kind", found.kind),
-        ("Tenant", found.tenant),
-        ("Submitted", f"{time_text(found.submitted_ms)}, block {found.submitted_block}"),
-        ("Changed", f"{time_text(found.changed_ms)}, block {found.changed_block}"),
-        ("Paid", f"{format_amount(found.paid)}, {format_amount(found.fee)} of it protocol fee"),
-        ("Refunded", format_amount(found.refunded)),
-    ]
-
-
-def _host_details(found: HostRow) -> list[tuple[str, object]]:
-    return [
-        ("Host", found.host),
-        ("Provider", found.provider),
-        ("Status", state_phrase(found.status)),
-        ("Score", None if found.score_ppm is None else f"{found.score_ppm / 10_000:.2f} %"),
-        ("Leases", found.leases),
-        ("Earned", format_amount(found.earned)),
-        ("Slashed", format_amount(found.slashed)),
-        ("Registered", time_text(found.registered_ms)),
-    ]

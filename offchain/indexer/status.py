@@ -94,7 +94,9 @@ def unusable(db: IndexDatabase) -> IndexFault | None:
         return newer_release(db)
     if int(found["schema"]) < READABLE_SCHEMA or int(found.get(meta.DERIVED, 0)) < READABLE_DERIVED:
         status = index_status(db)
-        done = "" if status.rederived_to is None else f": block {status.rederived_to} of {status.last_block} is done"
+        done = ""
+        if status.rederived_to is not None:
+            done = f": block {max(0, status.rederived_to)} of {status.last_block} is done"
         return IndexFault(
             f"The index {db.name} is being brought to the form of this release{done}.",
             "Wait for gantry worker indexer; its log and gantry history status show how far it is.",

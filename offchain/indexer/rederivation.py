@@ -17,8 +17,8 @@ from offchain.indexer.status import last_block
 from offchain.indexer.tables import DERIVED_VERSION, NEXT_METADATA, NEXT_TABLES, TABLES, index_name
 from offchain.indexer.verification import event_page
 
-_STEP_EVENTS = 5_000
-"""Events of a step: new blocks wait for less than half a second."""
+_STEP_EVENTS = 2_000
+"""Events of a step: new blocks wait for a fifth of a second."""
 
 
 class Rederivation:

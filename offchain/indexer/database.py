@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from sqlalchemy import (
@@ -30,11 +30,11 @@ from sqlalchemy.pool import NullPool
 
 from offchain.adapters.keys.secret_file import make_private
 from offchain.errors import GantryError, OurError, StoreStuck
-from offchain.indexer.rows import R, Row
-from offchain.indexer.tables import TABLES, CoinAmountType, column_names, columns
+from offchain.indexer.rows import MetaRow, R, Row
+from offchain.indexer.tables import TABLES, CoinAmountType, Tables, column_names, columns
 
 _PAGE_ROWS: Final = 5_000
-_Purpose = Literal["write", "snapshot", "statement"]
+_Purpose = Literal["write", "exclusive", "snapshot", "statement"]
 
 
 class IndexFault(OurError):  # noqa: N818
@@ -43,12 +43,21 @@ class IndexFault(OurError):  # noqa: N818
     code = "index"
 
 
+class IndexInUse(StoreStuck):
+    """Readers hold the tables that :meth:`IndexDatabase.exclusive` wants."""
+
+    code = "index_in_use"
+
+
 class IndexDatabase(ABC):
     """A connection to the index, for one thread at a time. A lost connection is made again by the next call.
 
     Calls outside of :meth:`transaction` and :meth:`snapshot` have a transaction of their own. Raises StoreStuck if the
     database cannot be reached or written at present, and IndexFault if an operator has to act.
     """
+
+    partitioned: ClassVar[bool]
+    """Whether large tables are partitioned by block."""
 
     def __init__(self, engine: Engine, name: str) -> None:
         """`name`: path or address for messages, without a password."""
@@ -70,6 +79,13 @@ class IndexDatabase(ABC):
         """Commit all writes of the block, or none. Does not nest."""
         return self._transaction("write")
 
+    def exclusive(self) -> AbstractContextManager[Connection]:
+        """Commit all writes of the block, or none, while no snapshot is being read. Does not nest.
+
+        For removing and renaming tables. Raises IndexInUse if readers do not finish at once.
+        """
+        return self._transaction("exclusive")
+
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Read one state of the database within the block, unaffected by other writers. Does not nest."""
         return self._transaction("snapshot")
@@ -90,9 +106,10 @@ class IndexDatabase(ABC):
         *conditions: ColumnElement[bool],
         newest: int | None = None,
         limit: int | None = None,
+        tables: Tables = TABLES,
     ) -> list[R]:
         """Return the rows that meet all conditions, in the order of the key: the first `limit` or last `newest`."""
-        table = TABLES[row_type]
+        table = tables[row_type]
         key = [column.desc() if newest else column for column in table.primary_key]
         found = self.execute(select(table).where(*conditions).order_by(*key).limit(newest or limit))
         return [row_type(*row) for row in (reversed(found) if newest else found)]
@@ -104,11 +121,11 @@ class IndexDatabase(ABC):
                 yield row_type(*row)
 
     @abstractmethod
-    def insert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
+    def insert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
         """Add rows with new keys."""
 
     @abstractmethod
-    def upsert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
+    def upsert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
         """Add rows, or replace the ones with their keys. No key may occur twice in `rows`."""
 
     def _connected(self) -> Connection:
@@ -157,6 +174,7 @@ class IndexDatabase(ABC):
 class SqliteDatabase(IndexDatabase):
     """The index in a file: one writer, any number of readers. Commits survive the death of the process."""
 
+    partitioned = False
     _PRAGMAS = (
         "journal_mode=WAL",
         "synchronous=NORMAL",
@@ -195,11 +213,11 @@ class SqliteDatabase(IndexDatabase):
         self._lock = lock
         return True
 
-    def insert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
-        self._write(row_type, rows, sqlite.insert(TABLES[row_type]))
+    def insert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
+        self._write(row_type, rows, sqlite.insert(tables[row_type]))
 
-    def upsert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
-        statement = sqlite.insert(TABLES[row_type])
+    def upsert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
+        statement = sqlite.insert(tables[row_type])
         changes = {name: statement.excluded[name] for name in column_names(row_type) if name not in row_type.KEY}
         self._write(row_type, rows, statement.on_conflict_do_update(index_elements=row_type.KEY, set_=changes))
 
@@ -232,7 +250,7 @@ class SqliteDatabase(IndexDatabase):
         return self._engine.connect()
 
     def _begin(self, connection: Connection, purpose: _Purpose) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if purpose == "write" else "BEGIN DEFERRED")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if purpose in ("write", "exclusive") else "BEGIN DEFERRED")
 
     def _translated(self, error: DBAPIError) -> GantryError | None:
         kind = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
@@ -251,9 +269,12 @@ class SqliteDatabase(IndexDatabase):
 class PostgresDatabase(IndexDatabase):
     """The index in a PostgreSQL database, named by an address as libpq reads it."""
 
+    partitioned = True
     _LOCK = 0x67616E747279
     """Number of the advisory lock: `gantry`."""
     _CONNECT_S = 10
+    _EXCLUSIVE_MS = 500
+    """New readers wait for as long behind one that wants to be alone."""
 
     def __init__(self, address: str) -> None:
         import psycopg  # noqa: PLC0415  (only if the index is in PostgreSQL)
@@ -276,10 +297,10 @@ class PostgresDatabase(IndexDatabase):
         self._locked = self.execute(select(func.pg_try_advisory_lock(self._LOCK)))[0][0] is True
         return self._locked
 
-    def insert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
+    def insert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
         # COPY: SQLAlchemy's insert reaches half of its events/s.
         names = column_names(row_type)
-        copy = f"COPY {row_type.TABLE} ({', '.join(names)}) FROM STDIN"
+        copy = f"COPY {tables[row_type].name} ({', '.join(names)}) FROM STDIN"
         with self._current() as connection:
             driver: Any = connection.connection.driver_connection
             try:
@@ -289,13 +310,13 @@ class PostgresDatabase(IndexDatabase):
             except self._driver_error as error:
                 raise DBAPIError.instance(copy, None, error, self._driver_error, dialect=connection.dialect) from error
 
-    def upsert(self, row_type: type[Row], rows: Sequence[Row]) -> None:
+    def upsert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
         # One array for each column: one statement for any number of rows.
         names = column_names(row_type)
         arrays = [f"%s::{column.type.compile(self._engine.dialect)}[]" for column in columns(row_type)]
         changes = [f"{name} = excluded.{name}" for name in names if name not in row_type.KEY]
         sql = (
-            f"INSERT INTO {row_type.TABLE} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"  # noqa: S608 - our own names
+            f"INSERT INTO {tables[row_type].name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"  # noqa: S608 - our own names
             f" ON CONFLICT ({', '.join(row_type.KEY)}) DO UPDATE SET {', '.join(changes)}"
         )
         if rows:
@@ -325,8 +346,14 @@ class PostgresDatabase(IndexDatabase):
         return connection
 
     def _begin(self, connection: Connection, purpose: _Purpose) -> None:
+        # A snapshot does not cover which tables there are. `meta` stands for all of them: who removes or renames
+        # tables waits for the end of all snapshots, and snapshots begin only before or after that.
         if purpose == "snapshot":
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            connection.exec_driver_sql(f"LOCK TABLE {MetaRow.TABLE} IN ACCESS SHARE MODE")
+        elif purpose == "exclusive":
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {self._EXCLUSIVE_MS}")
+            connection.exec_driver_sql(f"LOCK TABLE {MetaRow.TABLE} IN ACCESS EXCLUSIVE MODE")
 
     def _translated(self, error: DBAPIError) -> GantryError | None:
         reason = str(error.orig).strip()
@@ -337,6 +364,8 @@ class PostgresDatabase(IndexDatabase):
                     "Give the database's machine space; the work goes on by itself then.",
                     code="disk_full",
                 )
+            case "55P03":  # lock not available
+                return IndexInUse(f"The tables of the index {self.name} are being read.", "The indexer tries again.")
             case "42501" | "25006":  # insufficient privilege, read-only transaction
                 return IndexFault(
                     f"The index {self.name} may not be written: {reason}.",

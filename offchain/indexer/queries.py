@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, select
 
-from offchain.indexer.database import IndexDatabase, IndexFault, open_index
+from offchain.indexer.database import IndexDatabase, open_index
 from offchain.indexer.rows import (
     BillRow,
     BlockRow,
@@ -17,17 +16,13 @@ from offchain.indexer.rows import (
     HostRow,
     LeaseRow,
     MentionRow,
-    MetaRow,
     R,
     Row,
     TaskRow,
     TransferRow,
 )
-from offchain.indexer.tables import DERIVED_VERSION, SCHEMA_VERSION, TABLES, column_names, columns
-from offchain.ports import BlockRef
-
-HALTED = "halted"
-"""Row of `meta`: why the index may not be read, while the node does not serve the chain that is in it."""
+from offchain.indexer.status import events_pruned, kept_from, unusable
+from offchain.indexer.tables import TABLES, column_names, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ def open_for_reading(address: str) -> IndexDatabase:
     """Open an index. Raises IndexFault if there is none, it is of another release, or its chain is in doubt."""
     db = open_index(address)
     try:
-        fault = _unusable(db)
+        fault = unusable(db)
     except BaseException:
         db.close()
         raise
@@ -69,55 +64,6 @@ def open_for_reading(address: str) -> IndexDatabase:
         db.close()
         raise fault
     return db
-
-
-def _unusable(db: IndexDatabase) -> IndexFault | None:
-    meta = read_meta(db)
-    if not meta.get("schema"):
-        return IndexFault(
-            f"There is no index in {db.name} yet.", "Start one with gantry worker indexer.", code="no_index"
-        )
-    if is_newer(meta):
-        return newer_release(db)
-    if int(meta["schema"]) < SCHEMA_VERSION or int(meta.get("derived", 0)) < DERIVED_VERSION:
-        return IndexFault(
-            f"The index {db.name} is being brought to the form of this release.",
-            "Wait for gantry worker indexer to say that it has started.",
-            code="index_busy",
-        )
-    if HALTED in meta:
-        return IndexFault(
-            f"The index {db.name} is not answered from: its indexer found that the node serves something else. "
-            f"{meta[HALTED]}",
-            "Look into the log of gantry worker indexer; it answers again once the node has the blocks of the index.",
-            code="index_halted",
-        )
-    return None
-
-
-def read_meta(db: IndexDatabase) -> dict[str, str]:
-    """Return the table `meta`; empty if nothing was written yet."""
-    return {row.name: row.value for row in db.rows(MetaRow)} if db.has_table(MetaRow.TABLE) else {}
-
-
-def is_newer(meta: Mapping[str, str]) -> bool:
-    """Whether a newer release than this one has written the index."""
-    return int(meta.get("schema", 0)) > SCHEMA_VERSION or int(meta.get("derived", 0)) > DERIVED_VERSION
-
-
-def newer_release(db: IndexDatabase) -> IndexFault:
-    return IndexFault(f"The index {db.name} is of a newer release.", "Use that release again.")
-
-
-def last_block(db: IndexDatabase) -> BlockRow | None:
-    found = db.rows(BlockRow, newest=1)
-    return found[0] if found else None
-
-
-def cursor(db: IndexDatabase) -> BlockRef | None:
-    """Return the last block in the index as a reference."""
-    last = last_block(db)
-    return None if last is None else BlockRef(last.number, bytes.fromhex(last.hash[2:]))
 
 
 def task(db: IndexDatabase, number: int) -> TaskRow | None:
@@ -150,7 +96,10 @@ def bills_of_task(db: IndexDatabase, number: int) -> list[BillRow]:
 
 
 def mentions(db: IndexDatabase, subject: str, limit: int) -> list[TimedEvent]:
-    """Return the newest events about a task (its number) or an account."""
+    """Return the newest events about a task (its number) or an account.
+
+    Raises EventsPruned if there is none, and older ones were removed.
+    """
     event, mention = columns(EventRow), columns(MentionRow)
     found = _newest_with_times(
         db,
@@ -161,10 +110,16 @@ def mentions(db: IndexDatabase, subject: str, limit: int) -> list[TimedEvent]:
         mention.subject == subject,
         order=MentionRow,
     )
+    if not found and (oldest := kept_from(db)):
+        raise events_pruned(db, oldest)
     return [TimedEvent(*one) for one in found]
 
 
 def events(db: IndexDatabase, selected: EventFilter) -> list[TimedEvent]:
+    """Return the selected events.
+
+    Raises EventsPruned if `first_block` or `last_block` was removed, or, without `first_block`, if no event is left.
+    """
     event = columns(EventRow)
     bounds = [
         (operator.eq, event.pallet, selected.pallet),
@@ -173,7 +128,13 @@ def events(db: IndexDatabase, selected: EventFilter) -> list[TimedEvent]:
         (operator.le, event.block, selected.last_block),
     ]
     conditions = [compare(column, value) for compare, column, value in bounds if value is not None]
-    return [TimedEvent(*one) for one in _newest_with_times(db, EventRow, selected.limit, *conditions)]
+    found = _newest_with_times(db, EventRow, selected.limit, *conditions)
+    # After the events: whoever removes events raises it with them.
+    oldest = kept_from(db)
+    named = [number for number in (selected.first_block, selected.last_block) if number is not None]
+    if any(number < oldest for number in named) or (oldest and selected.first_block is None and not found):
+        raise events_pruned(db, oldest)
+    return [TimedEvent(*one) for one in found]
 
 
 def transfers(db: IndexDatabase, account: str, limit: int) -> list[TimedTransfer]:

@@ -30,7 +30,7 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True, slots=True)
 class MetaRow(Row):
-    """Genesis hash, versions of the format, and the reason why the index may not be read."""
+    """A property of the whole index; :mod:`offchain.indexer.meta` has the names."""
 
     TABLE = "meta"
     KEY = ("name",)
@@ -223,3 +223,7 @@ CHAIN_ROWS: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
 """Tables that only the chain can fill."""
 DERIVED_ROWS: tuple[type[Row], ...] = (TaskRow, LeaseRow, HostRow, BillRow, TransferRow, MentionRow)
 """Tables that are derived from the events, and can be rebuilt from them."""
+PARTITIONED_ROWS: tuple[type[Row], ...] = (ExtrinsicRow, EventRow, MentionRow)
+"""Tables of which retention removes old blocks; in PostgreSQL they are partitioned by `block`."""
+PARTITION_BLOCKS = 100_000
+"""Default number of blocks in a partition: a week of blocks of 6 s, about two days of blocks of 2 s."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, TypeAlias, get_args, get_type_hints
 
 from sqlalchemy import BigInteger, Column, ColumnCollection, Dialect, Index, Integer, MetaData, Numeric, Table, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, CoinAmount, MetaRow, Row
+from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, CoinAmount, MetaRow, Row
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
+READABLE_SCHEMA: Final = 1
+"""Oldest revision whose tables have all columns that this release reads."""
 DERIVED_VERSION: Final = 3
-"""Version of the derived tables. They are rebuilt from the events if `meta.derived` holds a lower one."""
+"""Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
+READABLE_DERIVED: Final = 3
+"""Oldest version of the derived tables that have all columns that this release reads."""
 
 
 class CoinAmountType(TypeDecorator[int]):
@@ -37,9 +42,11 @@ INTEGER: Final = BigInteger().with_variant(Integer(), "sqlite")
 _TYPES: Final[dict[Any, TypeEngine[Any]]] = {int: INTEGER, str: Text(), CoinAmount: CoinAmountType()}
 
 METADATA: Final = MetaData()
+NEXT_METADATA: Final = MetaData()
+Tables: TypeAlias = Mapping[type[Row], Table]
 
 
-def _table(row_type: type[Row]) -> Table:
+def _table(row_type: type[Row], metadata: MetaData, name: str) -> Table:
     hints = get_type_hints(row_type, include_extras=True)
     columns = []
     for field in fields(row_type):
@@ -50,12 +57,35 @@ def _table(row_type: type[Row]) -> Table:
                 field.name, _TYPES[kind], primary_key=field.name in row_type.KEY, nullable=optional, autoincrement=False
             )
         )
-    indexes = [Index(f"{row_type.TABLE}_by_{'_'.join(names)}", *names) for names in row_type.INDEXES]
-    return Table(row_type.TABLE, METADATA, *columns, *indexes, sqlite_with_rowid=False, sqlite_strict=True)
+    partition_by = "RANGE (block)" if row_type in PARTITIONED_ROWS else None
+    return Table(
+        name,
+        metadata,
+        *columns,
+        sqlite_with_rowid=False,
+        sqlite_strict=True,
+        postgresql_partition_by=partition_by,
+    )
+
+
+def index_name(row_type: type[Row], names: tuple[str, ...]) -> str:
+    """Return the name of an index over these columns."""
+    return f"{row_type.TABLE}_by_{'_'.join(names)}"
+
+
+def _indexed(row_type: type[Row]) -> Table:
+    table = _table(row_type, METADATA, row_type.TABLE)
+    for names in row_type.INDEXES:
+        Index(index_name(row_type, names), *(table.c[name] for name in names))
+    return table
 
 
 _ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *DERIVED_ROWS)
-TABLES: Final = {row_type: _table(row_type) for row_type in _ROW_TYPES}
+TABLES: Final[Tables] = {row_type: _indexed(row_type) for row_type in _ROW_TYPES}
+NEXT_TABLES: Final[Tables] = {
+    row_type: _table(row_type, NEXT_METADATA, f"{row_type.TABLE}_next") for row_type in DERIVED_ROWS
+}
+"""Derived tables that are being filled beside those in :data:`TABLES`. Their indexes are made with the tables."""
 
 
 def columns(row_type: type[Row]) -> ColumnCollection[str, Column[Any]]:

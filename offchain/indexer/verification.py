@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 
 from offchain.indexer.block_rows import indexed_event
-from offchain.indexer.database import IndexDatabase
+from offchain.indexer.database import IndexDatabase, IndexFault
 from offchain.indexer.derive import IndexedEvent
 from offchain.indexer.projection import APPENDED, Projection
 from offchain.indexer.rows import DERIVED_ROWS, BlockRow, EventRow, Row
-from offchain.indexer.tables import column_names, columns
+from offchain.indexer.status import events_pruned, index_status
+from offchain.indexer.tables import DERIVED_VERSION, column_names, columns
 
 _MODULUS = 1 << 256
 _PAGE_BLOCKS = 1_000
@@ -51,9 +52,22 @@ def stored_digest(db: IndexDatabase) -> TablesDigest:
 
 
 def replayed_digest(db: IndexDatabase, progress: Progress = lambda _: None) -> TablesDigest:
-    """Return the digest of the derived tables that follow from the stored events. Writes nothing."""
+    """Return the digest of the derived tables that follow from the stored events. Writes nothing.
+
+    Raises IndexFault if the stored tables do not contain all events, or retention has removed events.
+    """
+    status = index_status(db)
+    if status.kept_from:
+        raise events_pruned(db, status.kept_from)
+    if status.derived_version != DERIVED_VERSION or status.rederived_to is not None:
+        raise IndexFault(
+            f"The derived tables of {db.name} are not those of this release: they have version "
+            f"{status.derived_version} up to block {status.derived_to}, and are being derived again.",
+            "Verify the index when gantry history status shows that this has ended.",
+            code="index_busy",
+        )
     digest, projection = TablesDigest(), Projection()
-    for events in event_pages(db, progress):
+    for events in _event_pages(db, progress):
         projection.apply(events)
         for table, rows in projection.drain()[1].items():
             digest.add(table, rows)
@@ -63,19 +77,30 @@ def replayed_digest(db: IndexDatabase, progress: Progress = lambda _: None) -> T
     return digest
 
 
-def event_pages(db: IndexDatabase, progress: Progress) -> Iterator[list[IndexedEvent]]:
-    """Yield all stored events in order, in pages of about 20,000; `progress` is called after each page."""
+def event_page(db: IndexDatabase, after: int, most_events: int) -> tuple[list[IndexedEvent], int] | None:
+    """Return the events of the blocks after block `after`, and the last of these blocks; None if there is none.
+
+    It ends with the block in which the number of events reaches `most_events`.
+    """
     block, event = columns(BlockRow), columns(EventRow)
+    blocks = db.rows(BlockRow, block.number > after, limit=_PAGE_BLOCKS)
+    if not blocks:
+        return None
+    times, events = {}, 0
+    for one in blocks:
+        times[one.number] = one.time_ms
+        events += one.events
+        if events >= most_events:
+            break
+    rows = db.rows(EventRow, event.block > after, event.block <= one.number)
+    return [indexed_event(row, times[row.block]) for row in rows], one.number
+
+
+def _event_pages(db: IndexDatabase, progress: Progress) -> Iterator[list[IndexedEvent]]:
+    """Yield all stored events in order, in pages; `progress` is called after each page."""
     after, done = -1, 0
-    while blocks := db.rows(BlockRow, block.number > after, limit=_PAGE_BLOCKS):
-        times, events = {}, 0
-        for one in blocks:
-            times[one.number] = one.time_ms
-            events += one.events
-            if events >= _PAGE_EVENTS:
-                break
-        page = db.rows(EventRow, event.block > after, event.block <= one.number)
-        yield [indexed_event(row, times[row.block]) for row in page]
-        after = one.number
-        done += len(page)
+    while page := event_page(db, after, _PAGE_EVENTS):
+        events, after = page
+        yield events
+        done += len(events)
         progress(f"derived from {done} events")

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from sqlalchemy import delete
+from collections.abc import Mapping, Sequence
 
 from offchain.errors import WrongChain
-from offchain.indexer import migrations
+from offchain.indexer import meta, migrations
 from offchain.indexer.block_rows import read_block
-from offchain.indexer.database import IndexDatabase, IndexFault
-from offchain.indexer.projection import Projection
-from offchain.indexer.queries import HALTED, cursor, is_newer, newer_release, read_meta
-from offchain.indexer.rows import DERIVED_ROWS, BlockRow, EventRow, ExtrinsicRow, MetaRow, R
-from offchain.indexer.tables import DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES, columns
-from offchain.indexer.verification import Progress, event_pages
+from offchain.indexer.database import IndexDatabase, IndexFault, IndexInUse
+from offchain.indexer.derived_tables import DerivedTables
+from offchain.indexer.partitions import PartitionedTable
+from offchain.indexer.rederivation import Rederivation
+from offchain.indexer.retention import Retention
+from offchain.indexer.rows import DERIVED_ROWS, PARTITION_BLOCKS, BlockRow, EventRow, ExtrinsicRow
+from offchain.indexer.status import IndexStatus, cursor, events_pruned, index_status, newer_release
+from offchain.indexer.tables import DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES
 from offchain.ports import Block, BlockRef
-
-_KEPT_ROWS = 50_000
 
 
 class IndexWriter:
     """The only writer of an index. Call :meth:`prepare` before anything else."""
 
-    def __init__(self, db: IndexDatabase) -> None:
+    def __init__(
+        self, db: IndexDatabase, *, keep_ms: int | None = None, partition_blocks: int = PARTITION_BLOCKS
+    ) -> None:
+        """`keep_ms`: events of blocks that are older than the last block by more are removed; None: never.
+
+        `partition_blocks`: blocks in each new partition of a large table in PostgreSQL.
+        """
         self._db = db
-        self._projection = Projection(self._read)
+        self._partition_blocks = partition_blocks
+        self._partitions = [PartitionedTable(db, TABLES[row], partition_blocks) for row in (ExtrinsicRow, EventRow)]
+        self._derived = DerivedTables(db, TABLES, partition_blocks)
+        self._rederivation: Rederivation | None = None
+        self._retention = None if keep_ms is None else Retention(db, keep_ms)
         self._cursor: BlockRef | None = None
         self._cursor_unknown = False
 
@@ -42,90 +49,117 @@ class IndexWriter:
         """Name of the database for messages."""
         return self._db.name
 
+    @property
+    def is_rederiving(self) -> bool:
+        """Whether derived tables are being filled beside those that are read; :meth:`rederive` goes on with it."""
+        return self._rederivation is not None
+
+    def status(self) -> IndexStatus:
+        return index_status(self._db)
+
     def halt(self, reason: str) -> None:
         """Refuse readers from now on: the node does not serve the chain that is in the index."""
         with self._db.transaction():
-            self._note(HALTED, reason)
+            meta.note(self._db, meta.HALTED, reason)
 
     def resume(self) -> None:
         """Admit readers again."""
-        if HALTED in read_meta(self._db):
+        if meta.HALTED in meta.read_meta(self._db):
             with self._db.transaction():
-                self._forget(HALTED)
+                meta.forget(self._db, meta.HALTED)
 
-    def prepare(self, genesis: bytes, progress: Progress = lambda _: None) -> None:
-        """Migrate the tables to the format of this release. `progress` is called while tables are rebuilt.
+    def prepare(self, genesis: bytes) -> None:
+        """Migrate the tables to the format of this release.
 
-        Raises IndexFault if another indexer writes or a newer release has written, and WrongChain for another chain.
+        Derived tables of an older version stay as they are until :meth:`rederive` has replaced them.
+
+        Raises IndexFault if another indexer writes, a newer release has written, or derived tables of an older version
+        cannot be derived again because events were removed; and WrongChain for another chain.
         """
         if not self._db.lock():
             raise IndexFault(
                 f"Another indexer writes to {self._db.name}.", "Stop it, or give this one an index of its own."
             )
-        meta = read_meta(self._db)
-        if meta.get("genesis", genesis.hex()) != genesis.hex():
-            error = WrongChain(f"0x{meta['genesis']}", f"0x{genesis.hex()}", "genesis")
+        stored = meta.read_meta(self._db)
+        if stored.get("genesis", genesis.hex()) != genesis.hex():
+            error = WrongChain(f"0x{stored['genesis']}", f"0x{genesis.hex()}", "genesis")
             self.halt(str(error))
             raise error
-        if is_newer(meta):
+        if meta.is_newer(stored):
             raise newer_release(self._db)
+        is_derived = stored.get(meta.DERIVED) == str(DERIVED_VERSION) and meta.DERIVED_TO not in stored
+        if not is_derived and meta.kept_from(stored):
+            raise self._not_derivable(stored)
         with self._db.transaction() as connection:
             migrations.upgrade(connection)
-            self._note("schema", str(SCHEMA_VERSION))
-            self._note("genesis", genesis.hex())
-        if meta.get("derived") != str(DERIVED_VERSION):
-            self.rebuild_derived(progress)
+            meta.note(self._db, "schema", SCHEMA_VERSION)
+            meta.note(self._db, "genesis", genesis.hex())
         self._cursor = cursor(self._db)
+        if self._cursor is None:
+            self._create_derived()
+        elif not is_derived:
+            self._rederivation = Rederivation(self._db, self._partition_blocks)
 
     def add(self, blocks: Sequence[Block]) -> None:
         """Store the blocks after the last one and what is derived from them, in one transaction."""
         read = [read_block(block) for block in blocks]
+        first, last = blocks[0].ref.number, blocks[-1].ref.number
         try:
             with self._db.transaction():
-                for block in read:
-                    self._projection.apply(block.indexed)
+                for table in self._partitions:
+                    table.reserve(first, last)
                 self._db.insert(BlockRow, [block.block for block in read])
                 self._db.insert(ExtrinsicRow, [row for block in read for row in block.extrinsics])
                 self._db.insert(EventRow, [row for block in read for row in block.events])
-                self._store_derived()
+                if self._rederivation is None:
+                    self._derived.write([event for block in read for event in block.indexed], first, last)
         except BaseException:
-            # The projection is ahead of the database; and the commit may have been made although its answer was lost.
-            self._projection = Projection(self._read)
+            # Memory is ahead of the database; and the commit may have been made although its answer was lost.
+            self._discard()
             self._cursor_unknown = True
             raise
         self._cursor = blocks[-1].ref
-        self._projection.evict(_KEPT_ROWS)
+        self._derived.evict()
 
-    def rebuild_derived(self, progress: Progress = lambda _: None) -> None:
-        """Make the derived tables again from the stored events. After an interruption, the next start begins anew."""
+    def rederive(self) -> bool:
+        """Do one step of the rederivation, if there is one; return False if readers have to finish before."""
+        if self._rederivation is not None:
+            try:
+                if self._rederivation.step():
+                    self._rederivation = None
+                    self._discard()
+            except IndexInUse:
+                return False
+        return True
+
+    def prune(self, most_events: int) -> bool:
+        """Remove events that need not be kept any more; return whether there were any (see :class:`Retention`).
+
+        During a rederivation, which needs them, all events stay.
+        """
+        if self._retention is None or self._rederivation is not None:
+            return False
+        return self._retention.step(most_events)
+
+    def _create_derived(self) -> None:
         tables = [TABLES[row_type] for row_type in DERIVED_ROWS]
         with self._db.transaction() as connection:
-            self._forget("derived")
             METADATA.drop_all(connection, tables)
             METADATA.create_all(connection, tables)
-        self._projection = Projection(self._read)
-        for events in event_pages(self._db, progress):
-            with self._db.transaction():
-                self._projection.apply(events)
-                self._store_derived()
-            self._projection.evict(_KEPT_ROWS)
-        with self._db.transaction():
-            self._note("derived", str(DERIVED_VERSION))
+            meta.note(self._db, meta.DERIVED, DERIVED_VERSION)
+            meta.forget(self._db, meta.DERIVED_TO)
 
-    def _store_derived(self) -> None:
-        changed, appended = self._projection.drain()
-        for row_type, rows in changed.items():
-            self._db.upsert(row_type, rows)
-        for row_type, rows in appended.items():
-            self._db.insert(row_type, rows)
+    def _discard(self) -> None:
+        self._derived.discard()
+        for table in self._partitions:
+            table.forget()
 
-    def _read(self, row_type: type[R], key: tuple[Any, ...]) -> R | None:
-        named = zip(TABLES[row_type].primary_key, key, strict=True)
-        found = self._db.rows(row_type, *(column == value for column, value in named))
-        return found[0] if found else None
-
-    def _note(self, name: str, value: str) -> None:
-        self._db.upsert(MetaRow, [MetaRow(name, value)])
-
-    def _forget(self, name: str) -> None:
-        self._db.execute(delete(TABLES[MetaRow]).where(columns(MetaRow).name == name))
+    def _not_derivable(self, stored: Mapping[str, str]) -> IndexFault:
+        pruned = events_pruned(self._db, meta.kept_from(stored))
+        return IndexFault(
+            f"The derived tables of {self._db.name} have version {stored.get(meta.DERIVED)} and this release writes "
+            f"version {DERIVED_VERSION}. They cannot be derived again: {pruned.message}",
+            "Fill a new index (--index) from a node with all old states (--state-pruning archive) and use it instead. "
+            "Until then, run the previous release with this index, which is unchanged.",
+            code=pruned.code,
+        )

@@ -9,26 +9,21 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from offchain.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
-from offchain.indexer import queries
+from offchain.indexer import queries, status
 from offchain.indexer.block_rows import read_block
 from offchain.indexer.database import IndexFault, open_index
 from offchain.indexer.projection import Projection
-from offchain.indexer.queries import EventFilter, cursor
+from offchain.indexer.queries import EventFilter
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow
 from offchain.indexer.service import follow
+from offchain.indexer.status import cursor
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.examples import examples
 from tests.support.fake_chain import FakeChain
 from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
+from tests.support.index_rig import Fragile, Killed, opened, rederived
 from tests.support.postgres_server import server
-
-
-def opened(address):
-    db = open_index(address, create=True)
-    index = IndexWriter(db)
-    index.prepare(GENESIS)
-    return db, index
 
 
 def assert_derived_from_events(db):
@@ -51,7 +46,7 @@ def test_blocks_are_stored_in_order_with_the_derived_rows(address):
 
 
 def test_derived_rows_do_not_depend_on_batches_or_evicted_rows(address, monkeypatch):
-    monkeypatch.setattr("offchain.indexer.writer._KEPT_ROWS", 3)
+    monkeypatch.setattr("offchain.indexer.derived_tables._KEPT_ROWS", 3)
     db, index = opened(address)
     blocks = list(History(4).blocks(40))
     for at in range(0, 40, 7):
@@ -94,6 +89,7 @@ def test_an_index_of_a_newer_release_is_refused_and_old_derived_tables_are_rebui
     with pytest.raises(IndexFault, match="being brought"):
         queries.open_for_reading(address)
     db, index = opened(address)
+    rederived(index)
     assert stored_digest(db).hex() == before
     assert index.cursor.number == 19
     db.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema'"))
@@ -163,7 +159,7 @@ def test_queries(address):
     assert refused[0].event.failure == "Tasks.NotQueued"
     assert queries.task(db, 10**9) is None
     assert queries.host(db, "nobody") is None
-    assert queries.last_block(db).number == 39
+    assert status.last_block(db).number == 39
     db.close()
 
 
@@ -181,30 +177,6 @@ def test_a_password_is_in_no_message():
 
 
 # --- process killed before any write ----------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """kill -9: only commits survive."""
-
-
-class Fragile:
-    """A database whose process dies before its write number `fuse`."""
-
-    def __init__(self, db, fuse):
-        self._db, self._fuse = db, fuse
-
-    def __getattr__(self, name):
-        found = getattr(self._db, name)
-        if name not in ("execute", "insert", "upsert"):
-            return found
-
-        def write(*arguments):
-            self._fuse -= 1
-            if self._fuse < 0:
-                raise Killed
-            return found(*arguments)
-
-        return write
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -241,18 +213,18 @@ def test_a_failed_write_leaves_no_state_in_memory(address):
     db, index = opened(address)
     blocks = list(History(8).blocks(12))
     index.add(blocks[:6])
-    projection, db_insert = index._projection, db.insert
+    projection, db_insert = index._derived._projection, db.insert
 
-    def full(table, rows):
+    def full(table, *arguments):
         if table is EventRow:
             raise StoreStuck("the disk is full")
-        db_insert(table, rows)
+        db_insert(table, *arguments)
 
     db.insert = full
     with pytest.raises(StoreStuck):
         index.add(blocks[6:])
     assert index.cursor == blocks[5].ref
-    assert index._projection is not projection
+    assert index._derived._projection is not projection
     db.insert = db_insert
     index.add(blocks[6:])
     assert len(db.rows(BlockRow)) == 12

@@ -1,6 +1,7 @@
 """Migrations of the index: from an empty database, and from one that a release before Alembic wrote."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +11,17 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, delete, text
 
 from offchain.errors import WrongChain
-from offchain.indexer import migrations, queries
+from offchain.indexer import meta, migrations, queries, status
 from offchain.indexer.database import open_index
-from offchain.indexer.tables import METADATA, SCHEMA_VERSION
+from offchain.indexer.partitions import partitions
+from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, TransferRow
+from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
-from tests.support.history_blocks import GENESIS, History
+from tests.support.history_blocks import BLOCK_MS, GENESIS, History
 
 OLD = Path(__file__).parents[1] / "vectors" / "index_schema_1"
 """The tables and rows that the release before Alembic made from `BLOCKS[:14]`, as SQL."""
@@ -40,16 +43,23 @@ def old_index(address):
     return address
 
 
-def prepared(address):
+def prepared(address, **options):
     db = open_index(address, create=True)
-    writer = IndexWriter(db)
+    writer = IndexWriter(db, **options)
     writer.prepare(GENESIS)
     return db, writer
 
 
 def differences(db):
-    """What Alembic would change. In an old SQLite file the key of `meta` may be NULL, so this table is left out."""
-    options = {"compare_type": True, "include_object": lambda _, name, kind, *_more: (kind, name) != ("table", "meta")}
+    """What Alembic would change.
+
+    In an old SQLite file the key of `meta` may be NULL, so this table is left out, as are partitions.
+    """
+
+    def is_compared(_object, name, kind, *_more):
+        return kind != "table" or (name != "meta" and not re.search(r"_\d+_\d+$", name))
+
+    options = {"compare_type": True, "include_object": is_compared}
     with db.transaction() as connection:
         return compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
 
@@ -62,7 +72,7 @@ def test_migrations_of_an_empty_database_make_the_tables(address, monkeypatch):
     db, _ = prepared(address)
     assert differences(db) == []
     assert db.execute(text("SELECT version_num FROM alembic_version")) == [(str(SCHEMA_VERSION),)]
-    assert queries.read_meta(db)["schema"] == str(SCHEMA_VERSION)
+    assert meta.read_meta(db)["schema"] == str(SCHEMA_VERSION)
     db.close()
     monkeypatch.setattr(command, "upgrade", lambda *_: pytest.fail("there is no revision to apply"))
     db, writer = prepared(address)
@@ -73,19 +83,62 @@ def test_migrations_of_an_empty_database_make_the_tables(address, monkeypatch):
 
 def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index):
     db = queries.open_for_reading(old_index)
-    assert queries.last_block(db).number == 13
+    assert status.last_block(db).number == 13
     assert stored_digest(db).hex() == replayed_digest(db).hex()
     db.close()
-    rebuilt = []
-    db = open_index(old_index)
-    writer = IndexWriter(db)
-    writer.prepare(GENESIS, rebuilt.append)
-    assert rebuilt == []
+    db, writer = prepared(old_index)
+    assert not writer.is_rederiving
     assert differences(db) == []
     assert writer.cursor == BLOCKS[13].ref
     writer.add(BLOCKS[14:])
     continued = stored_digest(db).hex()
     assert continued == replayed_digest(db).hex()
+    db.close()
+
+
+def test_rows_of_revision_1_become_the_first_partitions(old_index):
+    def stored(db):
+        return {row_type.TABLE: db.rows(row_type) for row_type in (*CHAIN_ROWS, *DERIVED_ROWS)}
+
+    db = queries.open_for_reading(old_index)
+    before = stored(db)
+    db.close()
+    db, writer = prepared(old_index, partition_blocks=4, keep_ms=2 * BLOCK_MS)
+    assert stored(db) == before
+    bounds = [(0, 14)] if db.partitioned else []
+    for row_type in PARTITIONED_ROWS:
+        assert [(one.first, one.end) for one in found_partitions(db, row_type)] == bounds
+    assert differences(db) == []
+    # The first partition has a size of its own; the next ones end at multiples of four.
+    writer.add(BLOCKS[14:15])
+    if db.partitioned:
+        assert [(one.first, one.end) for one in found_partitions(db, EventRow)] == [(0, 14), (14, 16), (16, 20)]
+        assert not writer.prune(100)
+    writer.add(BLOCKS[15:])
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
+    while writer.prune(10**6):
+        pass
+    assert {row.block for row in db.rows(EventRow)} == set(range(16 if db.partitioned else 17, 20))
+    assert db.rows(TransferRow)[: len(before["transfers"])] == before["transfers"]
+    db.close()
+
+
+def found_partitions(db, row_type):
+    return partitions(db, TABLES[row_type]) if db.partitioned else []
+
+
+def test_an_old_index_without_blocks_or_derived_tables_gets_empty_partitioned_tables(old_index):
+    db = open_index(old_index)
+    for row_type in CHAIN_ROWS:
+        db.execute(delete(TABLES[row_type]))
+    for row_type in DERIVED_ROWS:
+        db.execute(text(f"DROP TABLE {row_type.TABLE}"))
+    db.execute(text("DELETE FROM meta WHERE name = 'derived'"))
+    db.close()
+    db, writer = prepared(old_index, partition_blocks=4)
+    assert differences(db) == []
+    writer.add(BLOCKS)
+    assert stored_digest(db).hex() == replayed_digest(db).hex()
     db.close()
 
 

@@ -49,6 +49,7 @@ class Server:
                         f"-k{self.folder}",
                         "-clisten_addresses=",
                         "-cfsync=off",
+                        "-cautovacuum=off",  # would hold locks at times
                         "-cshared_buffers=64MB",
                         "-cmax_wal_size=512MB",
                     ]

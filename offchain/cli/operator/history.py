@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import event_text, phrase, state_phrase, time_text
+from offchain.cli.kit.event_text import state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
+from offchain.cli.operator.history_tables import events_table, host_details, print_events, task_details
 from offchain.indexer import queries
-from offchain.indexer.block_rows import unpack, with_bytes
-from offchain.indexer.database import IndexDatabase
+from offchain.indexer.block_rows import unpack
+from offchain.indexer.database import IndexDatabase, open_index
 from offchain.indexer.queries import EventFilter, TimedEvent, TimedTransfer
-from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.indexer.rows import LeaseRow
+from offchain.indexer.status import EventsPruned, index_status, kept_from
 from offchain.indexer.verification import replayed_digest, stored_digest
-from offchain.ports import ChainEvent, DispatchFailure
 from offchain.schema.manifest.values import format_amount
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +77,7 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
         found = queries.task(db, number)
         if found is None:
             raise CliError(f"the index has no task {number}{_up_to(db)}.", _LATER, code="no_such_task")
-        happened = queries.mentions(db, str(number), limit)
+        happened = _mentions(db, str(number), limit, found.submitted_block, refuse_none=as_csv)
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
             return
@@ -87,11 +89,12 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
                     "leases": [queries.as_dict(lease) for lease in leases],
                     "bills": [queries.as_dict(bill) for bill in bills],
                     "events": [_event_plain(one) for one in happened],
+                    "events_from_block": kept_from(db),
                     "up_to_block": _reached(db),
                 }
             )
             return
-        _print(happened, leases, _task_details(found))
+        print_events(happened, leases, task_details(found))
 
 
 @history.command("host")
@@ -116,18 +119,19 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
         if as_csv:
             _csv(LeaseRow.__slots__, map(queries.as_dict, leases))
             return
-        happened = queries.mentions(db, address, limit)
+        happened = _mentions(db, address, limit)
         if as_json:
             emit(
                 {
                     "host": queries.as_dict(found),
                     "leases": [queries.as_dict(lease) for lease in leases],
                     "events": [_event_plain(one) for one in happened],
+                    "events_from_block": kept_from(db),
                     "up_to_block": _reached(db),
                 }
             )
             return
-        _print(happened, leases, _host_details(found))
+        print_events(happened, leases, host_details(found))
 
 
 @history.command("account")
@@ -213,13 +217,42 @@ def events(  # one option a filter
     """
     with _open_index(index, as_json=as_json, as_csv=as_csv) as db:
         happened = queries.events(db, EventFilter(pallet, name, from_block, to_block, limit))
+        if from_block is None and len(happened) < limit:
+            _note_pruned(kept_from(db))
         if as_csv:
             _csv(_EVENT_COLUMNS, map(_event_plain, happened))
         elif as_json:
             for one in happened:
                 emit(_event_plain(one))
         else:
-            _events_table(happened)
+            events_table(happened)
+
+
+@history.command("status")
+@options.index
+@options.as_json
+def status(index: str | None, as_json: bool) -> None:
+    """Show how far the index is, which events it keeps, and the progress of a rederivation.
+
+    \b
+    Example:
+      gantry history status
+    """
+    with contextlib.closing(open_index(network.choose_index(index))) as db:
+        found = index_status(db)
+    if as_json:
+        emit(asdict(found))
+        return
+    again = found.rederived_to
+    details(
+        [
+            ("Last block", found.last_block),
+            ("Events", f"from block {found.kept_from} on" if found.kept_from else "all"),
+            ("Derived up to", found.derived_to),
+            ("Derived again", None if again is None else f"block {max(0, again)} of {found.last_block}"),
+            ("Refused", found.halted),
+        ]
+    )
 
 
 @history.command("verify")
@@ -259,9 +292,32 @@ def _open_index(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[I
         yield db
 
 
+def _mentions(
+    db: IndexDatabase, subject: str, limit: int, begins: int = 0, *, refuse_none: bool = False
+) -> list[TimedEvent]:
+    """Return the events about a subject whose first event is in block `begins`; note if older ones were removed.
+
+    Raises EventsPruned with `refuse_none` if all were removed.
+    """
+    try:
+        found = queries.mentions(db, subject, limit)
+    except EventsPruned:
+        if refuse_none:
+            raise
+        found = []
+    oldest = kept_from(db)
+    if len(found) < limit and begins < oldest:
+        _note_pruned(oldest)
+    return found
+
+
+def _note_pruned(oldest: int) -> None:
+    if oldest:
+        progress(f"The events before block {oldest} were removed from this index.")
+
+
 def _reached(db: IndexDatabase) -> int | None:
-    last = queries.last_block(db)
-    return None if last is None else last.number
+    return index_status(db).derived_to
 
 
 def _up_to(db: IndexDatabase) -> str:
@@ -294,73 +350,3 @@ def _cell(value: Any) -> Any:
     """Return the value as text that a spreadsheet does not read as a formula."""
     text = str(value) if isinstance(value, dict) else value
     return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@") else text
-
-
-def _print(happened: Sequence[TimedEvent], leases: Sequence[LeaseRow], pairs: Sequence[tuple[str, object]]) -> None:
-    _events_table(happened)
-    say()
-    _leases_table(leases)
-    say()
-    details(pairs)
-
-
-def _events_table(happened: Sequence[TimedEvent]) -> None:
-    table(
-        ("BLOCK", "TIME", "EVENT", ""),
-        [
-            (one.event.block, time_text(one.time_ms), f"{one.event.pallet}.{one.event.name}", _event_text(one))
-            for one in happened
-        ],
-    )
-
-
-def _event_text(happened: TimedEvent) -> str:
-    row = happened.event
-    event = ChainEvent(row.pallet, row.name, with_bytes(unpack(row.fields)), row.extrinsic)
-    pallet, _, name = (row.failure or "").partition(".")
-    return event_text(event, DispatchFailure(pallet, name, "") if row.failure else None)
-
-
-def _leases_table(leases: Sequence[LeaseRow]) -> None:
-    table(
-        ("LEASE", "TASK", "HOST", "STATE", "WHY", "STARTED", "ENDED", "PAID"),
-        [
-            (
-                one.lease,
-                one.task,
-                one.host,
-                one.state,
-                "" if one.reason is None else phrase(one.reason),
-                "" if one.started_ms is None else time_text(one.started_ms),
-                "" if one.ended_ms is None else time_text(one.ended_ms),
-                format_amount(one.paid),
-            )
-            for one in leases
-        ],
-    )
-
-
-def _task_details(found: TaskRow) -> list[tuple[str, object]]:
-    return [
-        ("Task", found.task),
-        ("State", state_phrase(found.state)),
-        ("Kind", found.kind),
-        ("Tenant", found.tenant),
-        ("Submitted", f"{time_text(found.submitted_ms)}, block {found.submitted_block}"),
-        ("Changed", f"{time_text(found.changed_ms)}, block {found.changed_block}"),
-        ("Paid", f"{format_amount(found.paid)}, {format_amount(found.fee)} of it protocol fee"),
-        ("Refunded", format_amount(found.refunded)),
-    ]
-
-
-def _host_details(found: HostRow) -> list[tuple[str, object]]:
-    return [
-        ("Host", found.host),
-        ("Provider", found.provider),
-        ("Status", state_phrase(found.status)),
-        ("Score", None if found.score_ppm is None else f"{found.score_ppm / 10_000:.2f} %"),
-        ("Leases", found.leases),
-        ("Earned", format_amount(found.earned)),
-        ("Slashed", format_amount(found.slashed)),
-        ("Registered", time_text(found.registered_ms)),
-    ]

@@ -13,6 +13,7 @@ from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
 from offchain.core.scheduler.config import SchedulerConfig
+from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -137,7 +138,22 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, state_dir: Pat
 @worker.command()
 @options.common(json=False)
 @options.index
-def indexer(common: options.CommonOptions, index: str | None) -> None:
+@click.option(
+    "--keep-days",
+    type=click.IntRange(1),
+    metavar="DAYS",
+    help="Remove events and extrinsics that are older by the chain's time. Tasks, leases, hosts, bills and transfers "
+    "stay. Else everything is kept.",
+)
+@click.option(
+    "--partition-blocks",
+    type=click.IntRange(1),
+    default=PARTITION_BLOCKS,
+    show_default=True,
+    metavar="N",
+    help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
+)
+def indexer(common: options.CommonOptions, index: str | None, keep_days: int | None, partition_blocks: int) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
 
     Every event of every final block is stored once, in order, with the tasks, leases, hosts, bills and transfers that
@@ -148,12 +164,13 @@ def indexer(common: options.CommonOptions, index: str | None) -> None:
     Examples:
       gantry worker indexer
       GANTRY_INDEX=postgresql://gantry@db/gantry gantry worker indexer --url ws://10.0.0.5:9944
+      gantry worker indexer --keep-days 90
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
-    run(run_indexer(chosen.url, address, chosen.genesis_hash))
+    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks))
 
 
 @worker.command()

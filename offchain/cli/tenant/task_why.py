@@ -23,7 +23,8 @@ from offchain.core.values import TaskState
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack, with_bytes
 from offchain.indexer.database import IndexFault
-from offchain.indexer.queries import read_meta
+from offchain.indexer.meta import read_meta
+from offchain.indexer.status import EventsPruned, index_status
 from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
 
@@ -62,11 +63,15 @@ class TaskEvent:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """The task's state and events in the index, the oldest first. `up_to_block`: the last block in the index."""
+    """The task's state and events in the index, the oldest first.
+
+    `up_to_block`: the last block in the index; `events_from_block`: the first one whose events it keeps.
+    """
 
     state: str
     steps: tuple[TaskEvent, ...]
     up_to_block: int | None
+    events_from_block: int = 0
 
 
 def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | None:
@@ -82,8 +87,11 @@ def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | 
             found = None if other else queries.task(db, task)
             if found is None:
                 return None
-            last = queries.last_block(db)
-            happened = queries.mentions(db, str(task), _MOST)
+            index_state = index_status(db)
+            try:
+                happened = queries.mentions(db, str(task), _MOST)
+            except EventsPruned:
+                happened = []
     except IndexFault:
         if named:
             raise
@@ -95,7 +103,9 @@ def read_history(index: str | None, task: int, genesis: bytes) -> TaskHistory | 
             fields = with_bytes(unpack(row.fields))
             text = event_text(ChainEvent(row.pallet, row.name, fields, row.extrinsic), None)
             steps.append(TaskEvent(row.block, one.time_ms, f"Tasks.{row.name}", text, fields))
-    return TaskHistory(found.state, tuple(steps), None if last is None else last.number)
+    # Events of a task that is younger are all there.
+    oldest = index_state.kept_from if found.submitted_block < index_state.kept_from else 0
+    return TaskHistory(found.state, tuple(steps), index_state.derived_to, oldest)
 
 
 def print_history(history: TaskHistory) -> None:
@@ -104,6 +114,8 @@ def print_history(history: TaskHistory) -> None:
         ("BLOCK", "TIME", "ON THE CHAIN", ""),
         [(one.block, time_text(one.time_ms), one.event, one.text) for one in history.steps],
     )
+    if history.events_from_block:
+        say(f"The index keeps no events before block {history.events_from_block}.")
 
 
 @click.command()

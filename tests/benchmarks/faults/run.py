@@ -19,8 +19,9 @@ from faults.plan import Plan
 from faults.tenant import Judgement, Tenant
 from faults.verdict import Findings, summary
 from offchain.devnet.paths import ROOT
-from offchain.indexer.queries import last_block, open_for_reading
+from offchain.indexer.queries import open_for_reading
 from offchain.indexer.rows import LeaseRow, TaskRow
+from offchain.indexer.status import last_block
 from offchain.indexer.verification import replayed_digest, stored_digest
 
 PATIENCE_S = 420.0

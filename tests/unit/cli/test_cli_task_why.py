@@ -147,6 +147,20 @@ def test_the_chains_answers_are_read_from_the_index(world: World, tmp_path: Path
     assert "Assigned: lease" in out
 
 
+def test_removed_events_of_the_index_are_mentioned(world: World, tmp_path: Path) -> None:
+    genesis = asyncio.run(world.chain.genesis_hash())
+    settled = index_of(tmp_path / "index.db", genesis)
+    with contextlib.closing(open_index(str(tmp_path / "index.db"))) as db:
+        made = IndexWriter(db, keep_ms=0)
+        made.prepare(genesis)
+        assert made.prune(10**6)
+    found = world.json("task", "why", settled, "--index", tmp_path / "index.db")["history"]
+    assert found["events_from_block"] == found["up_to_block"] == 39
+    assert found["state"] == "Settled"
+    _, out, _ = world.run("task", "why", settled, "--index", tmp_path / "index.db")
+    assert "The index keeps no events before block 39." in out
+
+
 def test_an_index_of_another_chain_is_ignored(world: World, tmp_path: Path) -> None:
     settled = index_of(tmp_path / "index.db", b"\x07" * 32)
     status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")

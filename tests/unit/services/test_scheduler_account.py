@@ -20,11 +20,11 @@ class Submitted:
     def __init__(self):
         self.calls = []
 
-    async def __call__(self, name, call):
+    async def __call__(self, _name, call):
         self.calls.append((call.function, call.args))
         return CallOutcome(block=1)
 
-    def forget(self, name):
+    def forget(self, _name):
         pass
 
 

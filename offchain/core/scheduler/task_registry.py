@@ -208,6 +208,9 @@ def _rounded_minutes(duration_ms: int) -> int:
     return minutes >> lost << lost
 
 
+_FEW_DEADLINES: Final = 64
+"""Up to this many entries, those of tasks that are gone are kept."""
+
 _CHUNK: Final = 1 << 14
 """Tasks that are added at once: temporary lists stay small beside what is kept."""
 
@@ -276,12 +279,12 @@ class TaskRegistry:
         for task_class, same in self._bulk.enqueue(new, self.request_of, self._has_history):
             shape = shape_of(same[0].resources, same[0].placement)
             self.demand.observe(shape, task_class[2], len(same), sharing_account(same[0]))
+            self._remove_former_accounts(self._queue.class_of(same[0].id))
             if is_large(same[0]):
                 for task in same:
                     self._reservations.on_waiting(task)
         for task in new:
-            if task.deadline is not None:
-                heapq.heappush(self._deadlines, (task.deadline, task.id))
+            self._note_deadline(task)
 
     def remove_tasks(self, numbers: Sequence[int]) -> None:
         """Remove final tasks."""
@@ -339,9 +342,26 @@ class TaskRegistry:
         self._queue.add(
             QueuedTask(task.id, queue_name(task), task.tenant, number, amount, task.priority, task.submitted_at)
         )
+        self._remove_former_accounts(number)
         self._reservations.on_waiting(task)
-        if task.state is TaskState.QUEUED and task.deadline is not None:
-            heapq.heappush(self._deadlines, (task.deadline, task.id))
+        if task.state is TaskState.QUEUED:
+            self._note_deadline(task)
+
+    def _note_deadline(self, task: Task) -> None:
+        if task.deadline is None:
+            return
+        heapq.heappush(self._deadlines, (task.deadline, task.id))
+        if len(self._deadlines) > 2 * len(self.tasks) + _FEW_DEADLINES:
+            # Most are those of tasks that are gone, or were entered several times.
+            waiting = (one for one in self.tasks.values() if one.state is TaskState.QUEUED)
+            self._deadlines = [(one.deadline, one.id) for one in waiting if one.deadline is not None]
+            heapq.heapify(self._deadlines)
+
+    def _remove_former_accounts(self, class_number: int) -> None:
+        """Remove accounts without waiting tasks from a class, where they are most of its accounts."""
+        if self.classes.has_former_accounts(class_number):
+            accounts = {self.tasks[number].tenant for number in self._queue.tasks_of(class_number)}
+            self.classes.accounts[class_number] = accounts
 
     def request_of(self, task: Task) -> PodRequest:
         """Return the request of the task's pods.

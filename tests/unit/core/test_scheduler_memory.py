@@ -1,0 +1,117 @@
+"""What a scheduler state keeps is proportional to the hosts, tasks and accounts that there are, not to those there were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from offchain.core.scheduler import (
+    assumed_pods,
+    columns,
+    equivalence,
+    host_health,
+    hosts,
+    migration_watch,
+    preemption_planner,
+    queue_usage,
+    reservations,
+    score_cache,
+    sharing_demand,
+    task_registry,
+)
+from offchain.core.scheduler.events import HostsObserved, LimitsChanged
+from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
+from offchain.core.scheduler.host_risk import HealthLimits
+from offchain.core.scheduler.state import SchedulerState
+from tests.support.churn_world import ChurnWorld
+from tests.support.scheduler_events import set_schedulers
+
+FEW = 16
+HOSTS, TASKS = 12, 25
+FEW_ROUNDS, MANY_ROUNDS = 5, 15
+SPARE = 100
+"""Less than the hosts, tasks and accounts of the later rounds."""
+
+
+@pytest.fixture(autouse=True)
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make all constant bounds small, so that a table that only they bound does not grow by them."""
+    for module, names in (
+        (assumed_pods, ("_MAX_STALE",)),
+        (columns, ("FEW_CLASSES",)),
+        (equivalence, ("_FEW_ACCOUNTS",)),
+        (host_health, ("MAX_HOSTS", "MAX_LEASES", "MAX_COOLDOWNS", "MAX_MANIFESTS")),
+        (hosts, ("_SPARE",)),
+        (preemption_planner, ("MAX_STALE",)),
+        (queue_usage, ("FEW_TARGETS",)),
+        (reservations, ("_MAX_EXAMINED",)),
+        (score_cache, ("MAX_ENTRIES", "MIN_ENTRIES")),
+        (sharing_demand, ("_MAX_ACCOUNTS",)),
+        (task_registry, ("_FEW_DEADLINES",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, FEW)
+
+
+def sizes(state: SchedulerState) -> Counter[str]:
+    """[path]: the number of entries of all containers in the state, by the names of the fields that lead there."""
+    found: Counter[str] = Counter()
+    seen: set[int] = set()
+    to_visit: list[tuple[str, Any]] = [("state", state)]
+    while to_visit:
+        path, one = to_visit.pop()
+        if id(one) in seen or isinstance(one, (str, bytes, type)):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            found[path] += len(one)
+        elif isinstance(one, Mapping):
+            found[path] += len(one)
+            to_visit += [(f"{path}[]", value) for value in list(one.values())]
+        elif isinstance(one, Collection) and not hasattr(one, "__dict__"):
+            found[path] += len(one)
+            names = getattr(one, "_fields", None)
+            parts = zip(names, one, strict=True) if names else (("[]", value) for value in one)
+            to_visit += [(f"{path}.{name}", value) for name, value in parts]
+        elif type(one).__module__.startswith("offchain.") and not type(one).__module__.endswith(".values"):
+            to_visit += [(f"{path}.{name}", value) for name, value in _fields(one)]
+    return found
+
+
+def _fields(one: object) -> Iterator[tuple[str, Any]]:
+    yield from getattr(one, "__dict__", {}).items()
+    for kind in type(one).__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            if hasattr(one, name):
+                yield name, getattr(one, name)
+
+
+def churned(world: ChurnWorld, first: int, rounds: int) -> Counter[str]:
+    """Replace all hosts, tasks and accounts, and who else is a scheduler, in each of some rounds. Return the most that
+    was kept after one of them.
+    """
+    most: Counter[str] = Counter()
+    for round_ in range(first, first + rounds):
+        set_schedulers(world.state, [f"scheduler {round_}"] if round_ % 3 == 0 else [])
+        world.replace_all(HOSTS, TASKS)
+        observed = [HostObservation(name, ObservationKind.ABSENT, world.now_ms) for name in world.hosts]
+        world.state.handle(HostsObserved(observed), world.now_ms)
+        for _ in range(3):
+            world.step()
+        most |= sizes(world.state)
+        world.now_ms += migration_watch.RETRY_LONGEST_MS
+    return most
+
+
+def test_many_rounds_of_complete_churn_leave_as_much_as_a_few():
+    world = ChurnWorld(Random(5))
+    world.state.handle(LimitsChanged(HealthLimits(300_000, 60_000, 120_000)), 0)
+    before, after = churned(world, 0, FEW_ROUNDS), churned(world, FEW_ROUNDS, MANY_ROUNDS)
+    assert len(before) > 100, "the state was not visited"
+    grown = {path: (before[path], after[path]) for path in after if after[path] > 1.5 * before[path] + SPARE}
+    assert not grown

@@ -1,4 +1,4 @@
-"""Hosts, tasks and accounts come and go: decisions are those of a new state, and nothing is kept of those that are gone."""
+"""Hosts, tasks and accounts come and go, and others get their rows: decisions are those of a new scheduler state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from offchain.core.scheduler import columns, equivalence, hosts, queue_usage, ta
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.demand import DemandEstimator
 from offchain.core.scheduler.fair_share_tables import NEVER
-from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.sharing_demand import SharingDemand
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.churn_world import QUEUES, ChurnWorld
@@ -39,7 +38,7 @@ def small_limits() -> Iterator[None]:
 
 
 def churned(seed: int, steps: int) -> ChurnWorld:
-    world = ChurnWorld(Random(seed))
+    world = ChurnWorld(Random(seed))  # noqa: S311 - the same seed gives the same world
     world.add_hosts(4)
     for _ in range(steps):
         world.step()

@@ -1,4 +1,4 @@
-"""What a scheduler state keeps is proportional to the hosts, tasks and accounts that there are, not to those there were."""
+"""The memory of a scheduler state is proportional to the hosts, tasks and accounts of now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from offchain.core.scheduler.host_observations import HostObservation, Observati
 from offchain.core.scheduler.host_risk import HealthLimits
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.churn_world import ChurnWorld
-from tests.support.scheduler_events import set_schedulers
+from tests.support.core_builders import task
+from tests.support.scheduler_events import put, put_tasks, remove, set_schedulers
 
 FEW = 16
 HOSTS, TASKS = 12, 25
@@ -108,8 +109,21 @@ def churned(world: ChurnWorld, first: int, rounds: int) -> Counter[str]:
     return most
 
 
+def test_a_class_that_always_has_tasks_forgets_accounts_without_any():
+    state = SchedulerState(b"seed")
+    put(state, task(1, tenant="first"))
+    for number in range(2, 10 * FEW):
+        put(state, task(number, tenant=f"account {number}"))
+        if number % 2:
+            put_tasks(state, [task(number + 1000, tenant=f"other {number}")])
+        remove(state, number, number + 1000)
+    (accounts,) = state._registry.classes.accounts.values()
+    assert "first" in accounts
+    assert len(accounts) <= 3 * FEW
+
+
 def test_many_rounds_of_complete_churn_leave_as_much_as_a_few():
-    world = ChurnWorld(Random(5))
+    world = ChurnWorld(Random(5))  # noqa: S311 - the same seed gives the same world
     world.state.handle(LimitsChanged(HealthLimits(300_000, 60_000, 120_000)), 0)
     before, after = churned(world, 0, FEW_ROUNDS), churned(world, FEW_ROUNDS, MANY_ROUNDS)
     assert len(before) > 100, "the state was not visited"

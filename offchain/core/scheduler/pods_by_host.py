@@ -111,8 +111,8 @@ class PodsByHost:
 
         Return the rows of hosts where not all fit; nothing was allocated there.
         """
-        classes = len(cluster.classes) == self._requests.accepts.shape[1] and cluster.classes is self._classes
-        if not classes or len(self._shapes) != len(self._requests.cpu):
+        same_classes = cluster.classes is self._classes and len(cluster.classes) == self._requests.accepts.shape[1]
+        if not same_classes or len(self._shapes) != len(self._requests.cpu):
             self._requests, self._classes = _request_columns(list(self._shapes), cluster), cluster.classes
         of = np.array(rows, dtype=np.int64)
         of = of[of < len(self._links.last)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from unittest.mock import patch
 
 from hypothesis import given, settings
@@ -10,54 +11,71 @@ from hypothesis import strategies as st
 
 from offchain.core.scheduler.infeasible_requests import InfeasibleRequests
 from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState
-from offchain.core.snapshot import Snapshot
-from offchain.core.values import GpuRequest, Resources, Task
-from tests.support.chain_records import placement
-from tests.support.core_strategies import crowded
+from offchain.core.values import Capacity, Host, Layout, Task
+from offchain.schema.chain_types._generated_chain import GpuPrice
+from tests.support.chain_records import ask, placement
+from tests.support.core_builders import GTY, gpu, host, pod, task, wants
 from tests.support.examples import examples
 from tests.support.scheduler_events import put_hosts, put_tasks, run_cycle
 
-FIRST_VARIANT = 100
-GPUS = ((0, 0), (1, 300), (1, 500), (1, 700), (1, 1000), (2, 500), (2, 1000), (3, 1000))
+seeds = st.integers(0, 2**32).map(Random)
+GPUS = (
+    wants(0, milli=0),
+    wants(milli=300),
+    wants(milli=700),
+    wants(),
+    wants(),
+    wants(2),
+    wants(2, min_vram_mib=50_000),
+)
+PRICES = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY // 100, memory_gib_per_hour=GTY // 100)
 
 
-@st.composite
-def crowds(draw: st.DrawFn) -> tuple[Snapshot, list[Task]]:
-    """Hosts, and tasks of which many ask for a little more or less than another."""
-    snapshot = draw(crowded())
-    tasks = list(snapshot.tasks.values())
-    variants = [
-        _variant(draw, draw(st.sampled_from(tasks)), number)
-        for number in range(FIRST_VARIANT, FIRST_VARIANT + draw(st.integers(0, 25)))
-    ]
-    return snapshot, [*tasks, *variants]
+def hosts_and_tasks(random: Random) -> tuple[list[Host], list[Task]]:
+    """A few hosts with little room, and tasks that ask for one of few amounts of everything: many are comparable."""
+    hosts = [_host(random, f"h{number}") for number in range(random.randint(1, 4))]
+    return hosts, [_task(random, number) for number in range(1, random.randint(10, 40))]
 
 
-def _variant(draw: st.DrawFn, task: Task, number: int) -> Task:
-    count, milli = draw(st.sampled_from(GPUS))
-    models = draw(st.sampled_from(((), (), (b"A100",), (b"T4",)))) if count else ()
-    resources = Resources(
-        draw(st.sampled_from((500, 1000, 2000, 4000, 9000))),
-        draw(st.sampled_from((512, 1024, 4096, 9000))),
-        draw(st.sampled_from((0, 1, 30))),
-        GpuRequest(count=count, milli=milli, min_vram_mib=draw(st.sampled_from((0, 50_000))), models=models),
-    )
-    regions = draw(st.sampled_from(((), (), (b"eu",))))
-    return replace(
-        task,
-        id=number,
-        resources=resources,
-        placement=replace(placement(), regions=regions),
-        max_rate_per_hour=draw(st.sampled_from((1, 5, 15, 25, 70))) * 10**10,
-        tenant=draw(st.sampled_from("tu")),
-        submitted_at=draw(st.integers(0, 3)),
+def _host(random: Random, name: str) -> Host:
+    def device() -> object:
+        milli, account = random.choice(((1000, None), (1000, None), (400, "t"), (800, "u"), (0, None)))
+        return gpu(model=random.choice((b"A100", b"T4")), milli_free=milli, shared_by=account)
+
+    return host(
+        name,
+        free=Capacity(random.choice((1000, 2000, 4000)), random.choice((1024, 4096)), random.choice((1, 10))),
+        devices=tuple(device() for _ in range(random.randint(0, 3))),
+        ask=replace(PRICES, gpu=(GpuPrice(b"A100", random.choice((1, 3)) * GTY),)),
+        region=random.choice((b"eu", b"us")),
     )
 
 
-def decided(snapshot: Snapshot, tasks: list[Task]) -> list[object]:
+def _task(random: Random, number: int) -> Task:
+    gpus = random.choice(GPUS)
+    pods = random.choice((1, 1, 1, 2))
+    return task(
+        number,
+        tenant=random.choice("tu"),
+        resources=pod(
+            cpu_milli=random.choice((500, 500, 1000, 3000)),
+            memory_mib=random.choice((512, 512, 2048)),
+            disk_gib=random.choice((1, 1, 5)),
+            gpus=replace(gpus, models=random.choice(((), (), (b"T4",)))) if gpus.count else gpus,
+        ),
+        placement=replace(placement(), regions=random.choice(((), (), (b"eu",)))),
+        max_rate_per_hour=random.choice((1, 2, 4, 20)) * GTY,
+        pods_min=pods,
+        layout=random.choice((Layout.ANY, Layout.ANY, Layout.HOSTS)),
+        submitted_at=random.randint(0, 3),
+    )
+
+
+def decided(hosts: list[Host], tasks: list[Task]) -> list[object]:
     state = SchedulerState(b"seed")
-    put_hosts(state, snapshot.hosts.values())
+    put_hosts(state, hosts)
     put_tasks(state, tasks)
     found: list[object] = []
     for now_ms in (0, 0, 600_001):
@@ -67,31 +85,27 @@ def decided(snapshot: Snapshot, tasks: list[Task]) -> list[object]:
 
 
 @settings(max_examples=examples(150))
-@given(crowds())
-def test_decisions_are_those_of_trying_every_request(crowd: tuple[Snapshot, list[Task]]):
-    passed_over = decided(*crowd)
+@given(seeds)
+def test_decisions_are_those_of_trying_every_request(random: Random):
+    hosts, tasks = hosts_and_tasks(random)
+    passed_over = decided(hosts, tasks)
     with patch.object(InfeasibleRequests, "covers", lambda _, __: False):
-        assert decided(*crowd) == passed_over
+        assert decided(hosts, tasks) == passed_over
 
 
-@settings(max_examples=examples(150))
-@given(crowds())
-def test_a_request_that_is_passed_over_fits_on_no_host(crowd: tuple[Snapshot, list[Task]]):
-    snapshot, tasks = crowd
-    covers, planners = InfeasibleRequests.covers, []
+@settings(max_examples=examples(100))
+@given(seeds)
+def test_a_request_that_is_passed_over_fits_on_no_host(random: Random):
+    covers, plan, planners = InfeasibleRequests.covers, Planner.plan, []
 
-    def checked(infeasible: InfeasibleRequests, request: object) -> bool:
+    def checked(infeasible: InfeasibleRequests, request: PodRequest) -> bool:
         found = covers(infeasible, request)
-        if found:
-            (planner,) = planners
-            assert planner._fill(request, 1) == ([], [])
+        assert not found or planners[0]._fill(request, 1) == ([], [])
         return found
-
-    plan = Planner.plan
 
     def planned(planner: Planner, *rest: object) -> object:
         planners[:] = [planner]
         return plan(planner, *rest)
 
     with patch.object(InfeasibleRequests, "covers", checked), patch.object(Planner, "plan", planned):
-        decided(snapshot, tasks)
+        decided(*hosts_and_tasks(random))

@@ -137,7 +137,7 @@ class DeviceClasses:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many classes, or accounts, that unused ones should be dropped."""
+        """Whether there are more classes, or accounts, than a limit, so that unused ones should be dropped."""
         return max(len(self.all), len(self._accounts)) > self._kept_at_most
 
     def keep(self, used: Ints) -> Ints:

@@ -35,7 +35,7 @@ PRICES = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY // 100, memory_gib_per_hour
 
 def hosts_and_tasks(random: Random) -> tuple[list[Host], list[Task]]:
     """A few hosts with little room, and tasks that ask for one of few amounts of everything: many are comparable."""
-    hosts = [_host(random, f"h{number}") for number in range(random.randint(1, 4))]
+    hosts = [_host(random, f"h{number}") for number in range(random.randint(1, 6))]
     return hosts, [_task(random, number) for number in range(1, random.randint(10, 40))]
 
 
@@ -46,8 +46,8 @@ def _host(random: Random, name: str) -> Host:
 
     return host(
         name,
-        free=Capacity(random.choice((1000, 2000, 4000)), random.choice((1024, 4096)), random.choice((1, 10))),
-        devices=tuple(device() for _ in range(random.randint(0, 3))),
+        free=Capacity(random.choice((1000, 4000, 8000)), random.choice((1024, 8192)), random.choice((1, 20))),
+        devices=tuple(device() for _ in range(random.randint(0, 4))),
         ask=replace(PRICES, gpu=(GpuPrice(b"A100", random.choice((1, 3)) * GTY),)),
         region=random.choice((b"eu", b"us")),
     )

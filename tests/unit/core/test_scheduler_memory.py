@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
@@ -24,13 +25,20 @@ from offchain.core.scheduler import (
     sharing_demand,
     task_registry,
 )
+from offchain.core.scheduler.cluster import Cluster, HostCapacity
 from offchain.core.scheduler.events import HostsObserved, LimitsChanged
 from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import HealthLimits
+from offchain.core.scheduler.partition import ACTIVE_SLOTS, LAG_SLOTS, SLOT_MS, WorkPartition
+from offchain.core.scheduler.pod_request import DeviceClass, PodShape
+from offchain.core.scheduler.pods_by_host import PodsByHost
+from offchain.core.scheduler.preemption import PreemptionDecision, PreemptionHistory, PreemptionPolicy, Preemptor
 from offchain.core.scheduler.state import SchedulerState
+from offchain.core.values import LeaseState, TaskState
+from offchain.schema.chain_types.ids import lease_id
 from tests.support.churn_world import ChurnWorld
-from tests.support.core_builders import task
-from tests.support.scheduler_events import put, put_tasks, remove, set_schedulers
+from tests.support.core_builders import host, lease, pod, task
+from tests.support.scheduler_events import put, put_tasks, remove, run_cycle, set_schedulers
 
 FEW = 16
 HOSTS, TASKS = 12, 25
@@ -129,3 +137,54 @@ def test_many_rounds_of_complete_churn_leave_as_much_as_a_few():
     assert len(before) > 100, "the state was not visited"
     grown = {path: (before[path], after[path]) for path in after if after[path] > 1.5 * before[path] + SPARE}
     assert not grown
+
+
+def test_the_history_of_preemptions_forgets_accounts_after_its_window():
+    history, policy = PreemptionHistory(), PreemptionPolicy()
+    for number in range(50):
+        preemptor = Preemptor(number, f"account {number}", 1, PodShape(1, 1), 1, 1)
+        done = PreemptionDecision(preemptor, (), (), 0)
+        history = history.after(done, number * policy.window_ms // 2, policy).ended(number)
+    assert list(history.preempted_at) == ["account 48", "account 49"]
+
+
+def test_the_partition_forgets_schedulers_that_are_not_bonded_any_more():
+    partition = WorkPartition("me")
+    for slot in range(500):
+        partition.note_assignment(f"account {slot}", slot * SLOT_MS)
+        partition.set_schedulers([f"account {slot}", "account 3"])
+    assert len(partition._assigned_slots) <= ACTIVE_SLOTS + LAG_SLOTS + 2
+    assert "account 3" in partition._assigned_slots
+
+
+def test_preemption_forgets_accounts_whose_tasks_are_gone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(preemption_planner, "MAX_STALE", 0)
+    state = SchedulerState(b"seed")
+    held = lease(lease_id(1, 0, 0), state=LeaseState.ACTIVE)
+    put(state, host("h1"), task(1, held, state=TaskState.RUNNING, spot=True))
+    for number in range(2, 5 * FEW):
+        put(state, task(number, tenant=f"account {number}", priority=5, resources=pod(cpu_milli=9000)))
+        run_cycle(state, number)
+        assert f"account {number}" in {account for _, account in state.preemption._heads or ()}
+        remove(state, number)
+    assert len(state.preemption._heads or ()) <= 2
+
+
+def test_pods_are_compared_with_the_device_classes_of_now(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(columns, "FEW_CLASSES", 0)
+    cluster, pods, shape = Cluster(), PodsByHost(), PodShape(100, 100, 1, 1000, frozenset(["A"]))
+    row = {name: cluster.put(name, _with_gpu(name)) for name in "XA"}["A"]
+    pods.add([array("i", [row])], [array("i", [1])], [shape])
+    assert pods.allocate([row], cluster) == []
+    cluster.close("X")
+    cluster.put("Y", _with_gpu("Y"))
+    cluster.put("A", _with_gpu("A"))
+    before = cluster.free.device_class[row, 0]
+    assert cluster.compact_classes()
+    assert [one.model for one in cluster.classes] == ["", "A", "Y"], "as many as before, with other numbers"
+    assert cluster.free.device_class[row, 0] == cluster.whole.device_class[row, 0] == before - 1
+    assert pods.allocate([row], cluster) == []
+
+
+def _with_gpu(model: str) -> HostCapacity:
+    return HostCapacity(1000, 1000, 10, ((DeviceClass(model), 1000),))

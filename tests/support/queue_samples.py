@@ -34,6 +34,8 @@ class History:
     """What a queue knows from earlier cycles: when leaves were last served, and which classes are unschedulable."""
 
     served: Mapping[QueueLeaf, int] = field(default_factory=dict)
+    default_served_ms: int = NEVER
+    """Of the queue `default`, also by accounts that were dropped."""
     unschedulable: frozenset[int] = frozenset()
 
 
@@ -57,6 +59,7 @@ class SampleQueue(FairShareQueue):
         for leaf, when_ms in known.served.items():
             if leaf.queue == DEFAULT or leaf in self._usage.leaves:
                 updates.mark_served(self._usage.tables, self._usage.leaf(leaf), when_ms)
+        updates.mark_served(self._usage.tables, self._usage._queues[DEFAULT], known.default_served_ms)
         for task in waiting:
             self.add(task)
         for class_id in known.unschedulable:
@@ -79,6 +82,7 @@ class SampleQueue(FairShareQueue):
         unschedulable = (number for number, one in enumerate(tables.classes["unschedulable"].tolist()) if one)
         return History(
             {leaf: when_ms for leaf, when_ms in served.items() if when_ms != NEVER},
+            int(tables.nodes[self._usage._queues[DEFAULT]]["served_ms"]),
             frozenset(filter(self._has_waiting, unschedulable)),
         )
 

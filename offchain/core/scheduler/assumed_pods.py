@@ -203,6 +203,11 @@ class InFlightAssignments:
             self._rebuild()
         return found
 
+    def has_pods(self, row: int) -> bool:
+        """Whether pods that are held are on the host in this row."""
+        self._flush()
+        return self._pods.has_pods(row)
+
     def is_confirmed(self, task: int) -> bool:
         """Whether the records contain the task's pods already, in a block that may be reverted."""
         return task in self._confirmed

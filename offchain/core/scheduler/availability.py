@@ -66,7 +66,7 @@ class LeaseEnds:
     left out.
     """
 
-    __slots__ = ("_changes", "_count", "_cpu", "_first_rows", "_free_rows", "_memory", "_next_rows")
+    __slots__ = ("_changes", "_count", "_cpu", "_first_rows", "_free_rows", "_memory", "_next_rows", "_tasks")
 
     def __init__(self) -> None:
         rows, hosts = np.zeros((_INITIAL_ROWS, DEVICES + 1), dtype=np.int64), np.zeros(_INITIAL_ROWS, dtype=np.int64)
@@ -80,6 +80,8 @@ class LeaseEnds:
         """[task]: one of its rows."""
         self._next_rows: Ints = np.zeros(_INITIAL_ROWS, dtype=np.int64)
         """[row]: the next row of the same task."""
+        self._tasks: Ints = np.zeros(_INITIAL_ROWS, dtype=np.int64)
+        """[row]: its task."""
         self._cpu: Ints = np.zeros(_INITIAL_ROWS, dtype=np.int64)
         """[host]: sum over all rows."""
         self._memory: Ints = np.zeros(_INITIAL_ROWS, dtype=np.int64)
@@ -87,6 +89,15 @@ class LeaseEnds:
     def known(self, tasks: Iterable[int]) -> set[int]:
         """Return those of these tasks that have ends."""
         return self._first_rows.keys() & tasks
+
+    def tasks_on(self, host: int) -> set[int]:
+        """Return the tasks with ends on this host."""
+        changes, found = self._changes, set()
+        row = int(changes.first[host]) if host < len(changes.first) else NONE
+        while row != NONE:
+            found.add(int(self._tasks[row]))
+            row = int(changes.after[row])
+        return found
 
     def put(self, tasks: Ints, allocations: Ints) -> None:
         """Add [allocation, column], each of the task at the same index; rows of a task are adjacent.
@@ -98,7 +109,7 @@ class LeaseEnds:
         hosts = allocations[:, AllocationColumn.HOST]
         rows = self._new_rows(len(allocations), 1 + int(hosts.max(initial=NONE)))
         changes = self._changes
-        changes.host[rows] = hosts
+        changes.host[rows], self._tasks[rows] = hosts, tasks
         changes.rows[rows, AT] = allocations[:, AllocationColumn.UNTIL]
         changes.rows[rows, CPU:] = allocations[:, AllocationColumn.CPU : AllocationColumn.DEVICES + 1]
         np.add.at(self._cpu, hosts, allocations[:, AllocationColumn.CPU])
@@ -150,6 +161,7 @@ class LeaseEnds:
         first, self._count = self._count, self._count + count - len(reused)
         if self._count > len(self._next_rows):
             self._next_rows = resized(self._next_rows, 2 * self._count)
+            self._tasks = resized(self._tasks, 2 * self._count)
             self._changes = _lengthened(self._changes, 2 * self._count)
         if hosts > len(self._cpu):
             self._cpu, self._memory = resized(self._cpu, 2 * hosts), resized(self._memory, 2 * hosts)

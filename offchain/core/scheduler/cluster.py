@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -69,14 +69,21 @@ class HostSlot(NamedTuple):
     devices: int
 
 
+NO_HOST: Final = ""
+"""In place of the name of a host, in a row that no host has."""
+
+
 class Cluster:
-    """All hosts, each with the row that it got when it was first put in.
+    """All hosts, each with a row that it keeps until :meth:`vacate`; then another host may get the row.
 
     What is free changes by :meth:`put`, :meth:`close`, :meth:`set_free`, :meth:`take` and :meth:`release` alone.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        """[row]: its host; :data:`NO_HOST` where there is none."""
+        self._vacant: list[int] = []
+        """Rows without a host."""
         self._classes = DeviceClasses()
         self._sharing = DeviceSharing(self._classes)
         self.main_classes = 1
@@ -104,11 +111,11 @@ class Cluster:
         return found
 
     def __len__(self) -> int:
-        """The number of hosts, closed ones included."""
+        """The number of rows, those of closed hosts and without a host included."""
         return len(self.names)
 
     def __contains__(self, name: str) -> bool:
-        """Whether the host was ever put in."""
+        """Whether the host has a row."""
         return name in self._rows
 
     def row(self, name: str) -> int:
@@ -124,12 +131,9 @@ class Cluster:
             raise ValueError(f"host {name} has {len(capacity.devices)} devices; {MAX_DEVICES} is the most")
         host = self._rows.get(name)
         if host is None:
-            host = self._rows[name] = len(self.names)
-            self.names.append(name)
-            self._grow(len(self.names))
-        else:
-            self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
-            self.free_milli -= sum(self.free.device[host].tolist())
+            host = self._rows[name] = self._unused_row(name)
+        self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
+        self.free_milli -= sum(self.free.device[host].tolist())
         self._set(self.free, host, capacity)
         self._set(self.whole, host, whole or capacity)
         self._sharing.reset(self.free, self.whole, {host: capacity.accounts})
@@ -209,6 +213,30 @@ class Cluster:
             self.put(name, HostCapacity(-1, -1, -1))
         return host
 
+    def vacate(self, name: str) -> None:
+        """Let another host have the row of a closed host. KeyError: unknown host."""
+        row = self._rows.pop(name)
+        self.names[row] = NO_HOST
+        self._vacant.append(row)
+
+    def compact_classes(self) -> bool:
+        """Drop device classes and accounts that no host has any more, where they are many.
+
+        Return whether it was done: then all others have new numbers.
+        """
+        if not self._classes.are_many:
+            return False
+        free, whole = self._columns
+        used = np.unique(np.concatenate([[0], free.device_class.ravel(), whole.device_class.ravel()]))
+        numbers = self._classes.keep(used)
+        for column in (free.device_class, whole.device_class, free.main_class):
+            column[:] = numbers[column]
+        free.state[:] = 0
+        self._sharing.forget_unused()
+        self._class_levels = self._class_levels[:0]
+        self.main_classes = 1 + int(free.main_class.max(initial=0))
+        return True
+
     @property
     def allocation_percent(self) -> float:
         """The percentage of all GPUs that is in use."""
@@ -227,6 +255,10 @@ class Cluster:
     def account(self, name: str) -> int:
         """Return the number of an account; 0 for the empty name."""
         return self._classes.account(name)
+
+    def known_account(self, name: str) -> int:
+        """Return the number of an account; :attr:`accounts` where it has none."""
+        return self._classes.known_account(name)
 
     @property
     def accounts(self) -> int:
@@ -331,6 +363,16 @@ class Cluster:
         columns.main_class[host] = columns.device_class[host, 0]
         columns.state[host] = 0
         self.main_classes = max(self.main_classes, 1 + int(columns.main_class[host]))
+
+    def _unused_row(self, name: str) -> int:
+        """Return a row for a new host."""
+        if self._vacant:
+            row = self._vacant.pop()
+            self.names[row] = name
+            return row
+        self.names.append(name)
+        self._grow(len(self.names))
+        return len(self.names) - 1
 
     def _grow(self, hosts: int) -> None:
         free, whole = self._columns

@@ -116,6 +116,9 @@ MAX_CLASSES = 1 << 15
 RESERVED_CLASSES = 1 << 10
 """Classes kept for devices without shares of a known account."""
 
+FEW_CLASSES = 1 << 10
+"""Up to this many classes, and accounts, unused ones are kept."""
+
 
 class DeviceClasses:
     """A device of which an account has shares has a class of its own, which no share of another account accepts."""
@@ -129,6 +132,26 @@ class DeviceClasses:
         self._unshared: Ints = np.zeros(0, dtype=np.int64)
         """[class]: the class of such a device without shares."""
         self._account_ids: Ints = np.zeros(0, dtype=np.int64)
+        self._kept_at_most = FEW_CLASSES
+        """Unused classes and accounts are dropped where there are more of either."""
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are more classes, or accounts, than a limit, so that unused ones should be dropped."""
+        return max(len(self.all), len(self._accounts)) > self._kept_at_most
+
+    def keep(self, used: Ints) -> Ints:
+        """Keep these classes, ascending, and the accounts that they name. Return [class]: its new number."""
+        kept = [self.all[number] for number in used.tolist()]
+        numbers: Ints = np.zeros(len(self.all), dtype=np.int64)
+        numbers[used] = np.arange(len(used))
+        self.all, self._numbers, self._by_account, self._accounts = [], {}, {"": []}, {"": 0}
+        self._unshared, self._account_ids = self._unshared[:0], self._account_ids[:0]
+        for device_class in kept:
+            self.number(device_class)
+        self._update_columns()
+        self._kept_at_most = max(FEW_CLASSES, 2 * len(self.all))
+        return numbers
 
     def number(self, device_class: DeviceClass) -> int:
         """Return the number of a class; a new one is added."""
@@ -155,6 +178,14 @@ class DeviceClasses:
     def account(self, name: str) -> int:
         """Return the number of an account; 0 for the empty name."""
         return self._accounts.setdefault(name, len(self._accounts))
+
+    def known_account(self, name: str) -> int:
+        """Return the number of an account; where it has none, a number that no account has."""
+        return self._accounts.get(name, len(self._accounts))
+
+    def has_classes(self, account: str) -> bool:
+        """Whether there are classes of devices of which the account has shares."""
+        return account in self._by_account
 
     @property
     def accounts(self) -> int:
@@ -305,6 +336,13 @@ class DeviceSharing:
         for index in device_indices(devices):
             if free.device[host, index] == WHOLE_GPU:
                 free.device_class[host, index] = whole.device_class[host, index]
+
+    def forget_unused(self) -> None:
+        """Forget accounts without classes, and all numbers of classes, after :meth:`DeviceClasses.keep`."""
+        self._classes_by_account.clear()
+        self._hosts_by_account = {
+            account: hosts for account, hosts in self._hosts_by_account.items() if self._classes.has_classes(account)
+        }
 
     def _add_hosts(self, hosts: Sequence[int], account: str) -> None:
         self._rows.update(hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from offchain.core.scheduler.partition import class_key_of
 from offchain.core.scheduler.pod_request import PodRequest
@@ -13,6 +14,9 @@ EquivalenceClass = tuple[PodRequest, int, int, int, int]
 """What decides whether a task can be placed now: its request, the minimum and maximum number of pods, its rounded
 duration, and the reservation windows that are open to it (bits).
 """
+
+
+_FEW_ACCOUNTS: Final = 16
 
 
 class EquivalenceClasses:
@@ -26,7 +30,7 @@ class EquivalenceClasses:
         self._counts: dict[int, int] = {}
         """[number]: its tasks."""
         self.accounts: dict[int, set[str]] = {}
-        """[number]: the accounts whose tasks waited in the class while it had tasks."""
+        """[number]: the accounts whose tasks wait in the class, and some whose tasks waited there before."""
         self._classes: dict[int, EquivalenceClass] = {}
         self._requests: dict[PodRequest, PodRequest] = {}
         """Equal requests are stored once."""
@@ -58,6 +62,10 @@ class EquivalenceClasses:
         self._counts[number] += tasks
         self.accounts[number].update(accounts)
         return number
+
+    def has_former_accounts(self, number: int) -> bool:
+        """Whether most of the accounts of a class have no waiting tasks there, so that they should be removed."""
+        return len(self.accounts[number]) > 2 * self._counts[number] + _FEW_ACCOUNTS
 
     def leave(self, task_class: EquivalenceClass, tasks: Sequence[int]) -> None:
         """Remove tasks that wait no more."""

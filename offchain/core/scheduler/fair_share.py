@@ -120,6 +120,7 @@ class FairShareQueue:
 
         `totals`: of the network, if hosts have changed. `skipped_classes` are passed over in this cycle.
         """
+        self._usage.drop_idle()
         if totals is not None and totals != self._usage.totals:
             self._usage.resize(totals)
         tables = self._usage.tables
@@ -201,6 +202,18 @@ class FairShareQueue:
             self._usage.grow(_TABLES[int(rows[done])])
         self._rows.update(zip(numbers, rows.tolist(), strict=True))
 
+    def tasks_of(self, class_id: int) -> list[int]:
+        """Return the waiting tasks of a class."""
+        tables = self._usage.tables
+        start, buckets = int(tables.classes["list_start"][class_id]), int(tables.classes["list_length"][class_id])
+        found: list[int] = []
+        for bucket in tables.bucket_lists[start : start + buckets].tolist():
+            row = int(tables.buckets["first"][bucket])
+            while row != NONE:
+                found.append(int(tables.tasks["id"][row]))
+                row = int(tables.tasks["next"][row])
+        return found
+
     def register_class(self, class_id: int, amount: ResourceAmount) -> None:
         """Set the request of tasks of this class. ValueError if tasks wait with it that request another amount."""
         if self._has_waiting(class_id):
@@ -233,7 +246,7 @@ class FairShareQueue:
         self._usage.release(usages)
 
     def target(self, queue: str, account: str) -> ChargeTarget:
-        """Return where tasks of this account are charged that name this queue."""
+        """Return where tasks of this account are charged that name this queue, until the next cycle begins."""
         return self._usage.target(queue, account)
 
     def quota_exceeded(self, task: int) -> QuotaExceeded | None:
@@ -244,7 +257,7 @@ class FairShareQueue:
         return self._usage.quota_exceeded(target, self._amounts[class_id])
 
     def leaf(self, queue: str, account: str) -> int:
-        """Return the node in which tasks of this account wait that name this queue."""
+        """Return the node in which tasks of this account wait that name this queue, until the next cycle begins."""
         return self._usage.target(queue, account).leaf
 
     def entitlements(self) -> Entitlements:

@@ -2,7 +2,8 @@
 
 A bucket holds the waiting tasks of one equivalence class, priority and leaf (and account, where accounts have limits),
 in order of submission. Rows keep their numbers while they are in use; freed rows are reused, so a table is as long as
-the most rows that were in use at once.
+the most rows that were in use at once. Nodes and limits of accounts get new numbers when some are dropped
+(fair_share_compaction.py).
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ ACCOUNT_LIMIT: Final = np.dtype(
 )
 """What one account uses of a queue that limits accounts."""
 
-_INITIAL_ROWS: Final = 16
+INITIAL_ROWS: Final = 16
 
 
 class FairShareTables(NamedTuple):
@@ -140,15 +141,15 @@ def as_int64(number: int) -> int:
 def empty_tables() -> FairShareTables:
     made = FairShareTables(
         np.zeros(1, STATE),
-        np.zeros(_INITIAL_ROWS, NODE),
-        np.zeros(_INITIAL_ROWS, CLASS),
-        np.zeros(_INITIAL_ROWS, BUCKET),
-        np.zeros(_INITIAL_ROWS, TASK),
-        np.zeros(_INITIAL_ROWS, ACCOUNT_LIMIT),
-        np.zeros(2 * _INITIAL_ROWS, np.int64),
-        np.zeros(8 * _INITIAL_ROWS, np.int64),
-        np.zeros((_INITIAL_ROWS, _INITIAL_ROWS), np.int64),
-        np.zeros((_INITIAL_ROWS, 3), np.int64),
+        np.zeros(INITIAL_ROWS, NODE),
+        np.zeros(INITIAL_ROWS, CLASS),
+        np.zeros(INITIAL_ROWS, BUCKET),
+        np.zeros(INITIAL_ROWS, TASK),
+        np.zeros(INITIAL_ROWS, ACCOUNT_LIMIT),
+        np.zeros(2 * INITIAL_ROWS, np.int64),
+        np.zeros(8 * INITIAL_ROWS, np.int64),
+        np.zeros((INITIAL_ROWS, INITIAL_ROWS), np.int64),
+        np.zeros((INITIAL_ROWS, 3), np.int64),
     )
     made.state["free_task"] = made.state["free_bucket"] = NONE
     made.state["cycle"] = 1
@@ -162,7 +163,7 @@ def grown(tables: FairShareTables, table: str, *, columns: bool = False) -> Fair
     tables = tables._replace(**{table: new})
     if table == "buckets":
         tables = tables._replace(bucket_index=np.zeros(2 * len(new), np.int64))
-        _fill_index(tables)
+        fill_index(tables)
     return tables
 
 
@@ -215,7 +216,7 @@ def remove_from_index(tables: FairShareTables, bucket: int) -> None:
 
 
 @compiled
-def _fill_index(tables: FairShareTables) -> None:
+def fill_index(tables: FairShareTables) -> None:
     """Add all buckets to an empty index."""
     for bucket in range(tables.state[0].buckets):
         if tables.buckets[bucket].count:
@@ -235,7 +236,7 @@ def _hash(slots: int, leaf: int, class_id: int, ageing_ms: int, account_limit: i
     return (mixed ^ (mixed >> 31)) & (slots - 1)
 
 
-_MIN_LIST_CAPACITY: Final = 4
+MIN_LIST_CAPACITY: Final = 4
 
 
 @inner
@@ -267,7 +268,7 @@ def remove_from_lists(tables: FairShareTables, bucket: int) -> None:
 @inner
 def _new_capacity(owner: Any) -> int:
     """Return the capacity that a full list moves to; 0 if the list of this node or class is not full."""
-    return max(_MIN_LIST_CAPACITY, 2 * owner.list_capacity) if owner.list_length == owner.list_capacity else 0
+    return max(MIN_LIST_CAPACITY, 2 * owner.list_capacity) if owner.list_length == owner.list_capacity else 0
 
 
 @inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
@@ -138,6 +138,13 @@ class FailureHistory:
                     del self._reported[host]
         self._changed_hosts.clear()
         return changed
+
+    def report_again(self, hosts: Iterable[str]) -> None:
+        """Let the next call of :meth:`changed_scores` contain the scores of these hosts, unless they are 0."""
+        for host in hosts:
+            if host in self._records:
+                self._reported.pop(host, None)
+                self._changed_hosts.add(host)
 
     def new_manifest_cooldowns(self) -> frozenset[bytes]:
         """Return the manifests for which a cool-down began since the last call."""

@@ -107,6 +107,15 @@ class NameIndex:
         """Return the name's number; a new name is added."""
         return self._numbers.setdefault(name, len(self._numbers))
 
+    def compact(self, column: Ints) -> None:
+        """Drop names that are not in the column where they are many; the others get new numbers there."""
+        if len(self._numbers) <= 2 * len(column) + _SPARE:
+            return
+        kept, numbers = np.unique(column, return_inverse=True)
+        names = list(self._numbers)
+        self._numbers = {names[old]: new for new, old in enumerate(kept.tolist())}
+        column[:] = numbers
+
     def among(self, names: Iterable[Hashable], column: Ints) -> Bools:
         """[row]: whether the column's value is one of these names."""
         table = np.zeros(len(self._numbers) + 1, dtype=np.bool_)
@@ -184,6 +193,9 @@ class HostAttributes:
         self.region[row] = self.regions.number(host.region)
         self.provider[row] = self.providers.number(host.provider)
         self.tier[row] = self.tiers.number(host.tier)
+        self.hosts.compact(self.host)
+        self.regions.compact(self.region)
+        self.providers.compact(self.provider)
         self.mbps[row] = min(host.network_mbps_down, host.network_mbps_up)
         self.latency_ms[row] = host.latency_ms
         self.capabilities[row] = capability_bits(host.capabilities)
@@ -276,6 +288,9 @@ class HostTable:
                     free[row] = free_resources_of(host)
             if before is None or not _same_attributes(before, host):
                 self.attributes.put(row, host)
+                if before is None:
+                    # Another host may have had the row.
+                    self.attributes.failure_score[row] = 0.0
                 self.version += 1
                 attributes.append(row)
         self.cluster.set_free({row: refill for row, refill in free.items() if refill is not None})
@@ -294,6 +309,10 @@ class HostTable:
         self.attributes.remove(row)
         self.version += 1
         return row
+
+    def vacate(self, row: int) -> None:
+        """Let another host have the row of a removed host."""
+        self.cluster.vacate(self.cluster.names[row])
 
     def set_failure_score(self, host_id: str, failure_score: float) -> int | None:
         """Set a host's failure score, from 0 to 1. Return its row; None: unknown."""

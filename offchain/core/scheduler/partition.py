@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.columns import Bools, Ints
+from offchain.core.scheduler.columns import Bools, Ints, resized
 from offchain.core.scheduler.pod_request import PodRequest
 
 SLOT_MS: Final = 8_000
@@ -68,6 +68,7 @@ class WorkPartition:
         if (found, seed) != (self._accounts, self._seed):
             self._accounts, self._seed = found, seed
             self._slot = -1
+            self._forget_former()
 
     def note_assignment(self, account: str, at_ms: int) -> None:
         """Note that a scheduler placed a pod at this chain time."""
@@ -76,6 +77,15 @@ class WorkPartition:
         if len(slots) > 2 * ACTIVE_SLOTS:
             slots.remove(min(slots))
         self._newest_ms = max(at_ms, self._newest_ms)
+
+    def _forget_former(self) -> None:
+        """Forget accounts that are not bonded any more and would not be active if they were."""
+        first = self._newest_ms // SLOT_MS - ACTIVE_SLOTS - LAG_SLOTS
+        self._assigned_slots = {
+            account: slots
+            for account, slots in self._assigned_slots.items()
+            if account in self._accounts or max(slots) >= first
+        }
 
     @property
     def is_alone(self) -> bool:
@@ -218,6 +228,8 @@ class HostShards:
     def __init__(self, me: str) -> None:
         self._me = me
         self._accounts: tuple[str, ...] = (me,)
+        self._names: list[str] = []
+        """[host]: its name when the hashes were computed."""
         self._hashes: _Hashes = np.zeros((0, 1), dtype=np.uint64)
         """[host, scheduler]: the lowest one has the host."""
         self._changed: set[int] = set()
@@ -248,7 +260,7 @@ class HostShards:
         `has_gang`: one of this scheduler's tasks needs several pods at once.
         """
         self._update_idle_times(now_ms, len(names))
-        self._hash_new_hosts(names)
+        self._hash_new_hosts(list(names))
         slot, into_ms = divmod(now_ms, SLOT_MS)
         if slot != self._slot:
             self._previous = self._mine if slot == self._slot + 1 else np.zeros(0, dtype=np.bool_)
@@ -274,11 +286,17 @@ class HostShards:
         self._since_ms[list(self._changed)] = now_ms
         self._changed.clear()
 
-    def _hash_new_hosts(self, names: Sequence[str]) -> None:
-        known = len(self._hashes)
-        if known < len(names):
-            more = [[_hash(name, account) for account in self._accounts] for name in names[known:]]
-            self._hashes = np.concatenate([self._hashes, np.array(more, dtype=np.uint64)])
+    def _hash_new_hosts(self, names: list[str]) -> None:
+        hashed, known = len(self._hashes), self._names
+        if hashed == len(names) and names == known:
+            return
+        self._hashes, self._names = resized(self._hashes, len(names)), names
+        for row, name in enumerate(names):
+            is_other = row < len(known) and known[row] != name
+            if row >= hashed or is_other:
+                self._hashes[row] = [_hash(name, account) for account in self._accounts]
+            if is_other:
+                self._mine[row : row + 1] = self._previous[row : row + 1] = False
 
 
 def _hash(host: str, account: str) -> int:

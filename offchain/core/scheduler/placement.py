@@ -6,7 +6,7 @@ the chain's records contain it or the chain refuses it. It reads no clock; equal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from offchain.core.scheduler.cycle_filters import HostFilter, costs_of_preferred
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
+from offchain.core.scheduler.infeasible_requests import InfeasibleRequests
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.score_cache import ScoreCache
@@ -75,15 +76,16 @@ class Planner:
 
     def __init__(self, seed: bytes, weights: ScoreWeights | None = None) -> None:
         self.hosts = HostTable()
+        self._demand = DemandDistribution()
         self.scores = ScoreCache(
-            self.hosts, FragmentationScore(self.hosts.cluster, DemandDistribution()), weights or ScoreWeights(), seed
+            self.hosts, FragmentationScore(self.hosts.cluster, self._demand), weights or ScoreWeights(), seed
         )
         self._in_flight = InFlightAssignments()
         self._freed_rows: set[int] = set()
         self._overcommitted: set[int] = set()
         """Hosts whose records leave too little free for all that is assumed there."""
         self._removed: set[int] = set()
-        """Rows of hosts that are gone."""
+        """Rows of hosts that are gone, until :meth:`vacate_rows`."""
 
     def take_freed_rows(self) -> set[int]:
         """Return the rows of hosts where resources were freed since the last call, other than by their records."""
@@ -92,6 +94,7 @@ class Planner:
 
     def set_demand(self, demand: DemandDistribution) -> None:
         """Score by this distribution of expected pods."""
+        self._demand = demand
         self.scores.use_policy(FragmentationScore(self.hosts.cluster, demand))
 
     def update_sharing_levels(self, demand: SharingDemand) -> None:
@@ -102,6 +105,9 @@ class Planner:
 
     def update_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in host records. Return the rows of hosts whose free resources changed."""
+        if self.hosts.cluster.compact_classes():
+            # Scores, and what they are computed from, name classes by number.
+            self.scores.use_policy(FragmentationScore(self.hosts.cluster, self._demand))
         free, attributes = self.hosts.put(hosts)
         self._removed.difference_update(attributes)
         self._allocate_assumed(free)
@@ -115,6 +121,17 @@ class Planner:
             if row is not None:
                 self._removed.add(row)
                 self.scores.changed((row,), attributes=True)
+
+    def vacate_rows(self, is_referred_to: Callable[[int], bool]) -> None:
+        """Let new hosts have the rows of removed hosts to which nothing refers any more.
+
+        `is_referred_to`: whether something outside of the planner refers to the row.
+        """
+        for row in sorted(self._removed, reverse=True):
+            if not self._in_flight.has_pods(row) and not is_referred_to(row):
+                self.hosts.vacate(row)
+                self._removed.discard(row)
+                self._overcommitted.discard(row)
 
     def set_failure_score(self, host: str, score: float) -> None:
         """Set a host's recent failures, from 0 to 1."""
@@ -201,6 +218,7 @@ class Planner:
         batches = [] if batches is None else batches
         unschedulable: list[UnschedulableTask] = []
         full: dict[tuple[PodRequest, int, int], int] = {}
+        infeasible = InfeasibleRequests()
         while (batch := order.next_batch()) is not None:
             tasks, _, request = batch
             first = tasks[0]
@@ -210,6 +228,10 @@ class Planner:
                 unschedulable.append(UnschedulableTask(first.id, request, full[key], first.least))
                 order.unschedulable(first)
                 continue
+            if infeasible.covers(request):
+                unschedulable.append(UnschedulableTask(first.id, request, 0, first.least))
+                order.unschedulable(first)
+                continue
             placed, fitting, is_alike = self._place_some(batch, filters, batches)
             if placed:
                 order.on_placed(placed)
@@ -217,6 +239,8 @@ class Planner:
                 failed = tasks[placed]
                 if is_alike:
                     full[key] = fitting
+                    if not fitting and not self.scores.was_priced_out(request):
+                        infeasible.add(request)
                 unschedulable.append(UnschedulableTask(failed.id, request, fitting, failed.least))
                 order.unschedulable(failed)
         return PlanResult(Placements(batches, self.hosts), tuple(unschedulable))

@@ -7,7 +7,7 @@ only the pods of hosts that have changed are visited.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import MAX_DEVICES, Bools, HostColumns, Ints, copy_row, resized
 from offchain.core.scheduler.jit import compiled, inner
-from offchain.core.scheduler.pod_request import PodShape
+from offchain.core.scheduler.pod_request import DeviceClass, PodShape
 
 Ints32 = npt.NDArray[np.int32]
 States = npt.NDArray[np.int8]
@@ -72,6 +72,8 @@ class PodsByHost:
         self._accounts: dict[int, str] = {}
         """[request]: the owner of pods that ask for shares of devices."""
         self._requests = _request_columns((), Cluster())
+        self._classes: Sequence[DeviceClass] = ()
+        """Of the cluster, for which :attr:`_requests` was made; another list when they got other numbers."""
 
     def __len__(self) -> int:
         """The number of pods that were added."""
@@ -96,23 +98,22 @@ class PodsByHost:
         """Set the state of each of these pods; of several for one pod, the last counts."""
         self._links.state[np.array(pods, dtype=np.int64)] = states
 
+    def has_pods(self, row: int) -> bool:
+        """Whether pods on this host are held."""
+        return any(self._links.state[pod] != REMOVED for pod in self._on(row))
+
     def assumed(self, row: int) -> list[int]:
         """Return the assumed pods on this host, the last first."""
-        found = []
-        pod = int(self._links.last[row]) if row < len(self._links.last) else _NO_POD
-        while pod != _NO_POD:
-            if self._links.state[pod] == ASSUMED:
-                found.append(pod)
-            pod = int(self._links.previous[pod])
-        return found
+        return [pod for pod in self._on(row) if self._links.state[pod] == ASSUMED]
 
     def allocate(self, rows: Sequence[int], cluster: Cluster) -> list[int]:
         """Allocate all assumed pods on each of these hosts.
 
         Return the rows of hosts where not all fit; nothing was allocated there.
         """
-        if len(self._shapes) != len(self._requests.cpu) or len(cluster.classes) != self._requests.accepts.shape[1]:
-            self._requests = _request_columns(list(self._shapes), cluster)
+        same_classes = cluster.classes is self._classes and len(cluster.classes) == self._requests.accepts.shape[1]
+        if not same_classes or len(self._shapes) != len(self._requests.cpu):
+            self._requests, self._classes = _request_columns(list(self._shapes), cluster), cluster.classes
         of = np.array(rows, dtype=np.int64)
         of = of[of < len(self._links.last)]
         short = np.zeros(len(of), dtype=np.bool_)
@@ -128,6 +129,13 @@ class PodsByHost:
         cluster.free_milli -= _allocate_each(*of, self._links, self._requests, cluster.free)
         if self._accounts:
             self._share(rows, cluster)
+
+    def _on(self, row: int) -> Iterator[int]:
+        """Yield the pods on this host, the last first; some are not held any more."""
+        pod = int(self._links.last[row]) if row < len(self._links.last) else _NO_POD
+        while pod != _NO_POD:
+            yield pod
+            pod = int(self._links.previous[pod])
 
     def _share(self, rows: Iterable[int], cluster: Cluster) -> None:
         """Assign the devices of which shares were allocated to the accounts of the pods."""

@@ -98,9 +98,10 @@ class PreemptionHistory:
         account = done.preemptor.account
         recent = tuple(at for at in self.preempted_at.get(account, ()) if at > now_ms - policy.window_ms)
         victims = {running.task for running in done.victims}
+        others = {name: times for name, times in self.preempted_at.items() if max(times) > now_ms - policy.window_ms}
         return replace(
             self,
-            preempted_at={**self.preempted_at, account: (*recent, now_ms)},
+            preempted_at={**others, account: (*recent, now_ms)},
             preemptors=(self.preemptors | {done.preemptor.task}) - victims,
         )
 

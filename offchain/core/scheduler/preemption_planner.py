@@ -169,6 +169,8 @@ class PreemptionPlanner:
         decision, decided_ms = self._pending.pop(number)
         if accepted:
             self._past = self._past.after(decision, decided_ms, PreemptionPolicy())
+            if number not in self._registry.tasks:
+                self._past = self._past.ended(number)
 
     def _command(self, task: Task, found: PreemptionDecision) -> PreemptTasks:
         request = self._registry.request_of(task)
@@ -224,7 +226,10 @@ class PreemptionPlanner:
                 heapq.heapify(heap)
         open_ = (heap for part, heap in heads.items() if part not in self._shares_not_before)
         found = (self._first_of(heap, is_searching) for heap in open_)
-        return heapq.nsmallest(MAX_SEARCHES, (task for task in found if task is not None), key=_sort_key)
+        first = heapq.nsmallest(MAX_SEARCHES, (task for task in found if task is not None), key=_sort_key)
+        for part in [part for part, heap in heads.items() if not heap]:
+            del heads[part]
+        return first
 
     def _first_of(self, heap: list[_SortKey], is_searching: Callable[[Task], bool]) -> Task | None:
         later: set[_SortKey] = set()

@@ -12,6 +12,7 @@ import numpy as np
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.columns import Ints
 from offchain.core.scheduler.entitlements import Entitlements, entitlement_nodes
+from offchain.core.scheduler.fair_share_compaction import compacted
 from offchain.core.scheduler.fair_share_selection import available_to, class_fits
 from offchain.core.scheduler.fair_share_tables import NEVER, NONE, FairShareTables, Table, empty_tables, grown
 from offchain.core.scheduler.jit import compiled
@@ -57,8 +58,12 @@ class ChargeTarget(NamedTuple):
     account_limit: int
 
 
+FEW_TARGETS: Final = 64
+"""Up to this many targets are kept, also those of idle accounts."""
+
+
 class QueueUsage:
-    """A node for each queue of the tree and for each account seen in `default`; `totals`: of the online hosts."""
+    """A node for each queue of the tree and for each account in `default`; `totals`: of the online hosts."""
 
     def __init__(self, tree: QueueTree, totals: ResourceAmount) -> None:
         self.tree = tree
@@ -81,6 +86,10 @@ class QueueUsage:
         self._limit_owners: list[tuple[str, str]] = []
         """[row]: queue and account."""
         self._targets: dict[tuple[str, str], ChargeTarget] = {}
+        self._most_targets = FEW_TARGETS
+        """Idle accounts are dropped where more targets are known."""
+        self._new_served_ms = NEVER
+        """`served_ms` of the leaf of a new account."""
         self._branches = 0
         self._limiting = {
             name: [one.name for one in tree.path(name) if one.account_limit is not None] for name in tree.queues
@@ -114,6 +123,32 @@ class QueueUsage:
             found = self._targets[queue, account] = ChargeTarget(self.leaf(leaf), row)
         return found
 
+    def drop_idle(self) -> None:
+        """Drop accounts that use nothing and have no waiting tasks, where many accounts are known.
+
+        Nodes and limits get new numbers: no :class:`ChargeTarget` may be kept. An account that comes back, or is new,
+        counts as served when the last dropped one was: one that waits since then comes before it.
+        """
+        if len(self._targets) <= self._most_targets:
+            return
+        droppable = np.zeros(len(self.names), dtype=np.bool_)
+        droppable[[node for leaf, node in self.leaves.items() if leaf.account]] = True
+        self.tables, nodes, limits, served_ms = compacted(self.tables, droppable, len(self._limit_owners))
+        self._new_served_ms = max(self._new_served_ms, served_ms)
+        numbers = {old: new for new, old in enumerate(nodes.tolist())}
+        self.names, self.ageing = [self.names[old] for old in numbers], [self.ageing[old] for old in numbers]
+        self.leaves = {leaf: numbers[node] for leaf, node in self.leaves.items() if node in numbers}
+        self._queues = {name: numbers[node] for name, node in self._queues.items()}
+        self._children = {
+            numbers[parent]: [(name, numbers[node]) for name, node in children if node in numbers]
+            for parent, children in self._children.items()
+        }
+        self._unranked = set(self._children)
+        self._limit_owners = [self._limit_owners[old] for old in limits.tolist()]
+        self._account_limits = {owner: row for row, owner in enumerate(self._limit_owners)}
+        self._targets = {}
+        self._most_targets = FEW_TARGETS + 2 * (len(self.leaves) + len(self._limit_owners))
+
     def charge(self, target: ChargeTarget, amount: ResourceAmount) -> None:
         updates.charge(self.tables, *target, *amount)
 
@@ -146,7 +181,7 @@ class QueueUsage:
     def rank(self) -> None:
         """Rank new nodes among their siblings, by name."""
         for node in self._unranked:
-            numbers = np.array([number for _, number in self._children[node]])
+            numbers = np.array([number for _, number in self._children[node]], dtype=np.int64)
             self.tables.nodes["rank"][numbers] = np.arange(len(numbers))
         self._unranked.clear()
 
@@ -213,6 +248,8 @@ class QueueUsage:
     def _add_leaf(self, leaf: QueueLeaf, weight: float, parent: int) -> int:
         number = self.leaves[leaf] = self._add_node(leaf.account or leaf.queue, leaf.queue, weight, parent)
         self.tables.nodes[number]["batch_window_ms"] = self.ageing[number].batch_window_ms
+        if leaf.account:
+            self.tables.nodes[number]["served_ms"] = self._new_served_ms
         return number
 
     def _account_limit(self, queue: str, account: str, parent: int) -> int:

@@ -143,6 +143,14 @@ class ReservationManager:
         """Note that what these tasks hold may have changed."""
         self._stale.update(numbers)
 
+    def refers_to(self, row: int) -> bool:
+        """Whether a reservation, or what a task holds by its record, is on the host in this row.
+
+        What tasks hold whose changes are only noted does not count: it is computed anew before it is read.
+        """
+        reserved = any(place.host == row for one in self._reservations.values() for place in one.places)
+        return reserved or not self._ends.tasks_on(row) <= self._stale
+
     def on_placed(self, batch: PodBatch, tasks: Sequence[Task], now_ms: int) -> None:
         """Note that pods of these tasks of the batch were placed, and that they wait no more."""
         numbers = batch.tasks

@@ -280,7 +280,9 @@ class ReservationCandidates:
         `waiting`: what a task waits for; None where a reservation would be useless.
         """
         self._postponed = {number: until_ms for number, until_ms in self._postponed.items() if until_ms > now_ms}
-        overdue = (number for _, number in islice(self._large, self._overdue(now_ms)) if number in self._waiting_since)
+        # First: it takes new tasks into the list.
+        count = self._overdue(now_ms)
+        overdue = (number for _, number in islice(self._large, count) if number in self._waiting_since)
         order: dict[int, ReservationRequest] = {}
         for numbers, most in ((kept, len(kept)), (overdue, DEPTH), (unschedulable, DEPTH)):
             found = 0

@@ -119,6 +119,7 @@ class _Entry:
         "kernel_request",
         "seen_free",
         "static",
+        "was_priced_out",
     )
 
     def __init__(self, kernel_request: _CachedRequest, static: _StaticCosts, bounds: _Bounds) -> None:
@@ -134,6 +135,8 @@ class _Entry:
         self.certain: Bools = np.zeros(0, dtype=np.bool_)
         """[list]: whether it certainly costs no more than its limit there."""
         self.generation = 0
+        self.was_priced_out = False
+        """Whether a host was excluded because of the devices that a pod would have taken."""
 
     def __len__(self) -> int:
         return len(self.column.costs)
@@ -170,10 +173,12 @@ class ScoreCache:
         """Hosts that were too expensive for some request on the devices that it would have taken."""
         self._all_hosts = _NO_HOSTS
         self._random: Floats = np.zeros(0)
+        self._drawn_for: list[str] = []
+        """[host]: the name for which :attr:`_random` was drawn."""
         self._closed: Bools = np.zeros(0, dtype=np.bool_)
 
     def close(self, hosts: Bools) -> None:
-        """[host]: nothing is placed there until the next call; hosts that come later are open."""
+        """[host]: nothing is placed there until the next call; hosts that come later are open, also in these rows."""
         before, self._closed = self._closed_hosts(), hosts
         self._free.add(np.flatnonzero(before != self._closed_hosts()).tolist())
 
@@ -185,6 +190,7 @@ class ScoreCache:
         self._free.add(hosts)
         if attributes:
             self._attributes.add(hosts)
+            self._replace_hosts(hosts)
         max_free = self._hosts.cluster.max_free.tolist()
         if max_free != self._max_free:
             # The fullness of all hosts is relative to it.
@@ -264,10 +270,15 @@ class ScoreCache:
 
     def exclude(self, request: PodRequest, host: int) -> None:
         """Note that no pod of this request can go there, by an exact rule, until the host changes."""
-        column = self._approximate(request).column
+        entry = self._approximate(request)
+        entry.was_priced_out, column = True, entry.column
         column.costs[host] = np.inf
         self._excluded.add(host)
         update_tree(column, np.array([host]))
+
+    def was_priced_out(self, request: PodRequest) -> bool:
+        """Whether :meth:`exclude` was called for a request that was just tried: it says nothing about other devices."""
+        return self._entries[request].was_priced_out
 
     def _entry(self, request: PodRequest) -> _Entry:
         entry, stale = self._stale_entry(request)
@@ -400,6 +411,18 @@ class ScoreCache:
         """[host]: a number that depends on its name and the seed."""
         names = self._hosts.cluster.names
         if len(self._random) < len(names):
-            more = [random_score(name, self._seed) for name in names[len(self._random) :]]
-            self._random = np.concatenate([self._random, np.array(more) * self._weights.draw])
+            more = names[len(self._random) :]
+            self._random = np.concatenate([self._random, [self._random_cost(name) for name in more]])
+            self._drawn_for += more
         return self._random
+
+    def _replace_hosts(self, rows: Iterable[int]) -> None:
+        """Forget what is known of the hosts that had these rows before, where others have them now."""
+        names = self._hosts.cluster.names
+        for row in rows:
+            if row < len(self._drawn_for) and self._drawn_for[row] != names[row]:
+                self._random[row], self._drawn_for[row] = self._random_cost(names[row]), names[row]
+                self._closed[row : row + 1] = False
+
+    def _random_cost(self, name: str) -> float:
+        return random_score(name, self._seed) * self._weights.draw

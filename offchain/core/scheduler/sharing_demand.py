@@ -40,7 +40,7 @@ _MAX_SIZES: Final = 64
 """The most frequent sizes of shares stand for all."""
 
 _MAX_ACCOUNTS: Final = 1 << 14
-"""Of more accounts, those with the fewest shares are forgotten when earlier pods are."""
+"""Of twice as many accounts, those with the fewest shares are forgotten; of more than these, when pods are."""
 
 
 class SharingDemand:
@@ -67,13 +67,18 @@ class SharingDemand:
         if account:
             self._pods[account] = self._pods.get(account, 0.0) + pods
             self._sizes[shape.gpu_milli] = self._sizes.get(shape.gpu_milli, 0.0) + pods
+            if len(self._pods) > 2 * _MAX_ACCOUNTS:
+                self._pods = self._most_frequent()
 
     def decay(self) -> None:
         """Let all earlier pods count half."""
         self._asked_milli /= 2
-        kept = sorted(self._pods.items(), key=lambda item: -item[1])[:_MAX_ACCOUNTS]
-        self._pods = {account: pods / 2 for account, pods in kept}
+        self._pods = {account: pods / 2 for account, pods in self._most_frequent().items()}
         self._sizes = {size: pods / 2 for size, pods in self._sizes.items()}
+
+    def _most_frequent(self) -> dict[str, float]:
+        """[account]: the shares of those accounts that asked for the most."""
+        return dict(sorted(self._pods.items(), key=lambda item: -item[1])[:_MAX_ACCOUNTS])
 
     def refresh(self, cluster: Cluster) -> SharingLevels | None:
         """Return the levels for the present state of the cluster; None: those in use are good enough."""
@@ -93,20 +98,25 @@ class SharingDemand:
         horizon = free_milli / max(1.0, self._asked_milli)
         expected = horizon * (pods + 1) / (1 + 1 / mean)
         before = np.fromiter((self._levels.get(name, 0) for name in names), dtype=np.int64, count=len(names))
-        accounts_of = [cluster.account(name) for name in names]
-        levels = levels_of(expected * self._parts(cluster)[accounts_of], before)
+        parts = self._parts(cluster)
+        accounts_of = [cluster.known_account(name) for name in names]
+        levels = levels_of(expected * parts[accounts_of], before)
         self._levels = dict(zip(names, levels.tolist(), strict=True))
         other = levels_of(np.array([horizon * mean]), np.zeros(1, dtype=np.int64))
         return SharingLevels(self._levels, int(other[0]))
 
     def _parts(self, cluster: Cluster) -> Floats:
-        """[account number]: the part of the account's next shares that one of its devices gets."""
+        """[account number]: the part of the account's next shares that one of its devices gets.
+
+        The last entry is that of accounts without devices.
+        """
         often = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SIZES]
         sizes, pods = np.array(sorted(often)).T
         accounts, free = cluster.shared_pieces()
         fitting = np.searchsorted(sizes, free, side="right")
         columns = len(sizes) + 1
-        many = np.bincount(accounts * columns + fitting, minlength=cluster.accounts * columns).reshape(-1, columns)
+        many = np.bincount(accounts * columns + fitting, minlength=(cluster.accounts + 1) * columns)
+        many = many.reshape(-1, columns)
         # A piece that is enough for more sizes is enough for all that are smaller.
         devices = many[:, ::-1].cumsum(axis=1)[:, -2::-1]
         parts: Floats = (pods / pods.sum() / np.maximum(1, devices)).sum(axis=1)

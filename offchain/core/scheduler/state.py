@@ -153,6 +153,10 @@ class SchedulerState:
     def _on_hosts_changed(self, event: ev.HostsChanged, _now_ms: int) -> None:
         if not event.hosts:
             return
+        new = [host.id for host in event.hosts if host.id not in self.planner.hosts.records]
+        if new:
+            self.planner.vacate_rows(self._reservations.refers_to)
+            self._memory.report_again(new)
         self._cycle.on_hosts_changed(self.planner.update_hosts(event.hosts))
         for host in event.hosts:
             self._migration.watch.host_changed(host.id)
@@ -228,6 +232,8 @@ class SchedulerState:
         if self._submitted.pop(task.id, None) is not None:
             self._registry.release(task.id)
         self._registry.delay(task.id, self._refusals.refused(task.id, now_ms))
+        if task.id not in self._registry.tasks:
+            self._refusals.succeeded(task.id)
         # The host has less free than its record says, unless another scheduler may have been faster.
         no_room = event.error is not None and event.error[0] == "Hosts" and event.error[1] in NO_ROOM_ERRORS
         if no_room and self._partition.is_alone and len(event.hosts) == 1:

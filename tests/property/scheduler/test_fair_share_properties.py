@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import offchain.core.scheduler.fair_share
+from offchain.core.scheduler import queue_usage
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
 from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, dominant_share
@@ -19,6 +20,8 @@ from tests.support.queue_samples import GPU, TOTALS, SampleQueue, fill, queued, 
 AMOUNTS = (GPU, ResourceAmount(1000, 2000, 4000), ResourceAmount(4000, 1000, 0), ResourceAmount(500, 9000, 500))
 NAMES = ("default", "lab/one", "lab/two", "shop", "nowhere")
 ACCOUNTS = ("alice", "bob", "carol")
+DROP_ALWAYS = -1000
+"""As the number of targets from which on idle accounts are dropped."""
 
 limits = (
     st.none()
@@ -155,6 +158,21 @@ def test_no_task_starves_behind_a_stream_of_higher_priority(priority, per_hour):
     raise AssertionError(f"still waiting after {bound} turns")
 
 
+def test_an_account_that_comes_back_after_it_was_dropped_is_behind_one_that_waits():
+    with patch.object(queue_usage, "FEW_TARGETS", DROP_ALWAYS):
+        found = sample_queue()
+        for turn in range(1, 4):
+            now_ms = 1000 * turn
+            found.begin_cycle(now_ms)
+            found.add(queued(turn, "alice", submitted_at=now_ms))
+            assert take(found, 1) == [turn]
+            found.release(usage_of(queued(turn, "alice")))
+        found.add(queued(9, "bob", submitted_at=4000))
+        found.begin_cycle(4000)
+        found.add(queued(4, "alice", submitted_at=4000))
+        assert take(found, 2) == [9, 4]
+
+
 @settings(max_examples=examples(80))
 @given(waiting=queued_tasks(most=30), ageing=ageings, now_s=st.integers(5, 400))
 def test_in_a_queue_the_effective_priority_decides(waiting, ageing, now_s):
@@ -176,8 +194,13 @@ def _rest(one):
 
 
 @settings(max_examples=examples(80))
-@given(queues=trees(), waiting=queued_tasks(), later=queued_tasks(), data=st.data())
-def test_a_queue_kept_over_cycles_equals_a_new_one(queues, waiting, later, data):
+@given(queues=trees(), waiting=queued_tasks(), later=queued_tasks(), drops=st.booleans(), data=st.data())
+def test_a_queue_kept_over_cycles_equals_a_new_one(queues, waiting, later, drops, data):
+    with patch.object(queue_usage, "FEW_TARGETS", DROP_ALWAYS if drops else queue_usage.FEW_TARGETS):
+        _compare_with_new_ones(queues, waiting, later, data)
+
+
+def _compare_with_new_ones(queues, waiting, later, data):
     found = SampleQueue(queues, TOTALS, (), waiting, 5000)
     there = {one.id: one for one in waiting}
     running = []

@@ -272,6 +272,8 @@ class PostgresDatabase(IndexDatabase):
     partitioned = True
     _LOCK = 0x67616E747279
     """Number of the advisory lock: `gantry`."""
+    _LOCK_MS = 3_000
+    """A server notices the end of a killed indexer's connection somewhat later."""
     _CONNECT_S = 10
     _EXCLUSIVE_MS = 500
     """New readers wait for as long behind one that wants to be alone."""
@@ -294,8 +296,14 @@ class PostgresDatabase(IndexDatabase):
         self._connection = self._connect()
 
     def lock(self) -> bool:
-        self._locked = self.execute(select(func.pg_try_advisory_lock(self._LOCK)))[0][0] is True
-        return self._locked
+        try:
+            with self.transaction() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {self._LOCK_MS}")
+                self.execute(select(func.pg_advisory_lock(self._LOCK)))
+        except IndexInUse:
+            return False
+        self._locked = True
+        return True
 
     def insert(self, row_type: type[Row], rows: Sequence[Row], tables: Tables = TABLES) -> None:
         # COPY: SQLAlchemy's insert reaches half of its events/s.

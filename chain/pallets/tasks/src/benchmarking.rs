@@ -13,8 +13,7 @@ use gantry_primitives::{
 };
 
 use crate::{
-    hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, PunishedUntil, QueueDigests,
-    Schedulers,
+    hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, PunishedUntil, Schedulers,
 };
 
 /// More than anything here costs.
@@ -779,16 +778,6 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(who.clone()));
         assert!(!LeavingSchedulers::<T>::contains_key(who));
-    }
-
-    #[benchmark]
-    fn publish_queues() {
-        prepare::<T>();
-        let who = with_coins::<T>("scheduler", 0);
-        Pallet::<T>::do_bond_scheduler(who.clone()).expect("it has coins");
-        #[extrinsic_call]
-        _(RawOrigin::Signed(who.clone()), Some([7; 32]));
-        assert!(QueueDigests::<T>::contains_key(who));
     }
 
     #[benchmark]

@@ -1022,7 +1022,8 @@ pub mod pallet {
         /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
         /// now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(25)]
-        #[pallet::weight(<T as Config>::WeightInfo::name_standby())]
+        // And the count of the host's namings.
+        #[pallet::weight(<T as Config>::WeightInfo::name_standby().saturating_add(T::DbWeight::get().reads_writes(1, 1)))]
         pub fn name_standby(
             origin: OriginFor<T>,
             lease: LeaseId,
@@ -1068,7 +1069,8 @@ pub mod pallet {
         /// Publish the digest of the queue definitions by which the caller orders tasks, or withdraw it. By a bonded
         /// scheduler.
         #[pallet::call_index(28)]
-        #[pallet::weight(<T as Config>::WeightInfo::publish_queues())]
+        // It reads and writes a part of what `bond_scheduler` does.
+        #[pallet::weight(<T as Config>::WeightInfo::bond_scheduler())]
         pub fn publish_queues(origin: OriginFor<T>, digest: Option<Digest>) -> DispatchResult {
             let who = ensure_signed(origin)?;
             Self::do_publish_queues(who, digest)

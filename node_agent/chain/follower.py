@@ -218,8 +218,7 @@ class ChainFollower:
         """Whether the best block follows the one whose leases were read last."""
         if self._best is None or head.number != self._best.number + 1:
             return False
-        parent = await self._port.query("System", "ParentHash", at=head.hash)
-        return parent is not None and bytes(parent) == self._best.hash
+        return await self._chain.parent_hash(head.hash) == self._best.hash
 
 
 def _end_of(lease: LeaseOfTask | None) -> str:

@@ -75,12 +75,12 @@ class SnapshotReader:
     async def header(self, at: bytes) -> BestHeader:
         """Return what is read of every best block."""
         parent, now_ms, next_task, seed = await asyncio.gather(
-            self._chain.port.query("System", "ParentHash", at=at),
+            self._chain.parent_hash(at),
             self.now(at),
             self.next_task_id(at),
             self.session_seed(at),
         )
-        return BestHeader(bytes(parent), now_ms, next_task, seed)
+        return BestHeader(parent, now_ms, next_task, seed)
 
     async def session_seed(self, at: bytes) -> bytes:
         """Return the randomness of the chain's session, which nobody knew before the session before it ended."""

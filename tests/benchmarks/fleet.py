@@ -109,8 +109,20 @@ async def _submit(chain: SubstrateChain, count: int, handed_ns: dict[int, int]) 
 @contextlib.asynccontextmanager
 async def running_fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
     """The hosts' process; gives its lines once all are online."""
+    async with child_program("fleet_hosts.py", url, str(hosts)) as (_, lines, pid):
+        async with asyncio.timeout(PATIENCE_S):
+            if not await lines.readline():
+                raise BenchError("the hosts did not start; their reason stands above")
+        yield lines, pid
+
+
+@contextlib.asynccontextmanager
+async def child_program(
+    name: str, *arguments: str
+) -> AsyncIterator[tuple[asyncio.StreamWriter, asyncio.StreamReader, int]]:
+    """A program beside this file; gives its input, its lines and its pid. It ends with its input, or is killed."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(Path(__file__).with_name("fleet_hosts.py")), url, str(hosts)),
+        *(sys.executable, str(Path(__file__).with_name(name)), *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -118,10 +130,7 @@ async def running_fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.Str
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            if not await process.stdout.readline():
-                raise BenchError("the hosts did not start; their reason stands above")
-        yield process.stdout, process.pid
+        yield process.stdin, process.stdout, process.pid
     finally:
         process.stdin.close()
         try:

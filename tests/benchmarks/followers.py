@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import tempfile
 import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
 
+from fleet import child_program
 from main_job import BenchError, say, ticks
-from table import ROOT, Figure
+from table import Figure
 
 from node_agent.chain.registration import registration_call
 from node_agent.telemetry.hardware import Hardware
@@ -111,26 +111,16 @@ async def _make_events(chain: SubstrateChain, events: int) -> None:
 async def _run(node: DevelopmentNode, kind: str, agents: int, seconds: int) -> dict[str, float]:
     """Follow for some seconds; return bytes and processor time, each per agent and block."""
     say(f"{agents} agents connect ({kind})")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(Path(__file__).with_name("followers_process.py"))),
-        *(node.url, HOST_URI, str(agents), kind),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(_CONNECT_S):
-            first = await _fact(process.stdout)
-            began_s, node_before = time.monotonic(), ticks(node.pid)
-            say(f"they follow for {seconds} s")
-            await asyncio.sleep(seconds)
-            process.stdin.write(b"\n")
-            last = await _fact(process.stdout)
-    finally:
-        process.stdin.close()
-        await process.wait()
+    async with (
+        child_program("followers_process.py", node.url, HOST_URI, str(agents), kind) as (asking, lines, _),
+        asyncio.timeout(_CONNECT_S),
+    ):
+        first = await _fact(lines)
+        began_s, node_before = time.monotonic(), ticks(node.pid)
+        say(f"they follow for {seconds} s")
+        await asyncio.sleep(seconds)
+        asking.write(b"\n")
+        last = await _fact(lines)
     spent = time.monotonic() - began_s
     blocks = last["blocks"] - first["blocks"]
     if blocks < seconds / 4 * agents:

@@ -22,6 +22,7 @@ from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import BLOCK_MS, GENESIS, History
+from tests.support.index_rig import opened
 
 OLD = Path(__file__).parents[1] / "vectors" / "index_schema_1"
 """The tables and rows that the release before Alembic made from `BLOCKS[:14]`, as SQL."""
@@ -43,13 +44,6 @@ def old_index(address):
     return address
 
 
-def prepared(address, **options):
-    db = open_index(address, create=True)
-    writer = IndexWriter(db, **options)
-    writer.prepare(GENESIS)
-    return db, writer
-
-
 def differences(db):
     """What Alembic would change.
 
@@ -69,13 +63,13 @@ def test_the_newest_revision_is_the_schema_version():
 
 
 def test_migrations_of_an_empty_database_make_the_tables(address, monkeypatch):
-    db, _ = prepared(address)
+    db, _ = opened(address)
     assert differences(db) == []
     assert db.execute(text("SELECT version_num FROM alembic_version")) == [(str(SCHEMA_VERSION),)]
     assert meta.read_meta(db)["schema"] == str(SCHEMA_VERSION)
     db.close()
     monkeypatch.setattr(command, "upgrade", lambda *_: pytest.fail("there is no revision to apply"))
-    db, writer = prepared(address)
+    db, writer = opened(address)
     writer.add(BLOCKS)
     assert stored_digest(db).hex() == replayed_digest(db).hex()
     db.close()
@@ -86,7 +80,7 @@ def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index)
     assert status.last_block(db).number == 13
     assert stored_digest(db).hex() == replayed_digest(db).hex()
     db.close()
-    db, writer = prepared(old_index)
+    db, writer = opened(old_index)
     assert not writer.is_rederiving
     assert differences(db) == []
     assert writer.cursor == BLOCKS[13].ref
@@ -103,7 +97,7 @@ def test_rows_of_revision_1_become_the_first_partitions(old_index):
     db = queries.open_for_reading(old_index)
     before = stored(db)
     db.close()
-    db, writer = prepared(old_index, partition_blocks=4, keep_ms=2 * BLOCK_MS)
+    db, writer = opened(old_index, partition_blocks=4, keep_ms=2 * BLOCK_MS)
     assert stored(db) == before
     bounds = [(0, 14)] if db.partitioned else []
     for row_type in PARTITIONED_ROWS:
@@ -135,7 +129,7 @@ def test_an_old_index_without_blocks_or_derived_tables_gets_empty_partitioned_ta
         db.execute(text(f"DROP TABLE {row_type.TABLE}"))
     db.execute(text("DELETE FROM meta WHERE name = 'derived'"))
     db.close()
-    db, writer = prepared(old_index, partition_blocks=4)
+    db, writer = opened(old_index, partition_blocks=4)
     assert differences(db) == []
     writer.add(BLOCKS)
     assert stored_digest(db).hex() == replayed_digest(db).hex()
@@ -150,9 +144,9 @@ def test_an_index_of_the_release_before_alembic_for_another_chain_is_refused(old
 
 
 def test_a_continued_index_equals_one_that_is_written_at_once(old_index, tmp_path):
-    db, writer = prepared(old_index)
+    db, writer = opened(old_index)
     writer.add(BLOCKS[14:])
-    whole, other = prepared(str(tmp_path / "whole.db"))
+    whole, other = opened(str(tmp_path / "whole.db"))
     other.add(BLOCKS)
     assert stored_digest(db).hex() == stored_digest(whole).hex()
     db.close()
@@ -173,13 +167,13 @@ def test_a_migration_that_is_interrupted_leaves_nothing(address, monkeypatch):
     monkeypatch.undo()
     assert not db.has_table("blocks")
     db.close()
-    db, _ = prepared(address)
+    db, _ = opened(address)
     assert differences(db) == []
     db.close()
 
 
 def test_an_indexer_of_an_index_without_new_revisions_starts_without_alembic(tmp_path):
-    db, _ = prepared(str(tmp_path / "index.db"))
+    db, _ = opened(str(tmp_path / "index.db"))
     db.close()
     code = f"""
 import sys

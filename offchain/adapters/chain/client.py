@@ -216,9 +216,9 @@ class SubstrateChain(StorageQueries):
         runtime = await self._ready()
         events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
         events_key, now_key = (as_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))
-        signed, changes, version = await asyncio.gather(
+        signed, (raw_events, raw_now), version = await asyncio.gather(
             self._call("chain_getBlock", at),
-            self._call("state_queryStorageAt", [events_key, now_key], at),
+            self._raw_values([events_key, now_key], at),
             self._call("state_getRuntimeVersion", at),
         )
         header, extrinsics = signed["block"]["header"], signed["block"]["extrinsics"]
@@ -226,10 +226,7 @@ class SubstrateChain(StorageQueries):
             # The events of a block have the types of the runtime that executed it, the one before an upgrade in it.
             parent = header["parentHash"] if number else at
             runtime = await self._runtime_of(await self._call("state_getRuntimeVersion", parent), parent)
-        values = {key: value for change in changes for key, value in change["changes"]}
-        raw_events = values.get(events_key)
-        events = tuple(runtime.decode_events(unhex(raw_events)) if raw_events else ())
-        now = values.get(now_key)
+        events = () if raw_events is None else tuple(runtime.decode_events(raw_events))
         failures = {
             event.extrinsic: runtime.failure(event.fields["dispatch_error"])
             for event in events
@@ -242,7 +239,7 @@ class SubstrateChain(StorageQueries):
         return Block(
             ref=BlockRef(number, unhex(at)),
             parent_hash=unhex(header["parentHash"]),
-            timestamp_ms=int(runtime.read_value(now_entry, unhex(now)) or 0) if now else 0,
+            timestamp_ms=0 if raw_now is None else int(runtime.read_value(now_entry, raw_now) or 0),
             events=events,
             inclusions=tuple(
                 Inclusion(index, blake2_256(unhex(raw)), failures.get(index), refused.get(index, {}))

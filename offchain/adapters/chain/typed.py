@@ -210,6 +210,10 @@ class GantryChain:
         data = record["data"] if record else {"free": 0, "reserved": 0, "frozen": 0}
         return AccountBalance(free=data["free"], held=data["reserved"], frozen=data["frozen"])
 
+    async def parent_hash(self, at: bytes) -> bytes:
+        """The hash of the block before this one."""
+        return bytes(await self.port.query("System", "ParentHash", at=at) or b"")
+
     async def now_ms(self, at: bytes | None = None) -> int:
         """The chain's time, Unix ms."""
         return int(await self.port.query("Timestamp", "Now", (), at) or 0)

@@ -12,13 +12,14 @@ use futures::FutureExt;
 use sc_client_api::{Backend, BlockBackend};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{GrandpaBlockImport, LinkHalf, SharedVoterState};
+use sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging;
 use sc_executor::{HeapAllocStrategy, WasmExecutor};
 use sc_network::{config::FullNetworkConfiguration, Litep2pNetworkBackend, NetworkBackend};
 use sc_service::{config::ExecutorConfiguration, error::Error, Configuration, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 /// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime.
 pub type Executor = WasmExecutor<sp_io::SubstrateHostFunctions>;
@@ -61,6 +62,11 @@ const RUNTIME_CACHE: &str = "compiled-runtimes";
 /// The time in which a vote on finality is expected to reach all validators is a slot divided by this number: 333 ms on a
 /// chain with slots of 2 s. A GRANDPA round takes four times as long, with one validator too.
 const GOSSIP_TIMES_PER_SLOT: u32 = 6;
+
+/// For how long validators make a block in each slot while no block becomes final. After as many blocks as this time has
+/// slots they make fewer and fewer, so that the forks and states that a node keeps stay few. A host that cannot have its
+/// heartbeats and starts included in time would be held responsible for missing blocks.
+const FULL_RATE_WITHOUT_FINALITY: Duration = Duration::from_secs(60 * 60);
 
 /// Every so many blocks a justification is kept, so that finality can be proven to light clients.
 const JUSTIFICATION_PERIOD: u32 = 512;
@@ -320,7 +326,11 @@ pub fn new_full(config: Configuration, cli: &Cli) -> Result<TaskManager, Error> 
             justification_sync_link: sync_service.clone(),
             create_inherent_data_providers: move |_, ()| async move { Ok(inherents(slot_duration)) },
             force_authoring,
-            backoff_authoring_blocks: Some(sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging::default()),
+            backoff_authoring_blocks: Some(BackoffAuthoringOnFinalizedHeadLagging {
+                unfinalized_slack: (FULL_RATE_WITHOUT_FINALITY.as_millis() / slot_duration.as_duration().as_millis())
+                    as u32,
+                ..Default::default()
+            }),
             babe_link,
             block_proposal_slot_portion: SlotProportion::new(SLOT_SHARE),
             // After missed slots an author would else take longer than a slot, and miss more.

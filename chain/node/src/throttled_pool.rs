@@ -6,8 +6,13 @@
 //! (`gantry_pace::Rechecks`), and is not made where the runtime found the extrinsic valid at most two blocks before
 //! (`gantry_pace::Answers`): so extrinsics that arrive while a block is processed are not checked once more for it.
 //!
-//! An extrinsic that has become invalid may stay longer in a pool that holds more than about 100, or for two blocks. It costs each author that tries it one check: the author reports
-//! it, and the pool removes it. A node that is no author removes it when it has waited for ten final blocks.
+//! An extrinsic that has become invalid may stay longer in a pool that holds more than about 100, or for two blocks. It
+//! costs each author that tries it one check: the author reports it, and the pool removes it. A node that is no author
+//! removes it when it has waited for ten final blocks.
+//!
+//! An extrinsic that somebody sends is checked against the best block. The pool would check it against the newest block for
+//! which its own work is done, which is up to a second later: it would refuse a call that is free of charge, or whose nonce
+//! is due, only since the best block, of which the sender knows.
 
 use crate::{
     cli::Cli,
@@ -23,7 +28,7 @@ use sc_transaction_pool::{
     Builder, ChainApi, ForkAwareTxPool, FullChainApi, Options, PoolLimit, TransactionPoolWrapper,
     ValidateTransactionPriority,
 };
-use sp_blockchain::TreeRoute;
+use sp_blockchain::{HeaderBackend, TreeRoute};
 use sp_runtime::{
     generic::BlockId,
     traits::{Block as BlockT, NumberFor, UniqueSaturatedInto},
@@ -54,8 +59,10 @@ pub fn build(
             .build(),
         TransactionPoolType::ForkAware => {
             let chain = client.usage_info().chain;
+            let headers = client.clone();
             let api = Throttled {
                 api: FullChainApi::new(client, registry, &spawner),
+                best: Box::new(move || headers.info().best_hash),
                 rechecks: Rechecks::default(),
                 valid: Answers::default(),
             };
@@ -87,16 +94,22 @@ fn options(params: &TransactionPoolParams, is_dev: bool) -> Options {
 /// The chain as the pool sees it.
 struct Throttled<Api: ChainApi> {
     api: Api,
+    /// The hash of the best block.
+    best: Box<dyn Fn() -> <Api::Block as BlockT>::Hash + Send + Sync>,
     rechecks: Rechecks,
     /// What the runtime said about extrinsics that it found valid.
     valid: Answers<<Api::Block as BlockT>::Hash, ValidTransaction>,
 }
 
 impl<Api: ChainApi> Throttled<Api> {
-    /// Whether this is a check of an extrinsic that waits. One that somebody sends is checked at once, and so are those of
-    /// an imported block, on which the pool's work on that block waits.
-    fn is_repeated(source: TransactionSource, priority: ValidateTransactionPriority) -> bool {
-        priority == ValidateTransactionPriority::Maintained && source != TransactionSource::InBlock
+    /// Whether this is a check of an extrinsic that waits. One that somebody sends is checked at once.
+    fn is_repeated(priority: ValidateTransactionPriority) -> bool {
+        priority == ValidateTransactionPriority::Maintained
+    }
+
+    /// Whether somebody just sent this extrinsic to this node or to a peer.
+    fn is_sent(source: TransactionSource, priority: ValidateTransactionPriority) -> bool {
+        priority == ValidateTransactionPriority::Submitted && source == TransactionSource::External
     }
 }
 
@@ -112,9 +125,13 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
         extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
         priority: ValidateTransactionPriority,
     ) -> Result<TransactionValidity, Self::Error> {
+        if source == TransactionSource::InBlock {
+            return self.api.validate_transaction(at, source, extrinsic, priority).await;
+        }
+        let at = if Self::is_sent(source, priority) { (self.best)() } else { at };
         let block = self.api.resolve_block_number(at)?.unique_saturated_into();
         let (hash, _) = self.api.hash_and_length(&extrinsic);
-        if Self::is_repeated(source, priority) {
+        if Self::is_repeated(priority) {
             let pause = self.rechecks.pause(block);
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
@@ -124,7 +141,7 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
             }
         }
         let answer = self.api.validate_transaction(at, source, extrinsic, priority).await?;
-        if let (Ok(valid), false) = (&answer, source == TransactionSource::InBlock) {
+        if let Ok(valid) = &answer {
             self.valid.note(block, hash, valid.clone());
         }
         Ok(answer)

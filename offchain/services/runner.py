@@ -29,6 +29,7 @@ from offchain.core.scheduler.queue_definitions import queue_tree
 from offchain.errors import ChainUnreachable, GantryError, StoreStuck
 from offchain.ports import ChainPort, Signer
 from offchain.services import autoscaler, log
+from offchain.services.loop_latency import limit_loop_latency
 from offchain.services.scheduler_account import WorkerError, prepare_account
 from offchain.services.settler import Settler
 from offchain.services.submitter import Submitter
@@ -74,6 +75,7 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _compile_planner()
+    limit_loop_latency()
     with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_identity.expected_genesis(store, expected_genesis))
         try:

@@ -398,7 +398,7 @@ async def test_no_call_of_the_outbox_reads_the_whole_of_a_table():
             statement: row["detail"]
             for statement in plans
             for row in rig.store.all(f"EXPLAIN QUERY PLAN {statement}")
-            if row["detail"].startswith("SCAN")
+            if row["detail"].startswith("SCAN") and "json_each" not in row["detail"]
         }
         assert not scanned
         assert len(plans) > 10

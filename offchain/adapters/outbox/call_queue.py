@@ -60,11 +60,16 @@ class CallQueue:
         unstored = self._unstored.pop(0)
         try:
             with self._store.transaction():
+                new: dict[str, Call] = {}
                 for key, (call, supersede) in unstored.calls.items():
                     if supersede:
+                        # Calls are sent in the order in which they were stored.
+                        self._intents.add(new, self._now_ms())
+                        new.clear()
                         self._intents.replace(key, call, self._now_ms())
-                    elif self._intents.state(key) is None:
-                        self._intents.add(key, call, self._now_ms())
+                    else:
+                        new[key] = call
+                self._intents.add(new, self._now_ms())
         except BaseException as error:  # noqa: BLE001 - raised in each submit that waits
             unstored.stored.set_exception(error)
             return

@@ -6,7 +6,7 @@ The cost of a call depends on what is pending, not on what is kept of the past.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from sqlite3 import Row
 
 from offchain.adapters.outbox.intent_values import (
@@ -128,14 +128,15 @@ class IntentTable:
         row = self._store.one("SELECT scanned FROM lanes WHERE account = ?", self._account)
         return None if row is None else int(row["scanned"])
 
-    def add(self, key: str, call: Call, now_ms: int) -> None:
-        """Store a new intent."""
+    def add(self, new: Mapping[str, Call], now_ms: int) -> None:
+        """Store new intents by key, in this order; one whose key is known already is left out."""
         self._store.run(
-            "INSERT INTO intents (account, key, call, state, created_ms) VALUES (?, ?, ?, 'queued', ?)",
+            "INSERT INTO intents (account, key, call, state, created_ms)"
+            " SELECT ?, value ->> 0, value ->> 1, 'queued', ? FROM json_each(?) WHERE true"
+            " ON CONFLICT (account, key) DO NOTHING",
             self._account,
-            key,
-            pack_call(call),
             now_ms,
+            json.dumps([(key, pack_call(call)) for key, call in new.items()]),
         )
 
     def replace(self, key: str, call: Call, now_ms: int) -> None:
@@ -146,7 +147,7 @@ class IntentTable:
             )
         else:
             self.forget(key)
-            self.add(key, call, now_ms)
+            self.add({key: call}, now_ms)
 
     def forget(self, key: str) -> None:
         """Delete an intent that is not in an extrinsic now."""
@@ -334,11 +335,11 @@ class IntentTable:
 
     def _start_successors(self, seqs: Sequence[int]) -> None:
         """Queue the newer calls that waited for these to end."""
-        self._store.run_many(
+        self._store.run(
             "UPDATE intents SET call = successor, successor = NULL, state = 'queued', attempts = 0, not_before = 0,"
             " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL, ended_at = NULL"
-            " WHERE seq = ? AND successor IS NOT NULL",
-            [(seq,) for seq in seqs],
+            " WHERE successor IS NOT NULL AND seq IN (SELECT value FROM json_each(?))",
+            json.dumps(seqs),
         )
 
 

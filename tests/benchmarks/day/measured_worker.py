@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import inspect
 import json
 import signal
@@ -29,6 +30,7 @@ from offchain.services.runner import run_worker
 
 REPORT_EVERY_S: Final = 5.0
 LOOP_TICK_S: Final = 0.01
+_FULL: Final = 2
 
 
 class Clocks:
@@ -65,6 +67,20 @@ class Clocks:
         return found
 
 
+def _watch_collections(clocks: Clocks) -> None:
+    """Take the time of each full garbage collection."""
+    began_s = 0.0
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        nonlocal began_s
+        if info["generation"] == _FULL and phase == "start":
+            began_s = time.perf_counter()
+        elif info["generation"] == _FULL:
+            clocks.note("gc", time.perf_counter() - began_s)
+
+    gc.callbacks.append(note)
+
+
 async def _watch_loop(clocks: Clocks) -> None:
     """Note for how long the event loop was kept from other work."""
     while True:
@@ -93,6 +109,7 @@ async def _work(url: str, folder: Path, report: Path, account: Account) -> None:
     clocks.attach(CallQueue, "_store_oldest")
     clocks.attach(InclusionScanner, "record")
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clocks.took_ms.clear)
+    _watch_collections(clocks)
     beside = [asyncio.create_task(_watch_loop(clocks)), asyncio.create_task(_report(clocks, report))]
     try:
         await run_worker(["scheduler", "settler"], url, folder, account.signer, None)

@@ -39,10 +39,8 @@ class InclusionScanner:
         scanned = self._intents.scanned
         if scanned is not None and block.ref.number <= scanned:
             return
-        ended: list[str] = []
         with self._store.transaction():
-            for inclusion in block.inclusions:
-                ended += self._intents.record_included(inclusion, block.ref)
+            ended = self._intents.record_included(block.inclusions, block.ref)
             self._intents.set_scanned(block.ref.number)
         self._wake_waiters(*ended)
 

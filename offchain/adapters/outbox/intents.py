@@ -26,6 +26,9 @@ from offchain.adapters.outbox.store import Store
 from offchain.adapters.outbox.tables import TABLES
 from offchain.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
 
+_MOST_HASHES = 10_000
+"""In one statement: SQLite allows 32,766 values."""
+
 
 def _submission(row: Row) -> Submission:
     return Submission(
@@ -274,41 +277,56 @@ class IntentTable:
             )
             self._start_successors([seq])
 
-    def record_included(self, inclusion: Inclusion, block: BlockRef) -> list[str]:
-        """Store the outcomes of the intents in an included extrinsic; return their keys, none where it is not ours."""
-        rows = self._store.all(
-            "SELECT c.item, i.seq, i.key FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
-            " WHERE x.hash = ? AND x.account = ? ORDER BY c.item",
-            inclusion.extrinsic_hash,
-            self._account,
-        )
-        if not rows:
+    def record_included(self, inclusions: Sequence[Inclusion], block: BlockRef) -> list[str]:
+        """Store the outcomes of the intents in the extrinsics of a block; return their keys."""
+        carried = self._carried_in([inclusion.extrinsic_hash for inclusion in inclusions])
+        if not carried:
             return []
-        failure = inclusion.failure
-        refused = inclusion.refused if failure is None and len(rows) > 1 else {}
+        outcomes, refused = [], []
+        for inclusion in inclusions:
+            rows = carried.get(inclusion.extrinsic_hash, ())
+            if not rows:
+                continue
+            failure = None if inclusion.failure is None else _pack_failure(inclusion.failure)
+            state = IntentState.DONE if failure is None else IntentState.FAILED
+            place = (block.number, block.hash, inclusion.index)
+            outcomes.append((state, failure, *place, block.number, inclusion.extrinsic_hash))
+            if failure is None and len(rows) > 1:
+                items = inclusion.refused
+                refused += [(_pack_failure(items[row["item"]]), row["seq"]) for row in rows if row["item"] in items]
+        ended = [row for rows in carried.values() for row in rows]
+        seqs = [row["seq"] for row in ended]
         with self._store.transaction():
             self._store.run(
                 "UPDATE flights SET alive = 0 WHERE alive AND hash IN"
-                " (SELECT hash FROM carried WHERE seq IN (SELECT seq FROM carried WHERE hash = ?))",
-                inclusion.extrinsic_hash,
-            )
-            self._store.run(
-                "UPDATE intents SET state = ?, failure = ?, block = ?, block_hash = ?, block_index = ?, ended_at = ?,"
-                " reason = NULL WHERE seq IN (SELECT seq FROM carried WHERE hash = ?)",
-                IntentState.DONE if failure is None else IntentState.FAILED,
-                None if failure is None else _pack_failure(failure),
-                block.number,
-                block.hash,
-                inclusion.index,
-                block.number,
-                inclusion.extrinsic_hash,
+                " (SELECT hash FROM carried WHERE seq IN (SELECT value FROM json_each(?)))",
+                json.dumps(seqs),
             )
             self._store.run_many(
-                "UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?",
-                [(_pack_failure(refused[row["item"]]), row["seq"]) for row in rows if row["item"] in refused],
+                "UPDATE intents SET state = ?, failure = ?, block = ?, block_hash = ?, block_index = ?, ended_at = ?,"
+                " reason = NULL WHERE seq IN (SELECT seq FROM carried WHERE hash = ?)",
+                outcomes,
             )
-            self._start_successors([row["seq"] for row in rows])
-        return [str(row["key"]) for row in rows]
+            self._store.run_many("UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?", refused)
+            self._start_successors(seqs)
+        return [str(row["key"]) for row in ended]
+
+    def _carried_in(self, hashes: Sequence[bytes]) -> dict[bytes, list[Row]]:
+        """The intents in these extrinsics, by hash and item, without extrinsics of others."""
+        found: dict[bytes, list[Row]] = {}
+        for start in range(0, len(hashes), _MOST_HASHES):
+            some = hashes[start : start + _MOST_HASHES]
+            rows = self._store.all(
+                "SELECT c.hash, c.item, i.seq, i.key"
+                " FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
+                f" WHERE x.account = ? AND x.hash IN ({', '.join('?' * len(some))})"  # noqa: S608  (question marks)
+                " ORDER BY c.hash, c.item",
+                self._account,
+                *some,
+            )
+            for row in rows:
+                found.setdefault(bytes(row["hash"]), []).append(row)
+        return found
 
     def give_up_included(self, extrinsic_hash: bytes, reason: str, block: int) -> list[str]:
         """Give up the intents of an extrinsic that this block includes with unknown outcome; return their keys."""

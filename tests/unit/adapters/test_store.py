@@ -1,7 +1,7 @@
 import pytest
 from sqlalchemy import text
 
-from offchain.adapters.outbox import intents, tables
+from offchain.adapters.outbox import checkpoints, intents, tables
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
 from offchain.indexer.database import SqliteDatabase
@@ -41,6 +41,36 @@ def test_only_the_owner_reads_the_files_of_a_database(tmp_path, database, execut
     assert {file.name for file in files} == {"s.db", "s.db-shm", "s.db-wal"}
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     opened.close()
+
+
+def test_the_log_is_copied_into_the_file_in_a_thread_and_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "CHANGED_ROWS", 100)
+    path = tmp_path / "s.db"
+    store = Store(path)
+    store.migrate("t", ["CREATE TABLE t (n INTEGER, text TEXT)"])
+    version, sizes = store.version, []
+    for number in range(40):
+        store.run_many("INSERT INTO t VALUES (?, ?)", [(number, "x" * 1_000)] * 100)
+        store._checkpoints.wait()
+        sizes.append(path.with_name("s.db-wal").stat().st_size)
+    assert path.stat().st_size > 2_000_000
+    assert max(sizes) < 1_000_000, "the log would have 4 MB without checkpoints"
+    assert store.version == version, "nobody else has changed the file"
+    for number in range(100):
+        store.run("INSERT INTO t VALUES (?, '')", number)
+    store._checkpoints.wait()
+    store.close()
+    assert not path.with_name("s.db-wal").exists()
+
+
+def test_a_checkpoint_that_fails_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "CHANGED_ROWS", 1)
+    store = Store(tmp_path / "s.db")
+    store._checkpoints = checkpoints.BackgroundCheckpoints(str(tmp_path / "none" / "s.db"))
+    store.migrate("t", STEPS)
+    store._checkpoints.wait()
+    assert store.one("SELECT n FROM t")["n"] == 1
+    store.close()
 
 
 def test_a_failing_step_leaves_nothing_behind(tmp_path):

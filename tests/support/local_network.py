@@ -178,7 +178,8 @@ class Net:
         async def look() -> str | None:
             state = (await self.task(task)).record.state.tag
             if state in {"Failed", "Cancelled", "Expired", "Settled"} - set(states):
-                raise AssertionError(f"task {task} is {state}, which leads to none of {sorted(states)}")
+                events = "\n".join(entry.text for entry in (await self.story(task)).entries)
+                raise AssertionError(f"task {task} is {state}, which leads to none of {sorted(states)}:\n{events}")
             return state if state in states else None
 
         return str(await self.each_block(look, f"task {task} to be {' or '.join(states)}"))

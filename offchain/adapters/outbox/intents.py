@@ -319,8 +319,8 @@ class IntentTable:
             rows = self._store.all(
                 "SELECT c.hash, c.item, i.seq, i.key"
                 " FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
-                f" WHERE x.account = ? AND x.hash IN ({', '.join('?' * len(some))})"  # noqa: S608  (question marks)
-                " ORDER BY c.hash, c.item",
+                f" WHERE x.account = ? AND x.hash IN ({', '.join('?' * len(some))})"
+                " ORDER BY c.hash, c.item",  # noqa: S608  (question marks only)
                 self._account,
                 *some,
             )

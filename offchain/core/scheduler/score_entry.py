@@ -8,7 +8,7 @@ from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, resized
 from offchain.core.scheduler.device_choice import KernelRequest
 from offchain.core.scheduler.filters import affordable_lists, certainly_affordable
-from offchain.core.scheduler.hosts import PriceLists
+from offchain.core.scheduler.host_attributes import PriceLists
 from offchain.core.scheduler.pod_request import PodRequest, PodShape
 from offchain.core.scheduler.score_column import empty_column
 from offchain.core.scheduler.scores import ScoreWeights, price_costs

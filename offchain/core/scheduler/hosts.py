@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from offchain.core.pricing import rate_per_hour
-from offchain.core.scheduler.cluster import Cluster, FreeResources, HostCapacity
-from offchain.core.scheduler.columns import UNKNOWN_ACCOUNT, device_indices
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.columns import device_indices
 from offchain.core.scheduler.host_attributes import HostAttributes, reputation_of
-from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, device_class_of
+from offchain.core.scheduler.host_capacity import FreeResources, capacity_of, free_of, free_resources_of
+from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import DeviceSpec, Host
 
 
@@ -95,36 +96,6 @@ class HostTable:
         """Return the price of such a pod on these devices, by the chain's own rule."""
         record = self.records[self.cluster.names[row]]
         return rate_per_hour(request.resources, record.devices, device_indices(devices), record.ask, request.unit)
-
-
-def capacity_of(host: Host) -> HostCapacity:
-    """Return the capacity of an idle host."""
-    total = host.total
-    devices = tuple((device_class_of(device), WHOLE_GPU if device.healthy else 0) for device in host.devices)
-    return HostCapacity(total.cpu_milli, total.memory_mib, total.disk_gib, devices)
-
-
-def free_of(host: Host) -> HostCapacity:
-    """Return what is free of a host. Devices that are out of order keep their index and have nothing free."""
-    free = host.free
-    devices = tuple((device_class_of(device), device.milli_free if device.healthy else 0) for device in host.devices)
-    return HostCapacity(free.cpu_milli, free.memory_mib, free.disk_gib, devices, _sharers(host))
-
-
-def free_resources_of(host: Host) -> FreeResources:
-    """Return what is free of a host whose devices are known already, as :func:`free_of` does."""
-    free = host.free
-    milli = [device.milli_free if device.healthy else 0 for device in host.devices]
-    return free.cpu_milli, free.memory_mib, free.disk_gib, milli, _sharers(host)
-
-
-def _sharers(host: Host) -> Sequence[str]:
-    """Return the account whose pods have shares of each device; an empty sequence where no device is shared."""
-    if not any(device.shared_by is not None or 0 < device.milli_free < WHOLE_GPU for device in host.devices):
-        return ()
-    return [
-        device.shared_by or (UNKNOWN_ACCOUNT if 0 < device.milli_free < WHOLE_GPU else "") for device in host.devices
-    ]
 
 
 # Successive records share unchanged values: comparing identities first is faster.

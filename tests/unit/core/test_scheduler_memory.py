@@ -25,8 +25,9 @@ from offchain.core.scheduler import (
     sharing_demand,
     task_registry,
 )
-from offchain.core.scheduler.cluster import Cluster, HostCapacity
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.events import HostsObserved, LimitsChanged
+from offchain.core.scheduler.host_capacity import HostCapacity
 from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import HealthLimits
 from offchain.core.scheduler.partition import ACTIVE_SLOTS, LAG_SLOTS, SLOT_MS, WorkPartition

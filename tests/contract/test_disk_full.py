@@ -9,8 +9,7 @@ import pytest
 from outbox_rig import call, running_rig
 
 from offchain.adapters.outbox.admin import OutboxAdmin
-from offchain.adapters.outbox.intent_values import IntentState
-from offchain.adapters.outbox.outbox import CallIncluded
+from offchain.adapters.outbox.intent_values import CallIncluded, IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
 from offchain.indexer.engines import open_index

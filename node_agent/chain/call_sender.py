@@ -6,7 +6,8 @@ import asyncio
 import logging
 
 from node_agent.core.values import ReportStatus
-from offchain.adapters.outbox.outbox import CallGivenUp, CallRejected, Outbox
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallRejected
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.errors import StoreStuck
 from offchain.schema.chain_types.values import Call
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, select
 
-from offchain.indexer.database import IndexDatabase, open_index
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.engines import open_index
 from offchain.indexer.rows import (
     BillRow,
     BlockRow,

@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.retention import DAY_MS
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.indexer.service import OnRederived, OnWritten, follow

@@ -13,7 +13,7 @@ from typing import Final
 from offchain.core.scheduler import events as ev
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Touched
 from offchain.core.values import PodPlacement, Task, TaskState

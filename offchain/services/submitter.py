@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.ports import Call, DispatchFailure
 
 

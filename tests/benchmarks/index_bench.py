@@ -22,7 +22,8 @@ from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
 from offchain.devnet.release import binaries
-from offchain.indexer.database import IndexDatabase, open_index
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.engines import open_index
 from offchain.indexer.rows import BlockRow
 from offchain.indexer.tables import columns
 from offchain.indexer.verification import replayed_digest, stored_digest

@@ -9,11 +9,10 @@ import pytest
 from outbox_rig import call, running_rig
 
 from offchain.adapters.outbox.admin import OutboxAdmin
-from offchain.adapters.outbox.intent_values import IntentState
-from offchain.adapters.outbox.outbox import CallIncluded
+from offchain.adapters.outbox.intent_values import CallIncluded, IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.rows import BlockRow
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter

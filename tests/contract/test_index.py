@@ -11,7 +11,8 @@ from sqlalchemy import text
 from offchain.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
 from offchain.indexer import queries, status
 from offchain.indexer.block_rows import read_block
-from offchain.indexer.database import IndexFault, open_index
+from offchain.indexer.database import IndexFault
+from offchain.indexer.engines import open_index
 from offchain.indexer.projection import Projection
 from offchain.indexer.queries import EventFilter
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow

@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, delete, text
 
 from offchain.errors import WrongChain
 from offchain.indexer import meta, migrations, queries, status
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.partitions import partitions
 from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, TransferRow
 from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
@@ -177,7 +177,7 @@ def test_an_indexer_of_an_index_without_new_revisions_starts_without_alembic(tmp
     db.close()
     code = f"""
 import sys
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.writer import IndexWriter
 IndexWriter(open_index({str(tmp_path / "index.db")!r})).prepare(bytes.fromhex({GENESIS.hex()!r}))
 sys.exit("alembic" in sys.modules)

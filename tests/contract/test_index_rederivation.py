@@ -14,7 +14,8 @@ from sqlalchemy import text
 
 from offchain.errors import StoreStuck
 from offchain.indexer import queries
-from offchain.indexer.database import IndexFault, open_index
+from offchain.indexer.database import IndexFault
+from offchain.indexer.engines import open_index
 from offchain.indexer.rows import DERIVED_ROWS, BlockRow, MentionRow, TaskRow
 from offchain.indexer.service import follow
 from offchain.indexer.status import index_status

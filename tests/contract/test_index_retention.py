@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from offchain.cli import main as cli
 from offchain.indexer import queries
-from offchain.indexer.database import IndexFault, open_index
+from offchain.indexer.database import IndexFault
+from offchain.indexer.engines import open_index
 from offchain.indexer.queries import EventFilter
 from offchain.indexer.rows import BlockRow, EventRow, ExtrinsicRow, MentionRow, TaskRow
 from offchain.indexer.service import follow

@@ -6,8 +6,7 @@ import pytest
 from outbox_rig import ALICE, call, running_rig, settle, settles
 
 from offchain.adapters.outbox.admin import OutboxAdmin
-from offchain.adapters.outbox.intent_values import IntentState
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected, IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadValue, SubmitRefusal
 from offchain.ports import Call, DispatchFailure

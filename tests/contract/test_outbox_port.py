@@ -7,7 +7,8 @@ from chain_ports import NO_SUCH_TASK, POOR, RICH, node, remark
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.chain.watcher import Watcher
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, GaveUp
 

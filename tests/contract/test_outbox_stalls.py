@@ -5,10 +5,9 @@ import asyncio
 import pytest
 from outbox_rig import ALICE, Rig, call, running_rig, settles
 
-from offchain.adapters.outbox import outbox
+from offchain.adapters.outbox import call_queue, outbox
 from offchain.adapters.outbox.admin import OutboxAdmin, OutboxRefusal
-from offchain.adapters.outbox.intent_values import IntentState
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, IntentState
 from offchain.adapters.outbox.retry import REFUSALS_OF_A_FORK
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreStuck
@@ -366,7 +365,7 @@ async def test_an_account_without_coins_waits_for_them_and_nothing_is_given_up()
 
 
 async def test_calls_given_up_are_kept_for_a_week_of_blocks(monkeypatch):
-    monkeypatch.setattr(outbox, "DEAD_LETTER_BLOCKS", 20)
+    monkeypatch.setattr(call_queue, "DEAD_LETTER_BLOCKS", 20)
     async with running_rig() as rig:
         rig.chain.unpayable = lambda _call, _account: True
         await rig.submit("a", call())

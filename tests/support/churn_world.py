@@ -8,7 +8,7 @@ from typing import Final
 
 from offchain.core.feasibility import released, take
 from offchain.core.scheduler.events import AssignmentRefused, CycleDue, PreemptionFinished, PreemptTasks, plan_of
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState

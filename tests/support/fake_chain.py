@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offchain.adapters.chain.client import DEEPEST_FORK, STALLED_ERA_BLOCKS
-from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
+from offchain.errors import BadReply, ChainUnreachable
 from offchain.ports import (
     Block,
     BlockRef,
@@ -28,6 +28,7 @@ from offchain.ports import (
     Signer,
     StorageKey,
 )
+from tests.support.fake_pool import FakePool
 
 BLOCK_MS = 2000
 
@@ -50,10 +51,11 @@ class _Made:
 Effect = Callable[[Call, str], Sequence[tuple[str, str, dict[str, Any]]]]
 
 
-class FakeChain:
+class FakeChain(FakePool):
     """A :class:`~offchain.ports.ChainPort` in memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.genesis = _digest("genesis")
         self.storage: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = defaultdict(dict)
         """The present state: (pallet, item) -> key parts -> value. Each block has a copy of it."""
@@ -64,20 +66,8 @@ class FakeChain:
         """Why an included call fails; None where it succeeds."""
         self.refused_items: Callable[[Call, str], Mapping[int, DispatchFailure]] = lambda _call, _account: {}
         """Failures of single items of an included batch call."""
-        self.refusals: list[SubmitRefusal] = []
-        """The next broadcasts are refused with these, in order."""
         self.signed: dict[tuple[str, int], Call] = {}
         """[account, nonce]: the call that was last signed with it."""
-        self.refused = 0
-        """Broadcasts that were refused."""
-        self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
-        """Calls that the pool refuses, and that no block takes, as CANNOT_PAY."""
-        self.least_tip = 0
-        """Blocks include only extrinsics with at least this tip, and free calls."""
-        self.free: Callable[[Call, str], bool] = lambda _call, _account: False
-        """Calls without a fee, which a tip does not help."""
-        self.pool_limit: int | None = None
-        """Most extrinsics in the pool."""
         self.pruned_before = 0
         """Events of blocks with a smaller number are pruned."""
         self.unreachable = False
@@ -86,9 +76,6 @@ class FakeChain:
         """Number of next broadcasts that are accepted without a reply."""
         self.executed: list[tuple[Call, str, int]] = []
         """Calls that final blocks executed: (call, account, nonce), in order."""
-        self._calls: dict[bytes, Call] = {}
-        self._tips: dict[bytes, int] = {}
-        self._pool: dict[bytes, SignedExtrinsic] = {}
         self._salt = itertools.count()
         start = Block(BlockRef(0, self.genesis), bytes(32), 0, (), ())
         self._best = _Made(start, None, {}, {})
@@ -133,10 +120,6 @@ class FakeChain:
                     self.storage[item] = dict(values)
         await self._tell()
 
-    def forget_pool(self) -> None:
-        """Lose all pending extrinsics, as a restarted node."""
-        self._pool.clear()
-
     async def start_anew(self) -> None:
         """Remove all blocks but the genesis block, as a node without its database."""
         self._best = self._final[0]
@@ -150,13 +133,6 @@ class FakeChain:
         if skip:
             await self.produce(skip)
         await self._tell()
-
-    @property
-    def pool(self) -> list[SignedExtrinsic]:
-        return list(self._pool.values())
-
-    def call_of(self, extrinsic: SignedExtrinsic) -> Call:
-        return self._calls[extrinsic.hash]
 
     async def connect(self) -> None:
         await self._reply()
@@ -275,19 +251,7 @@ class FakeChain:
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
         await self._reply()
-        if self.refusals:
-            self.refused += 1
-            raise SubmitRefused(self.refusals.pop(0))
-        if extrinsic.hash in self._pool:
-            return
-        refusal = self._refusal(extrinsic)
-        if refusal is not None:
-            self.refused += 1
-            raise SubmitRefused(refusal)
-        for rival in self._rivals(extrinsic):
-            del self._pool[rival.hash]
-        self._pool[extrinsic.hash] = extrinsic
-        if self.lose_replies:
+        if self._admit(extrinsic, self._best.nonces, self._best.block.ref.number) and self.lose_replies:
             self.lose_replies -= 1
             raise ChainUnreachable("fake://", "the reply was lost")
 
@@ -314,58 +278,10 @@ class FakeChain:
                     await self._news.wait()
             epoch = self._subscriptions
 
-    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
-        if extrinsic.nonce < self._best.nonces.get(extrinsic.account, 0):
-            return SubmitRefusal.STALE_NONCE
-        if extrinsic.valid_until <= self._best.block.ref.number:
-            return SubmitRefusal.EXPIRED
-        if self.unpayable(self._calls[extrinsic.hash], extrinsic.account):
-            return SubmitRefusal.CANNOT_PAY
-        if self._is_early(extrinsic):
-            return SubmitRefusal.FUTURE_NONCE
-        return self._refusal_of_pool(extrinsic)
-
-    def _refusal_of_pool(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
-        """Why the pool refuses a valid extrinsic in its present state."""
-        rivals = self._rivals(extrinsic)
-        if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
-            return SubmitRefusal.PRIORITY_TOO_LOW
-        if self.pool_limit is not None and len(self._pool) - len(rivals) >= self.pool_limit:
-            return SubmitRefusal.POOL_FULL
-        return None
-
-    def _is_early(self, extrinsic: SignedExtrinsic) -> bool:
-        """Whether the extrinsic is a free call with another nonce than the next one of its account."""
-        is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
-        return not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account)
-
-    def _rivals(self, extrinsic: SignedExtrinsic) -> list[SignedExtrinsic]:
-        """Pending extrinsics with the same account and nonce."""
-        return [x for x in self._pool.values() if (x.account, x.nonce) == (extrinsic.account, extrinsic.nonce)]
-
-    def _goes_before(self, extrinsic: SignedExtrinsic, rival: SignedExtrinsic) -> bool:
-        if any(self.free(self._calls[x.hash], x.account) for x in (extrinsic, rival)):
-            return False
-        return self._tips[extrinsic.hash] > self._tips[rival.hash]
-
-    def _pays_enough(self, extrinsic: SignedExtrinsic) -> bool:
-        free = self.free(self._calls[extrinsic.hash], extrinsic.account)
-        return free or self._tips[extrinsic.hash] >= self.least_tip
-
     def _make(self, parent: _Made, take: int | None) -> _Made:
         number = parent.block.ref.number + 1
         nonces = dict(parent.nonces)
-        taken: list[SignedExtrinsic] = []
-        for extrinsic in sorted(self._pool.values(), key=lambda x: (x.account, x.nonce)):
-            call = self._calls[extrinsic.hash]
-            expected = nonces.get(extrinsic.account, 0)
-            gone = extrinsic.nonce < expected or extrinsic.valid_until < number
-            if gone or self.unpayable(call, extrinsic.account):
-                del self._pool[extrinsic.hash]
-            elif extrinsic.nonce == expected and (take is None or len(taken) < take) and self._pays_enough(extrinsic):
-                taken.append(extrinsic)
-                nonces[extrinsic.account] = expected + 1
-                del self._pool[extrinsic.hash]
+        taken = self._take(nonces, number, take)
         events: list[ChainEvent] = []
         inclusions: list[Inclusion] = []
         for index, extrinsic in enumerate(taken):

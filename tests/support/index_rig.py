@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from offchain.indexer import derive as rules
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.rows import BillRow, HostRow, LeaseRow, TaskRow, TransferRow
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS

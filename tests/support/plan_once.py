@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from offchain.core.scheduler.cycle_filters import AntiAffinity
 from offchain.core.scheduler.explain import WaitReason, explain_waiting
-from offchain.core.scheduler.placement import Planner, TaskBatch
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import TaskBatch
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Layout, PodPlacement, Task, TaskState

@@ -15,7 +15,7 @@ from offchain.core.scheduler.events import (
     TasksRemoved,
     plan_of,
 )
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
 

@@ -8,7 +8,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from offchain.adapters.chain.watcher import Watcher
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, CallRejected, Outbox
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, ChainBehind, GaveUp
 from offchain.ports import Block, Call, ChainPort, Signer

@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from offchain.adapters.outbox.intent_values import OutboxOutcome
+from offchain.adapters.outbox.intent_values import IntentState, OutboxOutcome
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
 from offchain.ports import Call
 
+DEAD_LETTER_BLOCKS = 302_400
+"""How long calls that were given up are kept: a week of blocks of two seconds."""
+_MOST_FORGOTTEN = 128
+"""Calls that are deleted with one final block: 5 million a day."""
 _MOST_STORED_AT_ONCE = 256
 
 
@@ -106,6 +110,17 @@ class CallQueue:
         self._intents.forget(key)
         if self._intents.state(key) is None:
             self.wake_waiters(key)
+
+    def forget_old(self, block: int, keep_blocks: int) -> None:
+        """Delete some of the calls that ended more than `keep_blocks` before this final block.
+
+        Calls that were given up are kept for DEAD_LETTER_BLOCKS, so that their operator sees them.
+        """
+        forget = self._intents.forget_ended_before
+        left = _MOST_FORGOTTEN - forget(
+            block - keep_blocks, IntentState.DONE, IntentState.FAILED, limit=_MOST_FORGOTTEN
+        )
+        forget(block - max(keep_blocks, DEAD_LETTER_BLOCKS), IntentState.DEAD, limit=left)
 
     def notice_other_programs(self) -> None:
         """Wake the waiters of calls that another program (`gantry outbox`) has ended."""

@@ -29,11 +29,7 @@ from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batc
 from offchain.adapters.outbox.call_queue import CallQueue
 from offchain.adapters.outbox.inclusions import InclusionScanner
 from offchain.adapters.outbox.intent_values import (
-    CallGivenUp,
-    CallIncluded,
-    CallRejected,
     Intent,
-    IntentState,
     OutboxOutcome,
     Submission,
     SubmittedIntent,
@@ -51,17 +47,11 @@ from offchain.adapters.outbox.store import Store
 from offchain.errors import BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 
-__all__ = ["CallGivenUp", "CallIncluded", "CallRejected", "Outbox", "OutboxOutcome"]
-
 ERA_BLOCKS = 32
 _REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
 STALL_S = 6.0
 """Seconds without a final block after which retries are timed by the best block."""
-DEAD_LETTER_BLOCKS = 302_400
-"""How long calls that were given up are kept: a week of blocks of two seconds."""
-_MOST_FORGOTTEN = 128
-"""Calls that are deleted with one final block: 5 million a day."""
 _log = logging.getLogger("gantry.outbox")
 
 
@@ -132,15 +122,8 @@ class Outbox:
         self._queue.forget(key)
 
     def forget_old(self, block: int, keep_blocks: int) -> None:
-        """Delete some of the calls that ended more than `keep_blocks` before this final block.
-
-        Calls that were given up are kept for DEAD_LETTER_BLOCKS, so that their operator sees them.
-        """
-        forget = self._intents.forget_ended_before
-        left = _MOST_FORGOTTEN - forget(
-            block - keep_blocks, IntentState.DONE, IntentState.FAILED, limit=_MOST_FORGOTTEN
-        )
-        forget(block - max(keep_blocks, DEAD_LETTER_BLOCKS), IntentState.DEAD, limit=left)
+        """Delete some of the calls that ended more than `keep_blocks` before this final block, given-up ones later."""
+        self._queue.forget_old(block, keep_blocks)
 
     @property
     def unfinished(self) -> int:
@@ -227,8 +210,7 @@ class Outbox:
         submissions = self._intents.submissions()
         spent = 0
         if any(submission.is_suspect for submission in submissions):
-            account = await self._chain.query("System", "Account", (self._signer.address,), block.ref.hash)
-            spent = int(account["nonce"]) if account else 0
+            spent = await self._nonce_at(block.ref.hash)
         for submission in submissions:
             # One block later than necessary: by then the pools have released its nonce as well.
             if submission.extrinsic.valid_until < block.ref.number or submission.extrinsic.nonce < spent:
@@ -241,16 +223,17 @@ class Outbox:
         if self._rebroadcast_at == self._retry_clock:
             return
         self._rebroadcast_at = self._retry_clock
-        spent = await self._best_nonce() if self._retry_clock > self._height else 0
+        # Extrinsics with smaller nonces than that of the account in the best block are not needed on its fork.
+        spent = await self._nonce_at(None) if self._retry_clock > self._height else 0
         for submission in self._pending():
             waited = self._retry_clock - submission.sent_at
             due = not submission.is_confirmed or submission.is_suspect or waited >= _REBROADCAST_AFTER_BLOCKS
             if due and submission.extrinsic.nonce >= spent:
                 await self._broadcast_again(submission)
 
-    async def _best_nonce(self) -> int:
-        """The nonce of the account in the best block: extrinsics with smaller ones are not needed on its fork."""
-        account = await self._chain.query("System", "Account", (self._signer.address,))
+    async def _nonce_at(self, block: bytes | None) -> int:
+        """The nonce of the account in the block with this hash; None: in the best block."""
+        account = await self._chain.query("System", "Account", (self._signer.address,), block)
         return int(account["nonce"]) if account else 0
 
     def _pending(self) -> list[Submission]:

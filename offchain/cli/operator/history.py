@@ -16,7 +16,8 @@ from offchain.cli.kit.output import csv_rows, details, emit, progress, say, tabl
 from offchain.cli.operator.history_tables import events_table, host_details, print_events, task_details
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack
-from offchain.indexer.database import IndexDatabase, open_index
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.engines import open_index
 from offchain.indexer.queries import EventFilter, TimedEvent, TimedTransfer
 from offchain.indexer.rows import LeaseRow
 from offchain.indexer.status import EventsPruned, index_status, kept_from

@@ -24,17 +24,13 @@ from offchain.core.scheduler.columns import (
     device_indices,
     zero_columns,
 )
+from offchain.core.scheduler.host_capacity import FreeResources, HostCapacity
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodShape
 
 _FEW = 16
 _NO_DEVICES = (0,) * MAX_DEVICES
 _NO_HOSTS: Ints = np.zeros(0, dtype=np.int64)
-
-FreeResources = tuple[int, int, int, Sequence[int], Sequence[str]]
-"""Free cores, memory and disk of a host, free thousandths of each of its devices (0 if out of order), and the account
-with shares of each device: "" for none, an empty sequence if no device is shared.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +42,6 @@ class HostSpec:
     memory_mib: int
     gpus: int
     model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HostCapacity:
-    """Resources of one host. `devices`: the class and the free thousandths of each, 0 where one is out of order.
-
-    `accounts`: as in :data:`FreeResources`; the classes do not contain them.
-    """
-
-    cpu_milli: int
-    memory_mib: int
-    disk_gib: int
-    devices: tuple[tuple[DeviceClass, int], ...] = ()
-    accounts: Sequence[str] = ()
 
 
 class HostSlot(NamedTuple):
@@ -138,7 +120,9 @@ class Cluster:
         self._set(self.whole, host, whole or capacity)
         self._sharing.reset(self.free, self.whole, {host: capacity.accounts})
         self.total_milli += len(capacity.devices) * WHOLE_GPU
-        self._count(capacity.cpu_milli, capacity.memory_mib, [left for _, left in capacity.devices])
+        free_milli = sum(left for _, left in capacity.devices)
+        self.free_milli += free_milli
+        np.maximum(self.max_free, (capacity.cpu_milli, capacity.memory_mib, free_milli), out=self.max_free)
         return host
 
     def set_free(self, by_row: Mapping[int, FreeResources]) -> None:
@@ -200,12 +184,6 @@ class Cluster:
         self._class_levels = self._class_levels[:0]
         return found
 
-    def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
-        milli = sum(devices)
-        self.free_milli += milli
-        for place, value in enumerate((cpu_milli, memory_mib, milli)):
-            self.max_free[place] = max(self.max_free[place], value)
-
     def close(self, name: str) -> int | None:
         """Let the host accept nothing until it is put in again. Return its row; None: unknown."""
         host = self._rows.get(name)
@@ -264,12 +242,6 @@ class Cluster:
     def accounts(self) -> int:
         """The number of known accounts: all account numbers are below it."""
         return self._classes.accounts
-
-    def shared_pieces(self) -> tuple[Ints, Ints]:
-        """Return the account numbers, and the free thousandths, of devices with shares that have something free."""
-        accounts, free = self.account_ids[self.free.device_class], self.free.device
-        chosen = (accounts > 0) & (free > 0)
-        return accounts[chosen], free[chosen].astype(np.int64)
 
     def classes_since(self, first: int, account: str) -> Sequence[int]:
         """Return the device classes from number `first` on that a pod of the account can use.

@@ -27,7 +27,8 @@ from offchain.core.scheduler.fair_share import FairShareQueue
 from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.migration import MigrationPlan, MigrationPlanner
 from offchain.core.scheduler.partition import HostShards, WorkPartition
-from offchain.core.scheduler.placement import Planner, PlanResult, TaskBatch
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import PlanResult, TaskBatch
 from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, exclusive_shape
 from offchain.core.scheduler.preemption import ReservedHostsFilter, host_rows
 from offchain.core.scheduler.reservation_manager import ReservationManager

@@ -13,8 +13,9 @@ from offchain.core.feasibility import Fit, fit
 from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.columns import AnyInts, Bools, Ints
 from offchain.core.scheduler.filters import max_rates, min_rates, permitted
+from offchain.core.scheduler.host_attributes import ALL_LISTS, HostAttributes
 from offchain.core.scheduler.host_health import FailureHistory
-from offchain.core.scheduler.hosts import ALL_LISTS, HostAttributes, HostTable
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import PodRequest, PodShape
 from offchain.core.scheduler.score_column import AnyFloats
 from offchain.core.values import Layout, Task

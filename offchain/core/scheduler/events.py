@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from offchain.core.scheduler.explain import WaitReason
 from offchain.core.scheduler.host_observations import HostObservation
 from offchain.core.scheduler.host_risk import HealthLimits, Risk
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.values import Host, PodPlacement, Task
 
 

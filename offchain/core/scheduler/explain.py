@@ -19,7 +19,8 @@ from offchain.core.scheduler.columns import Bools, device_indices
 from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.hosts import HostTable
-from offchain.core.scheduler.placement import Planner, PlanResult, UnschedulableTask
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import PlanResult, UnschedulableTask
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.score_cache import ScoreCache
 from offchain.core.values import PodPlacement, Task

@@ -14,15 +14,15 @@ import numpy as np
 from offchain.core.feasibility import DEVICE_RULES, Misfit
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, HostColumns, Ints
-from offchain.core.scheduler.hosts import (
+from offchain.core.scheduler.host_attributes import (
     ALL_LISTS,
     SANDBOXED,
     UNITS,
     HostAttributes,
-    HostTable,
     PriceLists,
     capability_bits,
 )
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
 

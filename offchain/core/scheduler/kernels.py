@@ -8,9 +8,16 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.columns import MAX_CLASSES, MAX_DEVICES, AnyInts, Floats, HostColumns, Ints
+from offchain.core.scheduler.columns import MAX_CLASSES, MAX_DEVICES, Floats, HostColumns, Ints
 from offchain.core.scheduler.demand import DemandRows
 from offchain.core.scheduler.device_choice import KernelRequest
+from offchain.core.scheduler.host_value import (
+    CPU_GRAIN_MILLI,
+    MEMORY_GRAIN_MIB,
+    ScoreTables,
+    device_level,
+    host_value,
+)
 from offchain.core.scheduler.jit import compiled, inner
 from offchain.core.scheduler.pod_request import WHOLE_GPU
 from offchain.core.scheduler.score_column import (
@@ -21,10 +28,6 @@ from offchain.core.scheduler.score_column import (
     update_tree,
     update_tree_of,
 )
-
-CPU_GRAIN_MILLI = 500
-MEMORY_GRAIN_MIB = 1024
-"""Cores and memory are rounded to these units: hosts that differ by less have the same value."""
 
 Table = npt.NDArray[np.void]
 """Rows with named fields."""
@@ -37,22 +40,6 @@ MARK_CPU = 0x1E3779B97F4A7C15
 MARK_MEMORY = 0x42B2AE3D27D4EB4F
 MARK_CLASS = 0x165667B19E3779F9
 """Odd numbers without a pattern, which hash what is free into one number."""
-
-
-class ScoreTables(NamedTuple):
-    """What the value of a host is computed from."""
-
-    value: Floats
-    """[level, free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`."""
-    levels: Ints
-    """[class]: the level of such a device (:mod:`offchain.core.scheduler.sharing_demand`); 0: nobody has shares."""
-    weight: Floats
-    """[class, row]."""
-    cpu_each: float
-    memory_each: float
-    """The most cores and memory that pods use beside a thousandth of a GPU."""
-    rows: DemandRows
-    """The expected pods."""
 
 
 VALUE_ENTRY = np.dtype([("key", "i8"), ("value", "f8")], align=True)
@@ -102,96 +89,6 @@ def empty_memo(rows: DemandRows, levels: int) -> ScoreMemo:
 def extended_memo(of: ScoreMemo, hosts: int) -> ScoreMemo:
     """Return the memo with entries for `hosts` hosts."""
     return of._replace(hosts=np.zeros(hosts, HOST_ENTRY))
-
-
-@inner
-def _level(levels: Ints, device_class: int, left: int, own_level: int) -> int:
-    """Return the level of a device. One that this call has begun to share has its old class until the call ends."""
-    level = levels[device_class]
-    return own_level if level == 0 and left < WHOLE_GPU else level
-
-
-@inner
-def host_value(
-    cores: int,
-    grains: int,
-    device: AnyInts,
-    classes: AnyInts,
-    own: int,
-    offset: int,
-    own_level: int,
-    tables: ScoreTables,
-    device_class: int,
-    sums: Floats,
-    by_row: Floats,
-) -> float:
-    """Return the value of what is free, computed anew, if devices in `own` had `offset` thousandths less.
-
-    `own_level`: the level of devices of which the pod's account has shares.
-    """
-    _sums(device, classes, own, offset, own_level, tables, sums[0], sums[1])
-    weight = tables.weight[device_class]
-    cpu, memory = float(cores * CPU_GRAIN_MILLI), float(grains * MEMORY_GRAIN_MIB)
-    return float(_weighted_pods(cpu, memory, sums[0], sums[1], tables.rows, weight, by_row))
-
-
-@inner
-def _sums(
-    device: AnyInts,
-    classes: AnyInts,
-    own: int,
-    offset: int,
-    own_level: int,
-    tables: ScoreTables,
-    cuts: Floats,
-    value: Floats,
-) -> None:
-    """Sum up the tables' rows over the host's devices."""
-    pieces, table, levels = tables.rows.pieces, tables.value, tables.levels
-    cuts[:] = 0.0
-    value[:] = 0.0
-    for index in range(len(device)):
-        left = device[index] - offset * (own >> index & 1)
-        if left:
-            level = own_level if own >> index & 1 else _level(levels, classes[index], left, own_level)
-            for k in range(len(cuts)):
-                cuts[k] += pieces[left, k]
-                value[k] += table[level, left, k]
-
-
-@inner
-def _weighted_pods(
-    cpu: float, memory: float, cuts: Floats, value: Floats, rows: DemandRows, weight: Floats, by_row: Floats
-) -> float:
-    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices.
-
-    Rows are processed without branches and added up by halves, so that processors vectorise. The sum is the same on all
-    of them.
-    """
-    per_cpu, more_cpu, per_memory, more_memory = rows.per_cpu, rows.more_cpu, rows.per_memory, rows.more_memory
-    for k in range(len(cuts)):
-        most = math.floor(cuts[k] / rows.gpus[k])
-        of_each = 0.0
-        if most > 0:
-            # Free devices that do not make up a full set are useless to a pod that needs several.
-            of_each = value[k] / most if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
-        if of_each:
-            pods_most = float(most)
-            for row in range(rows.first[k], rows.first[k + 1]):
-                pods = min(pods_most, np.floor(cpu * per_cpu[row] + more_cpu[row]))
-                pods = min(pods, np.floor(memory * per_memory[row] + more_memory[row]))
-                by_row[row] = weight[row] * pods * of_each
-        else:
-            for row in range(rows.first[k], rows.first[k + 1]):
-                by_row[row] = 0.0
-    wanted = len(by_row)
-    while wanted > 1:
-        half = (wanted + 1) // 2
-        others = by_row[half:wanted]
-        for row in range(len(others)):
-            by_row[row] += others[row]
-        wanted = half
-    return float(by_row[0])
 
 
 STEP_MILLI = 40.0
@@ -298,7 +195,7 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
                     left = device[host, index]
                     state = (state ^ (state >> 29)) * MARK_CLASS + left * MAX_CLASSES + classes[host, index]
                     total += left
-                    mark += marks[_level(levels, classes[host, index], left, own_level), left]
+                    mark += marks[device_level(levels, classes[host, index], left, own_level), left]
                 state *= MARK_CPU
                 state ^= state >> 31
                 # 0 means that it was not computed.
@@ -375,13 +272,13 @@ def score_and_place(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstr
                             if duplicate:
                                 continue
                             own = 1 << index
-                            level = _level(levels, classes[host, index], left, own_level)
+                            level = device_level(levels, classes[host, index], left, own_level)
                             mark += marks[own_level, left - milli] - marks[level, left]
                         else:
                             for other in range(count):
                                 if own >> other & 1:
                                     left = device[host, other]
-                                    level = _level(levels, classes[host, other], left, own_level)
+                                    level = device_level(levels, classes[host, other], left, own_level)
                                     mark += marks[own_level, left - milli] - marks[level, left]
                         key = mark + cores * MARK_CPU + grains * MARK_MEMORY + main_class[host] * MARK_CLASS
                         key ^= key >> 31

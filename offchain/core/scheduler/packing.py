@@ -17,11 +17,11 @@ from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import Bools, Floats, Ints
 from offchain.core.scheduler.demand import DemandDistribution, ExpectedDemand
 from offchain.core.scheduler.device_choice import KernelRequest
+from offchain.core.scheduler.host_value import ScoreTables
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.kernels import (
     STEP_COST,
     ScoreMemo,
-    ScoreTables,
     empty_memo,
     extended_memo,
     score_and_place,

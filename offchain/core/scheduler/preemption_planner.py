@@ -16,7 +16,7 @@ from offchain.core.scheduler.entitlements import is_preemptible, may_preempt
 from offchain.core.scheduler.events import PreemptTasks
 from offchain.core.scheduler.fair_share import FairShareQueue
 from offchain.core.scheduler.hosts import HostTable
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.pod_request import queue_name
 from offchain.core.scheduler.preemption import (
     GRACE_MS,

@@ -10,11 +10,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import UNUSED_ACCOUNT, AnyInts, Bools, Floats, Ints, resized
-from offchain.core.scheduler.device_choice import KernelRequest
-from offchain.core.scheduler.filters import affordable_lists, certainly_affordable, permitted_by_attributes
-from offchain.core.scheduler.hosts import HostTable, PriceLists
+from offchain.core.scheduler.filters import permitted_by_attributes
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.kernels import unscored_devices
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodRequest, PodShape
@@ -22,11 +20,11 @@ from offchain.core.scheduler.score_column import (
     AnyFloats,
     ChangeLog,
     Penalties,
-    empty_column,
     extended_column,
     update_tree,
 )
-from offchain.core.scheduler.scores import ScoreWeights, cost_parts, cost_without_price, price_costs, random_score
+from offchain.core.scheduler.score_entry import CachedRequest, ScoreBounds, ScoreEntry, StaticCosts
+from offchain.core.scheduler.scores import ScoreWeights, cost_parts, cost_without_price, random_score
 from offchain.core.values import Placement, RetainedData
 
 Costs = npt.NDArray[np.float32]
@@ -52,108 +50,6 @@ _StaticKey = tuple[Placement, RetainedData | None, tuple[str, ...], bytes | None
 """What of a request decides its costs beside resources and price."""
 
 
-class _CachedRequest:
-    """A shape as compiled loops read it. Classes of devices shared by other accounts are beyond its columns."""
-
-    __slots__ = ("_found", "_seen", "shape")
-
-    def __init__(self, shape: PodShape, level: int) -> None:
-        self.shape = shape
-        self._found = KernelRequest.accepting(shape, np.zeros(0, dtype=np.bool_), level)
-        self._seen = 0
-        """The number of device classes that were seen."""
-
-    @property
-    def level(self) -> int:
-        """The level of devices of which the pod's account has shares."""
-        return self._found.level
-
-    def current(self, cluster: Cluster) -> KernelRequest:
-        """Return the request for all device classes of now."""
-        classes = cluster.classes
-        if len(classes) > len(self._found.accepts):
-            # Devices shared by another account are not suitable, and never completely free.
-            self._found = self._found._replace(accepts=resized(self._found.accepts, 1 << len(classes).bit_length()))
-        if len(classes) > self._seen:
-            for kind in cluster.classes_since(self._seen, self.shape.account):
-                self._found.accepts[kind] = self.shape.accepts(classes[kind])
-            self._seen = len(classes)
-        return self._found
-
-
-class _StaticCosts:
-    """[host]: costs regardless of resources and price; infinite: not permitted. Shared by many requests."""
-
-    __slots__ = ("__weakref__", "costs", "seen")
-
-    def __init__(self) -> None:
-        self.costs: Floats = np.zeros(0)
-        self.seen = 0
-        """The number of attribute changes that were taken in."""
-
-
-class _Bounds:
-    """Lower bounds of the scores of all requests for the same GPUs, but for what they leave free.
-
-    For shares: on devices without shares in use.
-    """
-
-    __slots__ = ("__weakref__", "column", "kernel_request", "seen_free")
-
-    def __init__(self, kernel_request: _CachedRequest) -> None:
-        self.column = empty_column()._replace(tree=np.zeros(0, dtype=np.float32))
-        self.seen_free = 0
-        self.kernel_request = kernel_request
-
-
-class _Entry:
-    """The cached columns of one request."""
-
-    __slots__ = (
-        "bounds",
-        "by_list",
-        "certain",
-        "column",
-        "generation",
-        "is_bounded",
-        "kernel_request",
-        "seen_free",
-        "static",
-        "was_priced_out",
-    )
-
-    def __init__(self, kernel_request: _CachedRequest, static: _StaticCosts, bounds: _Bounds) -> None:
-        self.column = empty_column()
-        self.seen_free = 0
-        self.kernel_request = kernel_request
-        self.static = static
-        self.bounds = bounds
-        self.is_bounded = False
-        """Whether hosts may have costs that are too low: they were never the best, and are still to be scored."""
-        self.by_list: Floats = np.zeros(0)
-        """[list]: costs of the price; infinite: not permitted."""
-        self.certain: Bools = np.zeros(0, dtype=np.bool_)
-        """[list]: whether it certainly costs no more than its limit there."""
-        self.generation = 0
-        self.was_priced_out = False
-        """Whether a host was excluded because of the devices that a pod would have taken."""
-
-    def __len__(self) -> int:
-        return len(self.column.costs)
-
-    def add_price_lists(self, request: PodRequest, price_lists: PriceLists, weights: ScoreWeights) -> None:
-        """Evaluate new price lists."""
-        if self.generation != price_lists.generation:
-            self.generation, self.by_list, self.certain = price_lists.generation, self.by_list[:0], self.certain[:0]
-        if len(self.by_list) < len(price_lists):
-            new = slice(len(self.by_list), len(price_lists))
-            costs = np.where(
-                affordable_lists(request, price_lists, new), price_costs(request, price_lists, new, weights), np.inf
-            )
-            self.by_list = np.concatenate([self.by_list, costs])
-            self.certain = np.concatenate([self.certain, certainly_affordable(request, price_lists, new)])
-
-
 class ScoreCache:
     """Lower is better; infinite where the pod cannot go. The same hosts and seed give the same costs."""
 
@@ -162,9 +58,9 @@ class ScoreCache:
         self._policy = policy
         self._weights = weights
         self._seed = seed
-        self._entries: OrderedDict[PodRequest, _Entry] = OrderedDict()
-        self._static: WeakValueDictionary[_StaticKey, _StaticCosts] = WeakValueDictionary()
-        self._bounds: WeakValueDictionary[tuple[PodShape, int], _Bounds] = WeakValueDictionary()
+        self._entries: OrderedDict[PodRequest, ScoreEntry] = OrderedDict()
+        self._static: WeakValueDictionary[_StaticKey, StaticCosts] = WeakValueDictionary()
+        self._bounds: WeakValueDictionary[tuple[PodShape, int], ScoreBounds] = WeakValueDictionary()
         """[shape that asks for GPUs alone, level of its account]"""
         self._free, self._attributes = ChangeLog(), ChangeLog()
         self._max_free = table.cluster.max_free.tolist()
@@ -280,7 +176,7 @@ class ScoreCache:
         """Whether :meth:`exclude` was called for a request that was just tried: it says nothing about other devices."""
         return self._entries[request].was_priced_out
 
-    def _entry(self, request: PodRequest) -> _Entry:
+    def _entry(self, request: PodRequest) -> ScoreEntry:
         entry, stale = self._stale_entry(request)
         if entry.is_bounded:
             costs, devices, _ = entry.column
@@ -291,27 +187,20 @@ class ScoreCache:
             entry.seen_free = self._free.end()
         return entry
 
-    def _approximate(self, request: PodRequest) -> _Entry:
+    def _approximate(self, request: PodRequest) -> ScoreEntry:
         """Return the entry; hosts to be scored anew may have costs that are too low."""
         entry, stale = self._stale_entry(request)
         if len(stale):
             bounds = self._bounds_for(entry, stale)
-            self._policy.place(
-                entry.kernel_request.current(self._hosts.cluster),
-                stale,
-                entry.column,
-                self._penalties(entry),
-                _NO_HOSTS,
-                _NO_HOSTS,
-                bounds,
-            )
+            self._score(entry, stale, bounds)
             entry.seen_free = self._free.end()
             if len(bounds) and entry.kernel_request.shape.account:
                 # There is no bound for these hosts.
                 self._score(entry, np.flatnonzero(entry.column.costs < LOWEST / 2))
         return entry
 
-    def _score(self, entry: _Entry, hosts: Ints) -> None:
+    def _score(self, entry: ScoreEntry, hosts: Ints, bounds: AnyFloats = _NO_BOUNDS) -> None:
+        """Score these hosts. `bounds`: as of :meth:`_bounds_for`; with them the costs may be too low."""
         self._policy.place(
             entry.kernel_request.current(self._hosts.cluster),
             hosts,
@@ -319,9 +208,10 @@ class ScoreCache:
             self._penalties(entry),
             _NO_HOSTS,
             _NO_HOSTS,
+            bounds,
         )
 
-    def _bounds_for(self, entry: _Entry, stale: Ints) -> AnyFloats:
+    def _bounds_for(self, entry: ScoreEntry, stale: Ints) -> AnyFloats:
         """Return the bounds that these hosts are to have until they are scored; none where they are few."""
         if len(stale) <= FEW:
             return _NO_BOUNDS
@@ -344,13 +234,13 @@ class ScoreCache:
         costs[own] = LOWEST
         return costs
 
-    def _stale_entry(self, request: PodRequest) -> tuple[_Entry, Ints]:
+    def _stale_entry(self, request: PodRequest) -> tuple[ScoreEntry, Ints]:
         """Return the entry, and the hosts that are to be scored anew in it."""
         entry = self._entries.get(request)
         level = self._hosts.cluster.sharing_level(request.shape.account)
         if entry is None or entry.kernel_request.level != level:
-            entry = self._entries[request] = _Entry(
-                _CachedRequest(request.shape, level), self._static_of(request), self._bounds_of(request.shape, level)
+            entry = self._entries[request] = ScoreEntry(
+                CachedRequest(request.shape, level), self._static_of(request), self._bounds_of(request.shape, level)
             )
             if len(self._entries) > min(MAX_ENTRIES, max(MIN_ENTRIES, MAX_COSTS // (1 + len(self._hosts.cluster)))):
                 self._entries.popitem(last=False)
@@ -367,7 +257,7 @@ class ScoreCache:
             return entry, self._all_hosts
         return entry, self._free.since_for(entry.seen_free, entry.column.costs)
 
-    def _update_static(self, request: PodRequest, entry: _Entry) -> None:
+    def _update_static(self, request: PodRequest, entry: ScoreEntry) -> None:
         """Update what does not depend on free resources."""
         table, static = self._hosts, entry.static
         entry.add_price_lists(request, table.attributes.price_lists, self._weights)
@@ -380,22 +270,22 @@ class ScoreCache:
             static.costs[hosts] = np.where(permitted_by_attributes(request, attributes), costs, np.inf)
             static.seen = self._attributes.end()
 
-    def _static_of(self, request: PodRequest) -> _StaticCosts:
+    def _static_of(self, request: PodRequest) -> StaticCosts:
         who = request.placement, request.takes_over, request.refused_by, request.manifest
         found = self._static.get(who)
         if found is None:
-            found = self._static[who] = _StaticCosts()
+            found = self._static[who] = StaticCosts()
         return found
 
-    def _bounds_of(self, shape: PodShape, level: int) -> _Bounds:
+    def _bounds_of(self, shape: PodShape, level: int) -> ScoreBounds:
         account = UNUSED_ACCOUNT if shape.account else ""
         of = replace(shape, cpu_milli=0, memory_mib=0, disk_gib=0, account=account)
         found = self._bounds.get((of, level))
         if found is None:
-            found = self._bounds[of, level] = _Bounds(_CachedRequest(of, level))
+            found = self._bounds[of, level] = ScoreBounds(CachedRequest(of, level))
         return found
 
-    def _penalties(self, entry: _Entry) -> Penalties:
+    def _penalties(self, entry: ScoreEntry) -> Penalties:
         return Penalties(
             entry.static.costs, self._hosts.attributes.price_list, entry.by_list, entry.certain, self._closed_hosts()
         )

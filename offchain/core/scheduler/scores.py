@@ -14,7 +14,7 @@ import numpy as np
 
 from offchain.core.scheduler.columns import Floats
 from offchain.core.scheduler.filters import min_rates
-from offchain.core.scheduler.hosts import ALL_LISTS, HostAttributes, PriceLists
+from offchain.core.scheduler.host_attributes import ALL_LISTS, HostAttributes, PriceLists
 from offchain.core.scheduler.pod_request import PodRequest
 
 FRAGMENTATION_STEP: Final = 100.0

@@ -112,7 +112,7 @@ class SharingDemand:
         """
         often = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SIZES]
         sizes, pods = np.array(sorted(often)).T
-        accounts, free = cluster.shared_pieces()
+        accounts, free = _shared_pieces(cluster)
         fitting = np.searchsorted(sizes, free, side="right")
         columns = len(sizes) + 1
         many = np.bincount(accounts * columns + fitting, minlength=(cluster.accounts + 1) * columns)
@@ -121,6 +121,13 @@ class SharingDemand:
         devices = many[:, ::-1].cumsum(axis=1)[:, -2::-1]
         parts: Floats = (pods / pods.sum() / np.maximum(1, devices)).sum(axis=1)
         return parts
+
+
+def _shared_pieces(cluster: Cluster) -> tuple[Ints, Ints]:
+    """Return the account numbers, and the free thousandths, of devices with shares that have something free."""
+    accounts, free = cluster.account_ids[cluster.free.device_class], cluster.free.device
+    chosen = (accounts > 0) & (free > 0)
+    return accounts[chosen], free[chosen].astype(np.int64)
 
 
 def levels_of(shares: Floats, before: Ints) -> Ints:

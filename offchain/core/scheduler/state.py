@@ -20,7 +20,8 @@ from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
 from offchain.core.scheduler.migration import MigrationPlanner, RiskMonitor
 from offchain.core.scheduler.partition import WorkPartition
-from offchain.core.scheduler.placement import Planner, UnschedulableTask
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import UnschedulableTask
 from offchain.core.scheduler.pod_request import NO_RESOURCES, shape_of, sharing_account
 from offchain.core.scheduler.preemption_planner import PreemptionPlanner
 from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree

@@ -15,7 +15,8 @@ from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import AnyInts, Bools, Ints
 from offchain.core.scheduler.fair_share import FairShareQueue
 from offchain.core.scheduler.jit import compiled
-from offchain.core.scheduler.placement import Planner, UnschedulableTask
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import UnschedulableTask
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape
 from offchain.core.scheduler.reservation_manager import ReservationManager
 

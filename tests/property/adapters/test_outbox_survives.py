@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.admin import OutboxAdmin
-from offchain.adapters.outbox.intent_values import IntentState
-from offchain.adapters.outbox.outbox import CallGivenUp, CallIncluded, Outbox
+from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, IntentState
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import ChainUnreachable, StoreStuck, SubmitRefusal
 from offchain.ports import Call

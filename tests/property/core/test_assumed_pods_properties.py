@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from offchain.core.scheduler import assumed_pods
 from offchain.core.scheduler.assumed_pods import PodBatch
 from offchain.core.scheduler.availability import LeaseEnds
-from offchain.core.scheduler.cluster import Cluster, HostCapacity
+from offchain.core.scheduler.cluster import Cluster
+from offchain.core.scheduler.host_capacity import HostCapacity
 from offchain.core.scheduler.pod_request import WHOLE_GPU, DeviceClass, PodRequest
 from offchain.core.scheduler.state import SchedulerState
 from tests.support.examples import examples

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from offchain.core.scheduler import score_cache
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
-from offchain.core.scheduler.placement import Planner, TaskBatch
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import TaskBatch
 from offchain.core.scheduler.pod_request import PodRequest, ResourceAmount, dominant_share
 from offchain.core.scheduler.queue_definitions import QueueDefinition, queue_tree
 from offchain.core.values import Host, Task

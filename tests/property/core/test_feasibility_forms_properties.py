@@ -13,7 +13,8 @@ from offchain.core.scheduler.availability_kernels import pods_that_fit
 from offchain.core.scheduler.columns import device_bits
 from offchain.core.scheduler.device_choice import KernelRequest, fullest_devices
 from offchain.core.scheduler.hosts import HostTable
-from offchain.core.scheduler.placement import Planner, UnschedulableTask
+from offchain.core.scheduler.placement import Planner
+from offchain.core.scheduler.plan import UnschedulableTask
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.reservation_manager import is_uniform
 from offchain.core.scheduler.unschedulable import UnschedulableIndex

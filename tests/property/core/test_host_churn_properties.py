@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.scheduler import columns, equivalence, hosts, queue_usage, task_registry
+from offchain.core.scheduler import columns, equivalence, host_attributes, queue_usage, task_registry
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.demand import DemandEstimator
 from offchain.core.scheduler.fair_share_tables import NEVER
@@ -29,7 +29,7 @@ def small_limits() -> Iterator[None]:
     """Drop what is unused at once, and score by hosts and requests alone, not by what was asked for before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "FEW_CLASSES", 4)
-        patch.setattr(hosts, "_SPARE", 1)
+        patch.setattr(host_attributes, "_SPARE", 1)
         patch.setattr(queue_usage, "FEW_TARGETS", 0)
         patch.setattr(equivalence, "_FEW_ACCOUNTS", 0)
         patch.setattr(task_registry, "_FEW_DEADLINES", 0)

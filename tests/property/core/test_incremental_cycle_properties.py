@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from offchain.core.scheduler.availability_kernels import FOREVER
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, ResourceLimit, queue_tree
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offchain.core.feasibility import Fit, fit
 from offchain.core.pricing import rate_per_hour
-from offchain.core.scheduler.placement import PlanResult
+from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot

@@ -4,7 +4,7 @@ from sqlalchemy import text
 from offchain.adapters.outbox import checkpoints, intents, tables
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
-from offchain.indexer.database import SqliteDatabase
+from offchain.indexer.engines import SqliteDatabase
 from offchain.ports import Call
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]

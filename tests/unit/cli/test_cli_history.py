@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from offchain.cli import main as cli
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
 

@@ -14,7 +14,7 @@ from offchain.core.scheduler.explain import Candidate, CandidateReport, PlacedTa
 from offchain.core.values import PodPlacement
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack
-from offchain.indexer.database import open_index
+from offchain.indexer.engines import open_index
 from offchain.indexer.writer import IndexWriter
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome

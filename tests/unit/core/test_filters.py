@@ -15,7 +15,8 @@ from offchain.core.scheduler.filters import (
     count_excluded,
     is_online,
 )
-from offchain.core.scheduler.hosts import ALL_LISTS, HostTable
+from offchain.core.scheduler.host_attributes import ALL_LISTS
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import BillingUnit, Host, HostStatus, RetainedData, Tier
 from offchain.schema.chain_types._generated_chain import GpuPrice

@@ -15,8 +15,8 @@ from offchain.core.scheduler import (
     assumed_pods,
     columns,
     equivalence,
+    host_attributes,
     host_health,
-    hosts,
     migration_watch,
     preemption_planner,
     queue_usage,
@@ -25,8 +25,9 @@ from offchain.core.scheduler import (
     sharing_demand,
     task_registry,
 )
-from offchain.core.scheduler.cluster import Cluster, HostCapacity
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.events import HostsObserved, LimitsChanged
+from offchain.core.scheduler.host_capacity import HostCapacity
 from offchain.core.scheduler.host_observations import HostObservation, ObservationKind
 from offchain.core.scheduler.host_risk import HealthLimits
 from offchain.core.scheduler.partition import ACTIVE_SLOTS, LAG_SLOTS, SLOT_MS, WorkPartition
@@ -55,7 +56,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         (columns, ("FEW_CLASSES",)),
         (equivalence, ("_FEW_ACCOUNTS",)),
         (host_health, ("MAX_HOSTS", "MAX_LEASES", "MAX_COOLDOWNS", "MAX_MANIFESTS")),
-        (hosts, ("_SPARE",)),
+        (host_attributes, ("_SPARE",)),
         (preemption_planner, ("MAX_STALE",)),
         (queue_usage, ("FEW_TARGETS",)),
         (reservations, ("_MAX_EXAMINED",)),

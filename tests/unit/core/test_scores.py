@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offchain.core.scheduler.hosts import ALL_LISTS, HostTable
+from offchain.core.scheduler.host_attributes import ALL_LISTS
+from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.scheduler.scores import (

@@ -7,9 +7,10 @@ from dataclasses import replace
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import columns
 from offchain.core.scheduler.availability_kernels import FOREVER
-from offchain.core.scheduler.cluster import Cluster, HostCapacity
+from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.entitlements import may_preempt
 from offchain.core.scheduler.filters import count_excluded
+from offchain.core.scheduler.host_capacity import HostCapacity
 from offchain.core.scheduler.pod_request import DeviceClass, PodRequest, PodShape
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import GpuRequest, Host, Task

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import cli_world
 import pytest
+
+from offchain.cli.tenant import follow
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +41,15 @@ def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "task.yaml"
     path.write_text(cli_world.MANIFEST)
     return path
+
+
+@pytest.fixture
+def pallets(world: cli_world.World, monkeypatch: pytest.MonkeyPatch) -> cli_world.Pallets:
+    found = cli_world.Pallets(world.chain)
+    world.chain.effects = found.effects
+
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        return cli_world.RESULT
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    return found

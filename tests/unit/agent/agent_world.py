@@ -8,7 +8,7 @@ from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine
+from node_agent.drivers.fake.engine import FakeEngine, FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
@@ -35,6 +35,8 @@ from tests.support.memory_transport import MemoryNetwork
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "Simulated", 1024, None),))
 RESOURCES = Resources(500, 64, 1, GpuRequest(0, 1000, 0, ()))
+HELLO = FakeProgram(output=b"hello\n", errors=b"warned\n")
+RUNS = FakeProgram(runs=True, output=b"late\n")
 
 
 REPORTS = {"Started": "report_started", "Result": "report_result", "Failed": "report_failed"}
@@ -212,6 +214,15 @@ class World:
                     return
                 await asyncio.sleep(0)
         raise AssertionError(f"not within {blocks} blocks")
+
+
+async def settle(condition):
+    """Let everything run that needs no block."""
+    for _ in range(5000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not come to that")
 
 
 @contextlib.asynccontextmanager

@@ -5,8 +5,7 @@ import json
 import sqlite3
 
 import pytest
-from agent_world import World
-from test_agent_service import settle
+from agent_world import World, settle
 
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure

@@ -227,3 +227,13 @@ def copy_of(chain: FakeChain) -> FakeChain:
 
 def fresh(record: dict[str, Any]) -> dict[str, Any]:
     return copy.deepcopy(record)
+
+
+def refused(world: World, *arguments: str | Path) -> tuple[str, str]:
+    """Code and text of the one error; nothing was sent."""
+    status, out, err = world.run("submit", *arguments, "--json")
+    assert status in (1, 2)
+    (line,) = out.splitlines()
+    assert err.startswith("error: ")
+    assert not world.chain.executed
+    return json.loads(line)["error"]["code"], err

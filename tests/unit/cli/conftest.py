@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cli_world
 import pytest
+from pod_host import RealHost
+
+from offchain.cli.tenant import follow
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.protocol.messages import endpoint_text
+from tests.support.chain_records import Tasks, task_spec
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +47,26 @@ def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "task.yaml"
     path.write_text(cli_world.MANIFEST)
     return path
+
+
+@pytest.fixture
+def pallets(world: cli_world.World, monkeypatch: pytest.MonkeyPatch) -> cli_world.Pallets:
+    found = cli_world.Pallets(world.chain)
+    world.chain.effects = found.effects
+
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        return cli_world.RESULT
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    return found
+
+
+@pytest.fixture
+def host(world: cli_world.World, tmp_path: Path) -> Iterator[RealHost]:
+    with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
+        world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
+        tasks = Tasks(world.chain)
+        tasks.submit(cli_world.CHARLIE, task_spec(), now=1)
+        running = dataclasses.replace(cli_world.the_lease(0), state=gen.LeaseStateActive(), ended_at=None, result=None)
+        tasks.change(0, state=gen.TaskStateRunning(), leases=(running,))
+        yield made

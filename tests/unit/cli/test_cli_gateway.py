@@ -6,7 +6,7 @@ import json
 
 import cli_world
 import pytest
-from test_cli_pods import CHARLIE, HOST, RealHost
+from pod_host import CHARLIE, HOST, RealHost
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.types import Manifest, ManifestError
+from offchain.schema.manifest.types import Manifest, ManifestError, ServiceSpec
 
 DIGEST = "sha256:" + "ab" * 32
 ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
@@ -59,6 +59,10 @@ def gpu(**entries: Any) -> Change:
 
 def parse(change: Change | None = None) -> Manifest:
     return parse_manifest(manifest(change))
+
+
+def train(*changes: Change) -> ServiceSpec:
+    return parse(together(*changes)).services[0]
 
 
 def problems(data: bytes) -> list[tuple[str, str, str]]:

@@ -7,114 +7,18 @@ import signal
 from dataclasses import replace
 
 import pytest
+from autoscaler_world import CPUS, HOST, MANIFEST, PROXY, STEP_MS, TENANT, Net
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.adapters.keys.signer import Ed25519Signer, from_uri
+from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.task_spec import ReplacedTask, with_replaced_task
-from offchain.schema.protocol.receipt import Bill, Receipt, SignedReceipt, Totals
-from offchain.services.autoscaler import Autoscaler
 from offchain.services.host_connections import HostConnections
 from offchain.services.runner import serve
 from offchain.services.submitter import CallOutcome
-from tests.support.chain_records import Tasks, device, host_record, lease, placement, task_spec
-from tests.support.fake_chain import FakeChain
-
-TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
-HOST = Ed25519Signer(bytes(32))
-CPUS = 500
-MANIFEST = b"""\
-services:
-  web:
-    image: demo/web@sha256:%s
-    deploy: {resources: {limits: {cpus: "0.5", memory: 64M}}}
-x-gantry:
-  kind: service
-  price: {max_per_hour: 1 GTY}
-  duration: 1h
-  pods: {min: 1, max: 4}
-  scaling: {metric: cpu, target: 50%%, stabilisation: 60s}
-""" % (b"1" * 64)
-STEP_MS = 15_000
-
-
-class Net:
-    """A service whose pods use what the test says, on one host."""
-
-    def __init__(self, manifest=MANIFEST, tenant=TENANT.address, account=None, **spec):
-        self.chain = FakeChain()
-        self.tasks = Tasks(self.chain)
-        self.chain.storage["Hosts", "Hosts"][HOST.address,] = host_record(PROXY.address).encode()
-        wanted = gen.Resources(CPUS, 64, 1, gen.GpuRequest(0, 1000, 0, ()))
-        fields = {"kind": gen.TaskKind.SERVICE, "resources": wanted, "pods_min": 1, "pods_max": 4}
-        self.task = self.tasks.submit(tenant, task_spec(**(fields | spec)), manifest=manifest)
-        self.used, self.down, self.key = {}, set(), HOST
-        self.dropped = 0
-        self.calls, self.verdict = [], CallOutcome()
-        self.now_ms = 1_000_000
-        self.pods(1)
-        account = account or tenant
-        self.scaler = Autoscaler(GantryChain(self.chain), self.perform, self.dial, TENANT.address, account)
-
-    def pods(self, count, wanted=None):
-        """So many run."""
-        active = gen.LeaseStateActive()
-        leases = tuple(lease(HOST.address, pod=pod, state=active, started_at=1) for pod in range(count))
-        self.tasks.change(self.task, state=gen.TaskStateRunning(), leases=leases, pods_wanted=wanted or count)
-
-    async def perform(self, name, call):
-        self.calls.append((name, call))
-        if call.function == "scale" and self.verdict.done:
-            self.pods(call.args["pods"])
-        return self.verdict
-
-    @contextlib.asynccontextmanager
-    async def dial(self, record, host):
-        assert (record.provider, host) == (PROXY.address, HOST.address)
-        yield self
-
-    async def receipt(self, number):
-        pod = number >> 16 & 0xFF
-        if pod in self.down:
-            raise HostUnreachable("nobody is there")
-        wall_ms, cpu_ms = self.used.get(number, (0, 0))
-        bill = Bill(rate_per_hour=0, unit=gen.BillingUnit.SECOND, accrued=0, since_ms=None, billed_ms=0, owed=0)
-        receipt = Receipt(
-            genesis_hash=self.chain.genesis,
-            task=self.task,
-            lease=number,
-            host=HOST.address,
-            tenant=TENANT.address,
-            seq=1,
-            from_ms=0,
-            until_ms=0,
-            totals=Totals(wall_ms=wall_ms, cpu_ms=cpu_ms),
-            bill=bill,
-            reported=None,
-            final=False,
-        )
-        return SignedReceipt(receipt, self.key.sign(receipt.host_payload)).encode()
-
-    async def countersign(self, number, digest, signature):
-        raise AssertionError((number, digest, signature))
-
-    async def steps(self, count, demand_percent):
-        """So many looks, while the pods share a demand, in percent of what one of them has."""
-        for _ in range(count):
-            self.now_ms += STEP_MS
-            self.chain.storage["Timestamp", "Now"][()] = self.now_ms
-            found = await GantryChain(self.chain).task(self.task)
-            for one in found.leases:
-                wall_ms, cpu_ms = self.used.get(one.id, (0, 0))
-                share = demand_percent * CPUS * STEP_MS // (100 * 1000 * len(found.leases))
-                self.used[one.id] = (wall_ms + STEP_MS, cpu_ms + share)
-            await self.scaler.step()
-
-    @property
-    def wanted(self):
-        return self.tasks.get(self.task).pods_wanted
+from tests.support.chain_records import device, host_record, placement, task_spec
 
 
 @pytest.fixture
@@ -304,102 +208,6 @@ async def test_a_pod_that_is_new_counts_for_itself_only(net):
     ((number, seen),) = net.scaler._services[net.task].seen.items()
     assert number & 0xFFFF == 1
     assert len(seen) == 1
-
-
-OWN = MANIFEST.replace(b"cpu, target: 50%", b"{port: 9090, name: jobs, target_per_pod: 10}")
-
-
-class Page:
-    """A connection into a pod that serves a page in pieces."""
-
-    def __init__(self, net, pieces):
-        self.net, self.pieces, self.asked = net, list(pieces), b""
-
-    async def write(self, data):
-        self.asked += data
-
-    async def read_main(self):
-        assert self.asked.startswith(b"GET /metrics HTTP/1.0\r\n")
-        if self.pieces and self.pieces[0] is None:
-            await asyncio.Event().wait()
-        return self.pieces.pop(0) if self.pieces else None
-
-    def drop(self):
-        self.net.dropped += 1
-
-
-class OwnNet(Net):
-    """A service whose pods tell a number."""
-
-    def __init__(self):
-        super().__init__(OWN)
-        self.numbers, self.asked = {}, []
-
-    async def receipt(self, number):
-        raise AssertionError(f"no receipt of {number} is needed")
-
-    async def dial(self, number, port):
-        self.asked.append((number >> 16 & 0xFF, port))
-        return Page(self, self.numbers[number >> 16 & 0xFF])
-
-    def told(self, *numbers):
-        """What each pod tells; None: its page never ends; bytes: in place of a page."""
-        head = b"HTTP/1.0 200 OK\r\n\r\n"
-        for pod, number in enumerate(numbers):
-            page = number if isinstance(number, bytes) else b"# TYPE jobs gauge\njobs %d\n" % (number or 0)
-            self.numbers[pod] = [head, None] if number is None else [head, page[:9], page[9:]]
-
-    async def look(self, *numbers):
-        self.told(*numbers)
-        await self.steps(1, demand_percent=0)
-
-
-@pytest.fixture
-def own():
-    net = OwnNet()
-    net.scaler = Autoscaler(
-        GantryChain(net.chain), net.perform, lambda *_: contextlib.nullcontext(net), *[TENANT.address] * 2
-    )
-    return net
-
-
-async def test_a_metric_of_the_pods_adds_pods(own):
-    await own.look(35)
-    assert own.wanted == 4
-    assert own.asked == [(0, 9090)]
-    await own.look(9, 9, 9, 8)
-    assert own.wanted == 4
-    assert own.dropped == 5
-
-
-async def test_a_lower_metric_removes_pods_after_the_window(own):
-    own.pods(4)
-    for _ in range(4):
-        await own.look(0, 0, 0, 0)
-    assert own.wanted == 4
-    for _ in range(4):
-        await own.look(0, 0, 0, 0)
-    assert own.wanted == 1
-
-
-@pytest.mark.parametrize("page", [None, b"jobs NaN", b"", b"other 1\n", b"jobs 1\n" + b" " * (1 << 20)])
-async def test_a_page_without_the_metric_removes_no_pods(own, page, monkeypatch):
-    monkeypatch.setattr("offchain.services.autoscaler.PAGE_S", 0.0)
-    own.pods(3)
-    for _ in range(10):
-        await own.look(page, page, page)
-    assert own.calls == []
-    assert own.dropped == 30
-
-
-async def test_a_counter_that_restarts_is_followed_from_there(own):
-    page = b"# TYPE jobs counter\njobs %d\n"
-    own.pods(2)
-    for count in (1_000, 1_150, 1_300, 0, 150, 300):
-        await own.look(*[page % count] * 2)
-    assert own.calls == []
-    await own.look(*[page % 900] * 2)
-    assert own.wanted > 2
 
 
 class Dialled:

@@ -15,7 +15,7 @@ import driver_cases
 import outbox_rig
 import p2p_endpoints
 import pytest
-from driver_fixtures import docker_driver
+from driver_fixtures import Setup, docker_driver, make_setup
 
 from node_agent.drivers.docker.driver import DockerDriver
 from offchain.devnet.paths import ROOT
@@ -73,6 +73,13 @@ def shell_image(docker_api: docker.APIClient) -> Iterator[ImageRef]:
 async def driver(docker_api: docker.APIClient, tmp_path: Path) -> AsyncIterator[DockerDriver]:  # noqa: ARG001  (skips)
     async with docker_driver(tmp_path) as made:
         yield made
+
+
+@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+async def setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Setup]:
+    """Each driver."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield await make_setup(request, tmp_path, stack)
 
 
 @pytest.fixture

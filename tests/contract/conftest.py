@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import docker
@@ -16,8 +16,11 @@ import outbox_rig
 import p2p_endpoints
 import pytest
 from driver_fixtures import Setup, docker_driver, make_setup
+from image_registries import PLENTY, Clock, DockerRegistries, FakeRegistries
 
 from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.images.policy import Mirror
+from node_agent.images.store import ImageInventory, ImageStore
 from offchain.devnet.paths import ROOT
 from offchain.schema.manifest.types import ImageRef
 from tests.support.fast_chain import write_fast_genesis
@@ -80,6 +83,46 @@ async def setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """Each driver."""
     async with contextlib.AsyncExitStack() as stack:
         yield await make_setup(request, tmp_path, stack)
+
+
+@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+def registries(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeRegistries | DockerRegistries]:
+    is_fake = request.param == "fake"
+    made = FakeRegistries() if is_fake else DockerRegistries(request.getfixturevalue("docker_api"), tmp_path)
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the stores that `make_store` makes."""
+    return Clock()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    """The pauses, in seconds, of the stores that `make_store` makes."""
+    return []
+
+
+@pytest.fixture
+async def make_store(
+    registries: FakeRegistries | DockerRegistries, tmp_path: Path, clock: Clock, pauses: list[float]
+) -> AsyncIterator[Callable[..., ImageStore]]:
+    made = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def make(*, mirror: Mirror | None = None, quota_bytes: int = PLENTY) -> ImageStore:
+        book = ImageInventory(tmp_path / "images.json")
+        store = ImageStore(registries.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
+        made.append(store)
+        return store
+
+    yield make
+    for store in made:
+        await store.close()
 
 
 @pytest.fixture

@@ -1,14 +1,16 @@
 """A node and a Docker engine for the contract tests, unless GANTRY_TEST_URL and GANTRY_DOCKER_HOST name others."""
 
 import contextlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import driver_cases
@@ -137,6 +139,26 @@ async def net(request: pytest.FixtureRequest) -> AsyncIterator[p2p_endpoints.Net
     made = p2p_endpoints.Net(request.param)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def places() -> AsyncIterator[Callable[[Any], Awaitable[Any]]]:
+    """Endpoints and gateways, closed at the end, the last made first."""
+    made = []
+
+    async def keep(making: Any) -> Any:
+        thing = await making if inspect.isawaitable(making) else making
+        made.append(thing)
+        return thing
+
+    yield keep
+    for thing in reversed(made):
+        await thing.close()
+
+
+@pytest.fixture
+async def gateway(places: Callable[[Any], Awaitable[Any]]) -> p2p_endpoints.RunningGateway:
+    return await places(p2p_endpoints.RunningGateway.start())
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,17 @@
-"""Programs for the contract suite of pod access: commands of a real shell, and equal programs of the fake."""
+"""Pod access in the contract suites: commands of a real shell, equal programs of the fake, a tenant's way to them."""
 
 import asyncio
 import io
 import tarfile
 from pathlib import PurePosixPath
 
+import p2p_endpoints as p2p
+import pytest
+from p2p_endpoints import TENANT
+
 from node_agent.drivers.fake.access import FakeAccess, FakePod
+from node_agent.handlers.pod_requests import PodRequests
+from offchain.adapters.keys.signer import Ed25519Signer
 
 CAT = ("cat",)
 OUT_AND_ERR = ("sh", "-c", "echo out; echo err >&2; exit 3")
@@ -14,6 +20,7 @@ LOTS = ("sh", "-c", "awk 'BEGIN { for (i = 0; i < 200000; i++) printf \"%09d\\n\
 LOTS_BYTES = b"".join(b"%09d\n" % number for number in range(200_000))
 NO_SUCH = ("no-such-program",)
 ECHO_PORT, NOBODY = 8099, 8098
+LEASE, OTHER, GONE = 7, 8, 9
 
 
 async def cat(_argv, io):
@@ -63,3 +70,53 @@ def names_in(archive):
             content = tar.extractfile(member)
             found[str(PurePosixPath(member.name))] = None if content is None else content.read()
     return found
+
+
+class Way:
+    """A host with pods, and a tenant's client."""
+
+    def __init__(self, net, folder):
+        self.net, self.folder = net, folder
+        self.pods = fake_pods([LEASE, OTHER])
+        self.delivered = []
+        self.clients = []
+
+    async def start(self):
+        transport = await self.net.endpoint()
+        key = Ed25519Signer(self.net.seeds[transport.key])
+        self.access = PodRequests(self.pods, self.folder / "uploads", key, self.deliver)
+        self.host = p2p.Host(transport, self.access.handlers())
+        return self
+
+    async def deliver(self, lease, name, data):
+        if name == "unknown":
+            raise ValueError("the manifest names no file 'unknown'")
+        self.delivered.append((lease, name, data))
+
+    async def client(self, signer=TENANT):
+        made = p2p.client_of(await self.net.endpoint(), self.host, signer)
+        self.clients.append(made)
+        return made
+
+    async def close(self):
+        for client in self.clients:
+            await client.close()
+        await self.host.close()
+        await self.access.close()
+
+
+# Fixtures, not in conftest.py: `client` is a different one in other modules of this folder. A test module binds them.
+
+
+@pytest.fixture(params=p2p.KINDS)
+async def way(request, tmp_path):
+    net = p2p.Net(request.param)
+    made = await Way(net, tmp_path).start()
+    yield made
+    await made.close()
+    await net.close()
+
+
+@pytest.fixture
+async def client(way):
+    return await way.client()

@@ -1,23 +1,28 @@
 """A node and a Docker engine for the contract tests, unless GANTRY_TEST_URL and GANTRY_DOCKER_HOST name others."""
 
 import contextlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import driver_cases
 import outbox_rig
 import p2p_endpoints
 import pytest
-from driver_fixtures import docker_driver
+from driver_fixtures import Setup, docker_driver, make_setup
+from image_registries import PLENTY, Clock, DockerRegistries, FakeRegistries
 
 from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.images.policy import Mirror
+from node_agent.images.store import ImageInventory, ImageStore
 from offchain.devnet.paths import ROOT
 from offchain.schema.manifest.types import ImageRef
 from tests.support.fast_chain import write_fast_genesis
@@ -75,6 +80,53 @@ async def driver(docker_api: docker.APIClient, tmp_path: Path) -> AsyncIterator[
         yield made
 
 
+@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+async def setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Setup]:
+    """Each driver."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield await make_setup(request, tmp_path, stack)
+
+
+@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+def registries(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeRegistries | DockerRegistries]:
+    is_fake = request.param == "fake"
+    made = FakeRegistries() if is_fake else DockerRegistries(request.getfixturevalue("docker_api"), tmp_path)
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the stores that `make_store` makes."""
+    return Clock()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    """The pauses, in seconds, of the stores that `make_store` makes."""
+    return []
+
+
+@pytest.fixture
+async def make_store(
+    registries: FakeRegistries | DockerRegistries, tmp_path: Path, clock: Clock, pauses: list[float]
+) -> AsyncIterator[Callable[..., ImageStore]]:
+    made = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def make(*, mirror: Mirror | None = None, quota_bytes: int = PLENTY) -> ImageStore:
+        book = ImageInventory(tmp_path / "images.json")
+        store = ImageStore(registries.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
+        made.append(store)
+        return store
+
+    yield make
+    for store in made:
+        await store.close()
+
+
 @pytest.fixture
 async def rig() -> AsyncIterator[outbox_rig.Rig]:
     async with outbox_rig.running_rig() as made:
@@ -87,6 +139,26 @@ async def net(request: pytest.FixtureRequest) -> AsyncIterator[p2p_endpoints.Net
     made = p2p_endpoints.Net(request.param)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def places() -> AsyncIterator[Callable[[Any], Awaitable[Any]]]:
+    """Endpoints and gateways, closed at the end, the last made first."""
+    made = []
+
+    async def keep(making: Any) -> Any:
+        thing = await making if inspect.isawaitable(making) else making
+        made.append(thing)
+        return thing
+
+    yield keep
+    for thing in reversed(made):
+        await thing.close()
+
+
+@pytest.fixture
+async def gateway(places: Callable[[Any], Awaitable[Any]]) -> p2p_endpoints.RunningGateway:
+    return await places(p2p_endpoints.RunningGateway.start())
 
 
 @pytest.fixture(scope="session")

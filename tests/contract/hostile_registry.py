@@ -1,18 +1,25 @@
-"""A registry on loopback that a test scripts, answer by answer."""
+"""A registry on loopback that a test scripts, answer by answer, and a registry client that asks it."""
 
 import asyncio
 import hashlib
 import json
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
+import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
 
-from node_agent.images.registries import Endpoint
+from node_agent.images.ports import PullRefused
+from node_agent.images.registries import Endpoint, RegistryRules
+from node_agent.images.registry_client import RegistryClient
 
+LAYER = os.urandom(300_000)
+BASIC = "Basic YW5uYTpzZWNyZXQ="
+"""anna:secret."""
 OCI = "application/vnd.oci.image.manifest.v1+json"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -126,3 +133,65 @@ class ScriptedResolver(AbstractResolver):
 
     async def close(self) -> None:
         pass
+
+
+@asynccontextmanager
+async def client_for(*registries, limits=None, resolver=None):
+    """A client whose operator allows these registries, and no others."""
+    rules = RegistryRules(frozenset(registry.endpoint for registry in registries))
+    made = RegistryClient(rules, limits=limits, resolver=None if resolver is None else lambda: resolver)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def fetched(source, digest, size):
+    """What came of a blob, and why it ended."""
+    came = bytearray()
+    try:
+        async with aclosing(source.blob(digest, size)) as pieces:
+            async for piece in pieces:
+                came += piece
+    except PullRefused as error:
+        return bytes(came), error
+    return bytes(came), None
+
+
+async def refusal_of(client, reference, login=None):
+    """Why the image is refused, which tells nothing of the login."""
+    with pytest.raises(PullRefused) as caught:
+        await client.source(reference, login).manifest(reference.partition("@")[2])
+    assert "secret" not in str(caught.value)
+    assert BASIC not in str(caught.value)
+    return caught.value
+
+
+def answering(**response):
+    async def handle(_):
+        return web.Response(**response)
+
+    return handle
+
+
+def moved(location):
+    return answering(status=307, headers={"Location": location})
+
+
+def unauthorized(realm):
+    return answering(status=401, headers={"WWW-Authenticate": f'Bearer realm="{realm}",service="x"'})
+
+
+# Fixtures, not in conftest.py: `client` is a different one in other modules of this folder. A test module binds them.
+
+
+@pytest.fixture
+async def registry():
+    async with scripted_registry() as found:
+        yield found
+
+
+@pytest.fixture
+async def client(registry):
+    async with client_for(registry) as made:
+        yield made

@@ -1,4 +1,4 @@
-"""Endpoints of every kind, a host on one of them, and tenants who ask it."""
+"""Endpoints of every kind, gateways, a host on one of the endpoints, and tenants who ask it."""
 
 import asyncio
 import hashlib
@@ -77,6 +77,48 @@ async def through(gateway, *, seed=None, listen=True, signer=TENANT, websocket=F
         async with asyncio.timeout(PATIENCE_S):
             await made.wait_registered()
     return made
+
+
+async def all_allowed(_request):
+    pass
+
+
+async def connected(places, gateway):
+    """A host, a caller, and both ends of their connection."""
+    host, caller = await places(through(gateway)), await places(through(gateway, listen=False))
+    dialled = await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
+    return host, caller, dialled, await host.accept()
+
+
+async def asked(places, gateway, signer=TENANT):
+    """A client that asks the gateway itself, and is closed at the end."""
+    base = await places(IrohTransport.bind(os.urandom(32), listen=False))
+    at = [f"{gateway.address.host}:{gateway.address.port}"]
+    key = gateway.gateway._server._transport.key
+    return await places(HostClient(base, key, at, genesis_hash=GENESIS, signer=signer))
+
+
+async def token_of(session):
+    """The token of the next call that the gateway announces to a host, after a beat."""
+    heard = b""
+    while len(heard) < 32:
+        heard += await session.read_main()
+    return heard[16:].hex()
+
+
+async def until(state):
+    """Wait until `state()` is true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not state():  # noqa: ASYNC110  (states of several objects, and none of them is told)
+            await asyncio.sleep(0.01)
+
+
+async def exactly(connection, size):
+    data = bytearray()
+    while len(data) < size:
+        data += await connection.read()
+    assert len(data) == size
+    return bytes(data)
 
 
 class Net:

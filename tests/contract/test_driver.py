@@ -1,92 +1,15 @@
-"""One suite for every driver: what holds for the fake holds for Docker."""
+"""One suite for every driver: what holds for the fake holds for Docker. Programs, their endings, logs, restarts."""
 
 import asyncio
 import dataclasses
-import os
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 
 import driver_cases as case
 import pytest
-from driver_fixtures import image_store
 
-from node_agent.core.values import ContainerSpec, EndKind, PodSpec
-from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine
-from node_agent.drivers.port import ImageCannotRun, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
-from node_agent.runtime.delivered_files import FileStore
-from offchain.schema.manifest.types import ImageRef, ResultSpec
-from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS
-
-
-class Setup:
-    """A driver, a way to make a second one on the same engine, and a way to act behind its back."""
-
-    def __init__(self, driver, image, again, kill, remove):
-        self.driver, self.image, self.again, self.kill, self.remove = driver, image, again, kill, remove
-        self.leases = []
-
-    def pod(self, command, **options) -> PodSpec:
-        spec = case.pod(command, self.image, **options)
-        self.leases.append(spec.lease)
-        return spec
-
-    def pod_of(self, **commands) -> PodSpec:
-        """A pod of several containers; the first is the main one."""
-        services = [case.a_service(command, self.image, name=name) for name, command in commands.items()]
-        return dataclasses.replace(self.pod(case.SLEEP), containers=tuple(ContainerSpec(one) for one in services))
-
-    def keeper(self, command=case.KEEP, **changes) -> PodSpec:
-        """A rental's pod with one volume."""
-        return dataclasses.replace(self.pod(command, volumes=case.DATA), keeps_data=True, **changes)
-
-
-@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
-async def setup(request, tmp_path):
-    async with AsyncExitStack() as stack:
-        yield await made(request, tmp_path, stack)
-
-
-async def made(request, tmp_path, stack):
-    if request.param == "fake":
-        engine = FakeEngine(case.FakePrograms())
-
-        async def again(host=case.HOST):
-            return FakeDriver(engine, host)
-
-        driver, image = await again(), ImageRef("any", "sha256:" + "1" * 64)
-
-        def kill(handle):
-            engine.kill(case.HOST, handle.lease)
-
-        def remove(handle):
-            engine.remove(case.HOST, handle.lease, handle.service)
-    else:
-        image, api = request.getfixturevalue("shell_image"), request.getfixturevalue("docker_api")
-        url, images = os.environ["GANTRY_DOCKER_HOST"], await stack.enter_async_context(image_store(tmp_path))
-
-        async def again(host=case.HOST):
-            return await DockerDriver.connect(
-                url, host, images, files=FileStore(tmp_path / "agent"), gates=tmp_path / "gates"
-            )
-
-        driver = await again()
-
-        def kill(handle):
-            api.kill(handle.reference)
-
-        def remove(handle):
-            api.remove_container(handle.reference, force=True)
-
-    setup = Setup(driver, image, again, kill, remove)
-
-    async def clean():
-        for lease in setup.leases:
-            await driver.destroy(lease, keep_data=False)
-        await driver.close()
-
-    stack.push_async_callback(clean)
-    return setup
+from node_agent.core.values import EndKind
+from node_agent.drivers.port import ImageCannotRun, ImageUnavailable, PodGone
+from offchain.schema.manifest.types import ResultSpec
 
 
 async def read_all(stream) -> bytes:
@@ -268,6 +191,10 @@ async def test_following_logs_ends_with_the_pod(setup):
     assert await reading == b""
 
 
+async def test_fingerprint_names_the_driver(setup):
+    assert (await setup.driver.fingerprint()).driver == setup.driver.name
+
+
 # --- runs in the same container ---------------------------------------------------------------------------------------
 
 
@@ -351,158 +278,3 @@ async def test_a_pod_that_was_only_prepared_is_found_and_removed(setup):
     await later.destroy(spec.lease, keep_data=False)
     assert spec.lease not in await later.leases()
     await later.close()
-
-
-# --- data -------------------------------------------------------------------------------------------------------------
-
-
-async def test_volumes_outlive_the_pod_until_they_are_purged(setup):
-    spec = setup.keeper()
-    assert (await case.ended(setup.driver, await case.up(setup.driver, spec))).exit_code == 0
-    await setup.driver.destroy(spec.lease, keep_data=True)
-    assert [volume.name for volume in await setup.driver.volumes(spec.lease)] == ["data"]
-    assert spec.lease in await setup.driver.leases()
-    assert (await case.ended(setup.driver, await case.up(setup.driver, spec, start=2))).exit_code == 9
-    await setup.driver.destroy(spec.lease, keep_data=True)
-    await setup.driver.purge(spec.lease)
-    await setup.driver.purge(spec.lease)
-    assert await setup.driver.volumes(spec.lease) == ()
-    assert spec.lease not in await setup.driver.leases()
-
-
-async def test_volumes_go_with_a_pod_that_keeps_no_data(setup):
-    spec = setup.keeper()
-    await case.up(setup.driver, spec)
-    await setup.driver.destroy(spec.lease, keep_data=False)
-    assert await setup.driver.volumes(spec.lease) == ()
-    assert spec.lease not in await setup.driver.leases()
-
-
-async def test_another_lease_takes_over_the_data_and_the_first_cannot_delete_it(setup):
-    first = setup.keeper()
-    await case.ended(setup.driver, await case.up(setup.driver, first))
-    await setup.driver.destroy(first.lease, keep_data=True)
-    second = setup.keeper(data_from=first.lease)
-    await setup.driver.prepare(second)
-    await setup.driver.purge(first.lease)
-    await setup.driver.destroy(first.lease, keep_data=False)
-    assert await setup.driver.volumes(first.lease) == ()
-    assert (await case.ended(setup.driver, await case.up(setup.driver, second))).exit_code == 9
-    await setup.driver.destroy(second.lease, keep_data=True)
-    third = setup.keeper(data_from=second.lease)
-    assert (await case.ended(setup.driver, await case.up(setup.driver, third))).exit_code == 9
-    assert first.lease not in await setup.driver.leases()
-    await setup.driver.destroy(third.lease, keep_data=False)
-    assert await setup.driver.volumes(third.lease) == ()
-
-
-async def test_data_that_is_gone_cannot_be_taken_over(setup):
-    with pytest.raises(ResourcesUnavailable, match="not on this host"):
-        await setup.driver.prepare(setup.keeper(data_from=5))
-
-
-PLENTY_MIB = 1024
-
-
-async def test_a_snapshot_is_kept_under_its_name_until_it_is_removed_or_the_data_goes(setup):
-    spec = setup.keeper(case.SLEEP)
-    await case.up(setup.driver, spec)
-    assert await setup.driver.snapshots(spec.lease) == ()
-    first = await setup.driver.snapshot(spec.lease, "first", PLENTY_MIB)
-    assert (first.name, first.digest[:7]) == ("first", "sha256:")
-    second = await setup.driver.snapshot(spec.lease, "second", PLENTY_MIB)
-    assert {one.name: one for one in await setup.driver.snapshots(spec.lease)} == {"first": first, "second": second}
-    with pytest.raises(SnapshotRefused, match="there is a snapshot 'first' already"):
-        await setup.driver.snapshot(spec.lease, "first", PLENTY_MIB)
-    await setup.driver.remove_snapshot(spec.lease, "second")
-    await setup.driver.remove_snapshot(spec.lease, "second")
-    await setup.driver.destroy(spec.lease, keep_data=True)
-    with pytest.raises(PodGone):
-        await setup.driver.snapshot(spec.lease, "third", PLENTY_MIB)
-    assert await (await setup.again()).snapshots(spec.lease) == (first,)
-    assert spec.lease in await setup.driver.leases()
-    await setup.driver.purge(spec.lease)
-    assert await setup.driver.snapshots(spec.lease) == ()
-    assert spec.lease not in await setup.driver.leases()
-
-
-async def test_no_more_snapshots_are_kept_than_are_allowed(setup):
-    spec = setup.keeper(case.SLEEP)
-    await case.up(setup.driver, spec)
-    for number in range(MAX_SNAPSHOTS):
-        await setup.driver.snapshot(spec.lease, f"s{number}", PLENTY_MIB)
-    with pytest.raises(SnapshotRefused, match="no more are kept"):
-        await setup.driver.snapshot(spec.lease, "one-more", PLENTY_MIB)
-
-
-async def test_a_stopped_container_is_made_anew_from_a_snapshot_and_holds_it(setup):
-    spec = setup.keeper(case.TWICE)
-    assert (await case.ended(setup.driver, await case.up(setup.driver, spec))).exit_code == 3
-    await setup.driver.snapshot(spec.lease, "ran", PLENTY_MIB)
-    restored = dataclasses.replace(spec, base="ran")
-    assert (await case.ended(setup.driver, await case.up(setup.driver, restored, start=2))).exit_code == 7
-    with pytest.raises(SnapshotRefused, match="is made of 'ran'"):
-        await setup.driver.remove_snapshot(spec.lease, "ran")
-    await setup.driver.destroy(spec.lease, keep_data=True)
-    await setup.driver.remove_snapshot(spec.lease, "ran")
-    with pytest.raises(ImageUnavailable, match="no snapshot 'ran'"):
-        await setup.driver.prepare(restored)
-
-
-async def test_snapshots_go_with_the_data_to_the_lease_that_takes_it_over(setup):
-    first = setup.keeper(case.TWICE)
-    await case.ended(setup.driver, await case.up(setup.driver, first))
-    await setup.driver.snapshot(first.lease, "ran", PLENTY_MIB)
-    await setup.driver.destroy(first.lease, keep_data=True)
-    second = setup.keeper(case.TWICE, data_from=first.lease, base="ran")
-    assert (await case.ended(setup.driver, await case.up(setup.driver, second))).exit_code == 7
-    assert await setup.driver.snapshots(first.lease) == ()
-    assert [one.name for one in await setup.driver.snapshots(second.lease)] == ["ran"]
-    await setup.driver.purge(first.lease)
-    await setup.driver.destroy(first.lease, keep_data=False)
-    assert [one.name for one in await setup.driver.snapshots(second.lease)] == ["ran"]
-    await setup.driver.destroy(second.lease, keep_data=False)
-    assert not {first.lease, second.lease} & await setup.driver.leases()
-
-
-async def test_snapshots_alone_can_be_taken_over(setup):
-    first = dataclasses.replace(setup.pod(case.TWICE), keeps_data=True)
-    await case.ended(setup.driver, await case.up(setup.driver, first))
-    await setup.driver.snapshot(first.lease, "ran", PLENTY_MIB)
-    await setup.driver.destroy(first.lease, keep_data=True)
-    second = dataclasses.replace(setup.pod(case.TWICE), keeps_data=True, data_from=first.lease, base="ran")
-    assert (await case.ended(setup.driver, await case.up(setup.driver, second))).exit_code == 7
-
-
-async def test_a_snapshot_counts_against_the_leases_disk(setup):
-    spec = setup.keeper(case.BIG)
-    await case.ended(setup.driver, await case.up(setup.driver, spec))
-    with pytest.raises(SnapshotRefused, match="the snapshot takes"):
-        await setup.driver.snapshot(spec.lease, "big", 3)
-    assert await setup.driver.snapshots(spec.lease) == ()
-    made = await setup.driver.snapshot(spec.lease, "big", PLENTY_MIB)
-    assert made.size_bytes >= 2 << 20
-    assert 4 <= (await setup.driver.upkeep())[spec.lease] <= 6
-
-
-async def test_the_archive_of_a_snapshot_is_the_same_bytes_each_time(setup):
-    spec = setup.keeper(case.SLEEP)
-    await case.up(setup.driver, spec)
-    await setup.driver.snapshot(spec.lease, "now", PLENTY_MIB)
-
-    async def archive(name):
-        return b"".join([piece async for piece in setup.driver.archive(spec.lease, name)])
-
-    assert await archive("now") == await archive("now") != b""
-    with pytest.raises(SnapshotRefused, match="no snapshot 'other'"):
-        await archive("other")
-
-
-async def test_upkeep_tells_the_disk_of_each_pod(setup):
-    spec = setup.pod(case.SLEEP)
-    await case.up(setup.driver, spec)
-    assert (await setup.driver.upkeep())[spec.lease] < 1024
-
-
-async def test_fingerprint_names_the_driver(setup):
-    assert (await setup.driver.fingerprint()).driver == setup.driver.name

@@ -6,7 +6,7 @@ import tarfile
 import driver_cases as case
 import pytest
 from driver_fixtures import docker_driver
-from test_driver import read_all, setup  # noqa: F401  (a fixture)
+from test_driver import read_all
 
 from node_agent.core.values import EndKind
 from node_agent.drivers.port import FolderMissing, FolderRefused, PodGone, Seed
@@ -29,7 +29,7 @@ def content(archive):
         return {one.name: tar.extractfile(one).read() for one in tar if one.isreg()}
 
 
-async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(setup, tmp_path):  # noqa: F811
+async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(setup, tmp_path):
     seed = await saved(
         setup.driver, await case.written(setup.driver, setup.pod(case.STATE, healthcheck=case.WRITTEN)), tmp_path
     )
@@ -44,7 +44,7 @@ async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(se
     assert await setup.driver.start(other, "main", 1, seed=seed) == handle
 
 
-async def test_who_has_no_such_folder_says_so(setup):  # noqa: F811
+async def test_who_has_no_such_folder_says_so(setup):
     handle = await case.up(setup.driver, setup.pod(case.WELL))
     with pytest.raises(FolderMissing, match="/keep/state"):
         await read_all(setup.driver.save_path(handle, STATE))

@@ -4,87 +4,43 @@ import contextlib
 import io
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tarfile
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import docker
-import pytest
-from fresh_machine import Machine, machine
-from signed_releases import Publisher, takes_only_signed_releases
+import join_fixtures
+from fresh_machine import Machine
+from join_fixtures import provider_with
 
 from node_agent.install.bundle import build, sha256_of
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.paths import ROOT
-from offchain.devnet.release import binaries
 from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.chain_types.values import compact
 from offchain.schema.manifest.variables import resolve
-from tests.gpu_stub.build import Machine as Gpus
-from tests.gpu_stub.build import build as build_stub
-from tests.gpu_stub.build import compiler, eight
 from tests.support.chain_records import ANY_RATE
 from tests.support.development_node import DevelopmentNode
-from tests.support.fast_chain import fast
 from tests.support.jobs import end_job
-from tests.support.real_chain import GTY, PATIENCE, Chain, connect
+from tests.support.real_chain import GTY, PATIENCE, Chain
 
 REMARK = Call("System", "remark", {"remark": b""})
-ALICE, TENANT = from_uri("//Alice"), from_uri("//Charlie")
+TENANT = from_uri("//Charlie")
 CALL_AND_KEY_BYTES = 2 + 32
 """The encoded `Hosts.register` starts with the index of the call and the public key of the host."""
 UNTIL_SIGNAL = ROOT / "tests/integration/manifests/until_signal.yaml"
-# A bond is free as soon as its host has retired. Nothing is paid before the tenant accepts it.
-PATCH = {"hosts": {"params": {"unbondingMs": 1}}, "tasks": {"params": {"disputeWindowMs": 3_600_000}}}
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.skipif(shutil.which("ip") is None, reason="the program ip is not installed (package iproute2)"),
-]
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevelopmentNode]:
-    folder = tmp_path_factory.mktemp("node")
-    with DevelopmentNode(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=fast(PATCH)) as running:
-        yield running
-
-
-@pytest.fixture
-async def chain(node: DevelopmentNode) -> AsyncIterator[Chain]:
-    made = Chain(node.port, await connect(node.url))
-    try:
-        yield made
-    finally:
-        await made.link.close()
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Machine]:
-    with machine(tmp_path / "m", 1) as made:
-        try:
-            yield made
-        except BaseException:
-            sys.stderr.write(made.log())
-            raise
-
-
-async def provider_with(chain: Chain, name: str, coins: int) -> Signer:
-    """A provider whose key only its owner has, and who got some coins."""
-    account = from_uri(f"//{name}")
-    await chain.do(ALICE, Call("Balances", "transfer_allow_death", {"dest": {"Id": account.address}, "value": coins}))
-    return account
+pytestmark = join_fixtures.NEEDS_NAMESPACES
+node, chain, fresh = join_fixtures.node, join_fixtures.chain, join_fixtures.fresh
 
 
 async def sign_elsewhere(chain: Chain, who: Signer, call: bytes) -> None:
@@ -349,58 +305,3 @@ async def test_a_new_provider_by_proxy(chain: Chain, node: DevelopmentNode, fres
     kept = fresh.agent("withdraw", "--json", *key, env=secret)
     assert kept.code == 1
     assert "CallFiltered" in kept.last["error"]["message"]
-
-
-async def test_only_signed_releases_are_run(
-    chain: Chain, node: DevelopmentNode, fresh: Machine, tmp_path: Path
-) -> None:
-    await provider_with(chain, "Signer", 10_000 * GTY)
-    publisher = Publisher(tmp_path)
-    join = ("join", "--url", f"ws://{fresh.outside}:{node.port}", "--simulate", "rtx4090", "--json")
-    keys = ("--provider-uri-env", "SIGNER", "--release-key", publisher.first.public_key.hex())
-    joined = fresh.agent(*join, *keys, env={"SIGNER": "//Signer"})
-    assert joined.code == 0, joined.out + joined.err
-    takes_only_signed_releases(fresh, publisher)
-
-
-async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(
-    chain: Chain, node: DevelopmentNode, tmp_path: Path
-) -> None:
-    if compiler() is None:
-        pytest.skip("a C compiler is needed to build a stand-in for NVIDIA's library: install gcc")
-    provider = await provider_with(chain, "GpuOwner", 100_000 * GTY)
-    (tmp_path / "lib").mkdir()
-    build_stub(tmp_path / "lib")
-    gpus = Gpus(tmp_path / "gpus", eight())
-    extra = {"LD_LIBRARY_PATH": str(tmp_path / "lib"), "GANTRY_NVML_STUB": str(gpus.path), "OWNER": "//GpuOwner"}
-    with machine(tmp_path / "m", 2, extra) as here:
-        url = f"ws://{here.outside}:{node.port}"
-        # This engine cannot give GPUs to containers, and join says so; the agent is run by hand.
-        look = here.agent("join", "--check", "--url", url, "--json")
-        assert look.code == 1
-        access = {check["check"]: check["verdict"] for check in look.last["checks"]}
-        assert (access["GPUs"], access["GPU access"]) == ("pass", "fail")
-        here.options = ("--url", url)
-        options = (*here.options, "--keep-gpu", "0")
-        registered = here.agent("register", "--provider-uri-env", "OWNER", "--json", *options)
-        assert registered.code == 0, registered.out + registered.err
-        assert len(registered.last["devices"]) == 7
-        host = registered.last["host"]
-        here.start_agent("run", *options)
-
-        async def healthy(wanted: list[bool]) -> None:
-            async with contextlib.aclosing(chain.link.best()) as heads:
-                async for _ in heads:
-                    record = await GantryChain(chain.link).host(host)
-                    assert record is not None
-                    if [device.healthy for device in record.devices] == wanted:
-                        return
-
-        here.until(lambda found: found["status"] == "Online", "the host to be online")
-        await healthy([True] * 7)
-        gpus.xid(gpus.gpus[3].uuid, 79)  # the third that is offered
-        await healthy([True, True, False, True, True, True, True])
-        found = here.until(lambda found: found["devices"][2]["trouble"], "the trouble to be shown")
-        assert "fallen off the bus" in found["devices"][2]["trouble"]
-        assert not any(device["trouble"] for device in found["devices"][:2])
-    assert provider.address

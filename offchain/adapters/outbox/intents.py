@@ -317,10 +317,10 @@ class IntentTable:
         for start in range(0, len(hashes), _MOST_HASHES):
             some = hashes[start : start + _MOST_HASHES]
             rows = self._store.all(
-                "SELECT c.hash, c.item, i.seq, i.key"
+                "SELECT c.hash, c.item, i.seq, i.key"  # noqa: S608  (question marks only)
                 " FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
                 f" WHERE x.account = ? AND x.hash IN ({', '.join('?' * len(some))})"
-                " ORDER BY c.hash, c.item",  # noqa: S608  (question marks only)
+                " ORDER BY c.hash, c.item",
                 self._account,
                 *some,
             )

@@ -18,7 +18,7 @@ def limit_loop_latency() -> None:
 
     A full collection stops all threads while it examines every container object: 100 ms with 50,000 live tasks. Objects
     that survived one are freed as before when nothing refers to them any more; only cycles among them stay. Call this
-    after work that makes many cycles, as compiling does.
+    after work that makes many cycles, as compiling and decoding all records do.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()

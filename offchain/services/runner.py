@@ -75,7 +75,6 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _compile_planner()
-    limit_loop_latency()
     with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_identity.expected_genesis(store, expected_genesis))
         try:
@@ -209,6 +208,7 @@ async def _follow(
         view = ChainView(chain)
         await view.start()
         kept.view = view
+        limit_loop_latency()
     view = kept.view
     view.forget_readers()
     worker = Worker(chain, Watcher(chain, store, "worker", start=view.final.number), outbox, view)

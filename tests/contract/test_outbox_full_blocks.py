@@ -2,7 +2,7 @@
 
 from outbox_rig import call, running_rig, settles
 
-from offchain.adapters.outbox.outbox import CallIncluded
+from offchain.adapters.outbox.intent_values import CallIncluded
 from offchain.adapters.outbox.store import Store
 from offchain.schema.chain_types._generated_chain import calls
 from tests.support.fake_chain import FakeChain

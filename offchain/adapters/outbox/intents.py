@@ -133,6 +133,8 @@ class IntentTable:
 
     def add(self, new: Mapping[str, Call], now_ms: int) -> None:
         """Store new intents by key, in this order; one whose key is known already is left out."""
+        if not new:
+            return
         self._store.run(
             "INSERT INTO intents (account, key, call, state, created_ms)"
             " SELECT ?, value ->> 0, value ->> 1, 'queued', ? FROM json_each(?) WHERE true"
@@ -284,8 +286,8 @@ class IntentTable:
             return []
         outcomes, refused = [], []
         for inclusion in inclusions:
-            rows = carried.get(inclusion.extrinsic_hash, ())
-            if not rows:
+            rows = carried.get(inclusion.extrinsic_hash)
+            if rows is None:
                 continue
             failure = None if inclusion.failure is None else _pack_failure(inclusion.failure)
             state = IntentState.DONE if failure is None else IntentState.FAILED

@@ -85,7 +85,6 @@ class Store:
         try:
             yield
             self._execute("COMMIT")
-            self._checkpoints.note_commit(self._db.total_changes)
         except BaseException:
             # A full disk may have ended the transaction by itself.
             if self._db.in_transaction:
@@ -100,10 +99,7 @@ class Store:
 
     def run(self, statement: str, *values: Any) -> int:
         """Execute a statement; return the number of changed rows."""
-        changed = self._execute(statement, values).rowcount
-        if not self._db.in_transaction:
-            self._checkpoints.note_commit(self._db.total_changes)
-        return changed
+        return self._execute(statement, values).rowcount
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of values, in one transaction."""
@@ -126,12 +122,15 @@ class Store:
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         try:
-            return self._db.execute(statement, values)
+            cursor = self._db.execute(statement, values)
         except sqlite3.Error as error:
             shown = self._shown_error(error)
             if shown is None:
                 raise
             raise shown from error
+        if not self._db.in_transaction:
+            self._checkpoints.note_commit(self._db.total_changes)
+        return cursor
 
     def _shown_error(self, error: sqlite3.Error) -> GantryError | None:
         """The error that is shown to the operator; None for a fault of the program."""

@@ -14,13 +14,6 @@ from tests.support.chain_records import DOCKER, device, tasks_params
 HALF = MANIFEST.replace("  price:", "  gpu: {share: 50%}\n  price:")
 
 
-@pytest.fixture
-def pallets(world: World) -> Pallets:
-    found = Pallets(world.chain)
-    world.chain.effects = found.effects
-    return found
-
-
 def sharing(**changes: Any) -> dict[str, Any]:
     """The host, which hands out shares of its GPU."""
     gpu = device(model=b"SIM-1", vram_mib=8192, simulated=True, **changes)

@@ -16,18 +16,6 @@ from offchain.ports import DispatchFailure
 from offchain.schema.manifest.types import ManifestError
 
 
-@pytest.fixture
-def pallets(world: World, monkeypatch: pytest.MonkeyPatch) -> Pallets:
-    found = Pallets(world.chain)
-    world.chain.effects = found.effects
-
-    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
-        return RESULT
-
-    monkeypatch.setattr(follow, "fetch_result", fetch)
-    return found
-
-
 def test_a_task_from_submission_to_bill(pallets: Pallets, manifest: Path) -> None:
     with gantry.connect(account="//Charlie") as network:
         assert (network.account, network.balance()) == (CHARLIE, 1000 * GTY)

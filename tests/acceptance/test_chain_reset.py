@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
@@ -24,6 +22,8 @@ from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
 from tests.support.development_node import DevelopmentNode
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine
 from tests.support.fake_host import HARDWARE, lasting
 from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, run

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake.engine import FakeEngine
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.adapters.keys.signer import from_uri
@@ -18,6 +17,7 @@ from offchain.ports import Block, BlockRef, ChainEvent, Signer
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id, tasks_of_event
 from tests.support.chain_records import ANY_RATE
+from tests.support.fake_engine import FakeEngine
 from tests.support.fake_host import fake_host, lasting
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process

@@ -17,8 +17,6 @@ from typing import Any
 
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine, FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
@@ -29,6 +27,8 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.ports import Call
 from tests.support.chain_records import ask
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine, FakeProgram
 from tests.support.memory_transport import MemoryNetwork
 from tests.support.real_chain import plain
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
-from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.handlers.pod_requests import PodRequests
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, verify
@@ -27,6 +26,7 @@ from offchain.adapters.transport.session import Session
 from offchain.adapters.transport.websocket import WsTransport
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Op, Request
+from tests.support.fake_access import FakeAccess, FakePod
 
 GENESIS = bytes(32)
 LEASE = 1

@@ -9,9 +9,9 @@ import p2p_endpoints as p2p
 import pytest
 from p2p_endpoints import TENANT
 
-from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.handlers.pod_requests import PodRequests
 from offchain.adapters.keys.signer import Ed25519Signer
+from tests.support.fake_access import FakeAccess, FakePod
 
 CAT = ("cat",)
 OUT_AND_ERR = ("sh", "-c", "echo out; echo err >&2; exit 3")

@@ -10,8 +10,6 @@ import driver_cases as case
 
 from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core.values import PodSpec
-from node_agent.drivers.fake.driver import FakeDriver, packed
-from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.handlers.checkpoint_requests import CheckpointRequests, check_requesting_host
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
@@ -27,6 +25,8 @@ from offchain.schema.manifest.types import CheckpointSpec, ImageRef, ResultSpec
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import Tasks, host_record, lease, task_spec, tasks_params
 from tests.support.fake_chain import FakeChain
+from tests.support.fake_driver import FakeDriver, packed
+from tests.support.fake_engine import FakeEngine
 
 ANY_IMAGE = ImageRef("any", "sha256:" + "1" * 64)
 PATH = "/keep/state"

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun, ImageUnavailable
 from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
+from tests.support.fake_engine import FakeProgram
 
 HOST = "5DriverContract" + os.urandom(8).hex()
 MISSING = ImageRef("nowhere.invalid/none", "sha256:" + "0" * 64)

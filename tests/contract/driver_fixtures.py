@@ -8,12 +8,12 @@ import driver_cases as case
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.docker.driver import DockerDriver
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.runtime.delivered_files import FileStore
 from offchain.schema.manifest.types import ImageRef
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine
 
 
 @asynccontextmanager

@@ -9,12 +9,12 @@ from typing import Any
 from registry import USERS, Registry
 
 from node_agent.images.docker_engine import DockerImages
-from node_agent.images.fake import FakeImage, FakeImages
 from node_agent.images.policy import Mirror, Platform, parse_mirror
 from node_agent.images.ports import LocalImage
 from node_agent.images.registries import RegistryRules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
 from offchain.schema.manifest.types import ImageRef
+from tests.support.fake_images import FakeImage, FakeImages
 
 MIB = 1 << 20
 PLENTY = 1 << 40

@@ -10,12 +10,12 @@ from driver_fixtures import docker_driver
 from node_agent.core.containers import Container, Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.values import HostLease, LeaseStatus, TaskKind
-from node_agent.drivers.fake.driver import packed
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.messages import Code
 from tests.support.chain_records import lease, task_spec
+from tests.support.fake_driver import packed
 
 
 @pytest.fixture

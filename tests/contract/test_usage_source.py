@@ -10,12 +10,12 @@ import pytest
 from driver_fixtures import docker_driver
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.metering.docker import DockerUsageSource
-from node_agent.metering.fake import FakeUsageSource
 from node_agent.metering.usage import MeteredUsage, PodSample, fold
 from offchain.schema.manifest.types import ImageRef
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine
+from tests.support.fake_usage import FakeUsageSource
 
 
 class Setup:

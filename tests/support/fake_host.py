@@ -16,8 +16,6 @@ from pathlib import Path
 
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine, FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
@@ -28,6 +26,8 @@ from offchain.adapters.transport.routing import open_host
 from offchain.ports import Signer
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine, FakeProgram
 from tests.support.real_chain import Chain, connect
 
 ROOT = Path(__file__).resolve().parents[2]

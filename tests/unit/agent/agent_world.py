@@ -7,8 +7,6 @@ import hashlib
 from agent_builders import MANIFEST
 
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeEngine, FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
@@ -29,6 +27,8 @@ from offchain.schema.chain_types._generated_chain import (
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.support.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
 from tests.support.fake_chain import BLOCK_MS, FakeChain
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine, FakeProgram
 from tests.support.inline import Inline
 from tests.support.memory_transport import MemoryNetwork
 

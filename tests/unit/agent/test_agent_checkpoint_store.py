@@ -10,9 +10,9 @@ import pytest
 
 from node_agent.checkpoints.store import CheckpointStore, FolderTooLarge
 from node_agent.core.checkpoints import ReportedCheckpoint
-from node_agent.drivers.fake.driver import packed
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.tar_files import BadArchive
+from tests.support.fake_driver import packed
 
 KEY = (7, 0)
 ARCHIVE = packed({"/ckpt/step": b"3", "/ckpt/deep/model": b"m" * 5000}, "/ckpt")

@@ -9,13 +9,13 @@ from agent_world import World
 
 from node_agent.checkpoints.store import FolderTooLarge, NoDiskSpace
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.driver import packed
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import EngineBusy, FolderRefused
 from offchain.adapters.transport.tar_files import BadArchive
 from offchain.schema.chain_types._generated_chain import EndReasonHostLost, PodCheckpoint
 from offchain.schema.chain_types.ids import lease_id, lease_parts
 from tests.support.chain_records import lease, tasks_params
+from tests.support.fake_driver import packed
+from tests.support.fake_engine import FakeProgram
 
 SAVED = MANIFEST.replace(b"duration", b"checkpoint: {path: /ckpt, every: 1m}\n  duration")
 ARCHIVE = packed({"/ckpt/step": b"73"}, "/ckpt")

@@ -9,10 +9,10 @@ from node_agent.chain import call_sender
 from node_agent.chain.clock import LONG_SILENCE_MS
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.runtime.state_dir import StateDir
 from offchain.errors import Reorganised, StoreStuck
 from offchain.schema.chain_types._generated_chain import EndReasonHostLost
+from tests.support.fake_engine import FakeProgram
 
 
 async def test_an_agent_killed_in_mid_task_takes_the_same_container_up_again(world):

@@ -9,7 +9,6 @@ from agent_world import World, settle
 
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import ImageCannotRun
 from node_agent.logs.store import LogKey
 from node_agent.runtime.state_dir import StateDir
@@ -20,6 +19,7 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStateSuspended,
     TaskKind,
 )
+from tests.support.fake_engine import FakeProgram
 
 IMAGE = "demo/shell@sha256:" + "1" * 64
 RUNS = FakeProgram(runs=True, healthy=True)

@@ -13,9 +13,7 @@ from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
-from node_agent.images.fake import FakeImages
 from node_agent.images.logins import ImageAccess
 from node_agent.images.policy import STALLED_MS, delay_cause, progress_text
 from node_agent.images.store import MAX_PULLS, ImageInventory, ImageStore
@@ -23,6 +21,8 @@ from node_agent.logs.pod_notes import StartProgress
 from offchain.schema.chain_types._generated_chain import LeaseStatePending
 from offchain.schema.manifest.types import ImageRef
 from tests.support.chain_records import tasks_params
+from tests.support.fake_engine import FakeProgram
+from tests.support.fake_images import FakeImages
 
 START_BY = 50_000
 IMAGE = "demo/shell@sha256:" + "1" * 64

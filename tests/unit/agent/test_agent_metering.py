@@ -8,11 +8,8 @@ import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import EngineUnreachable
 from node_agent.handlers.receipt_requests import ReceiptRequests
-from node_agent.metering.fake import CPU_US, FakeUsageSource
 from node_agent.metering.meter import FRESH_S, UsageMeter, steady_time
 from node_agent.metering.ports import SteadyTime
 from node_agent.metering.usage import GpuReading
@@ -28,6 +25,9 @@ from offchain.schema.protocol.operations import ReceiptArgs
 from offchain.schema.protocol.receipt import SignedReceipt
 from offchain.services import receipts
 from tests.support.chain_records import escrow
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeProgram
+from tests.support.fake_usage import CPU_US, FakeUsageSource
 
 FRIEND = from_uri("//Bob")
 RATE = 3_600_000

@@ -6,12 +6,12 @@ import pytest
 from agent_world import World
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.runtime.agent import NodeAgent
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import LeaseStateActive
 from offchain.schema.protocol.operations import ExecArgs
+from tests.support.fake_access import FakeAccess, FakePod
+from tests.support.fake_engine import FakeProgram
 
 ARGUMENT, TYPED, PRINTED, DELIVERED = "--password=s3cret-1", b"s3cret-2", b"s3cret-3", b"s3cret-4"
 

@@ -13,8 +13,6 @@ from node_agent.chain.registration import check_devices
 from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.drivers.port import CollectedResult, ImageUnavailable
 from node_agent.logs.store import LogKey
 from node_agent.runtime import runner
@@ -27,6 +25,8 @@ from offchain.adapters.transport.port import HostRefused
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import EndReasonCancelled, HostRecord, TaskKind
 from offchain.schema.protocol.messages import Code
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeProgram
 
 DIGEST = hashlib.sha256(b"hello\n").digest()
 

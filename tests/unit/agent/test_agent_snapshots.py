@@ -7,7 +7,6 @@ from agent_world import World
 from test_agent_kinds_service import POD, RENTAL
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.engine import FakeProgram
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.copy import get_image
 from offchain.adapters.transport.port import HostRefused
@@ -22,6 +21,7 @@ from offchain.schema.chain_types._generated_chain import (
 from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ImageArgs
 from offchain.schema.protocol.snapshots import SnapshotAction
+from tests.support.fake_engine import FakeProgram
 
 STRANGER = from_uri("//Bob")
 

@@ -15,10 +15,10 @@ from node_agent.core.machine import handle
 from node_agent.core.pod_steps import termination_notice
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import FoundContainer
-from node_agent.drivers.fake.engine import FakeProgram
 from offchain.schema.chain_types._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_parts
 from tests.support.chain_records import tasks_params
+from tests.support.fake_engine import FakeProgram
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")
 MOVES = MANIFEST.replace(b"duration", b"survival: move\n  duration")

@@ -10,11 +10,7 @@ import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.driver import FakeDriver
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.handlers.receipt_requests import ReceiptRequests
-from node_agent.metering.fake import FakeUsageSource
 from node_agent.metering.meter import UsageMeter
 from node_agent.metering.ports import SteadyTime
 from node_agent.runtime.agent import NodeAgent
@@ -54,6 +50,10 @@ from offchain.schema.protocol.operations import (
 )
 from offchain.schema.protocol.snapshots import SnapshotAction
 from tests.support.chain_records import host_record, lease, task_spec
+from tests.support.fake_access import FakeAccess, FakePod
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeProgram
+from tests.support.fake_usage import FakeUsageSource
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
 ASKED = [

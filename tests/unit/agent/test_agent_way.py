@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from test_agent_kinds_service import POD
 
 from node_agent.core.states import Phase
-from node_agent.drivers.fake.access import FakeAccess, FakePod
-from node_agent.drivers.fake.engine import FakeProgram
 from node_agent.handlers.host_requests import may_act
 from node_agent.logs.lines import (
     MAX_LINE_BYTES,
@@ -34,6 +32,8 @@ from offchain.schema.protocol.operations import (
     PutArgs,
     ResultArgs,
 )
+from tests.support.fake_access import FakeAccess, FakePod
+from tests.support.fake_engine import FakeProgram
 
 FRIEND = from_uri("//Bob")
 SEALED = seal_to_host(Ed25519Signer(bytes(32)).public_key, b"x")

@@ -8,7 +8,6 @@ import time
 
 import cli_world
 
-from node_agent.drivers.fake.access import FakeAccess, FakePod
 from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.keys import ss58
@@ -18,6 +17,7 @@ from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import refused
 from offchain.schema.protocol.messages import Code, Op
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
+from tests.support.fake_access import FakeAccess, FakePod
 
 HOST = from_uri("//Host", "ed25519")
 CHARLIE = ("--account", "//Charlie")

@@ -1,12 +1,12 @@
-"""Usage of containers of a :class:`node_agent.drivers.fake.driver.FakeEngine`: each reading adds a constant amount."""
+"""Usage of containers of a :class:`tests.support.fake_driver.FakeEngine`: each reading adds a constant amount."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from node_agent.drivers.fake.engine import FakeEngine
 from node_agent.metering.usage import ContainerRun
+from tests.support.fake_engine import FakeEngine
 
 CPU_US = 10_000
 MEMORY_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""Access to pods without containers, for demonstrations and tests: programs are functions, files are in memory."""
+"""Access to pods without containers, for tests: programs are functions, files are in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver without containers, for demonstrations and tests."""
+"""A driver without containers, for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tarfile
 from collections.abc import AsyncGenerator, Mapping
 
 from node_agent.core.values import EndKind, FoundContainer, Handle, PodSpec, Usage
-from node_agent.drivers.fake.engine import FakeContainer, FakeEngine, FakeVolume
 from node_agent.drivers.port import (
     CollectedResult,
     DriverError,
@@ -29,6 +28,7 @@ from node_agent.images.policy import delay_cause
 from node_agent.logs.lines import merge_logs, with_service
 from offchain.schema.manifest.types import ResultSpec
 from offchain.schema.protocol.snapshots import MAX_SNAPSHOTS, RentalSnapshot
+from tests.support.fake_engine import FakeContainer, FakeEngine, FakeVolume
 
 HANDLE_VERSION = 2
 _STAMP = b"1970-01-01T00:00:00.000000000Z "

@@ -204,6 +204,27 @@ async def test_refused_calls_are_tried_again_in_best_blocks_while_finality_stall
         assert rig.done() == [b"0", b"1", b"2"]
 
 
+async def test_refused_calls_are_tried_again_while_the_blocks_of_a_stall_become_final_one_by_one(monkeypatch):
+    monkeypatch.setattr(outbox, "STALL_S", 0.05)
+    async with running_rig(era_blocks=1000) as rig:
+        rig.chain.free = lambda _call, _account: True
+        stalled = (await rig.chain.produce(400, finalize=False)).ref.number
+        await rig.submit("a", call())
+        async with asyncio.timeout(20):
+            while (await rig.chain.next_nonce(ALICE.address)) < 1:
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.1)
+        await rig.submit("b", call(1))
+        assert len(rig.chain.pool) == 1, "a node takes the next free call only"
+        await rig.chain.produce(finalize=False)
+        for number in range(stalled):
+            await rig.chain.finalize(number)
+            await asyncio.sleep(0.001)
+            if rig.chain.pool:
+                break
+        assert rig.chain.pool, "the call waits until the last block of the stall is final"
+
+
 @pytest.mark.parametrize("refusal", sorted(REFUSALS_OF_A_FORK))
 async def test_the_refusal_of_another_fork_is_no_reason_to_give_up_a_call_that_follows_another(refusal):
     async with running_rig(era_blocks=64) as rig:

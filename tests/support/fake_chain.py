@@ -93,11 +93,13 @@ class FakeChain(FakePool):
             await self._tell()
         return self._best.block
 
-    async def finalize(self) -> None:
+    async def finalize(self, number: int | None = None) -> None:
+        """Finalise the best chain up to this block; None: all of it."""
         chain: list[_Made] = []
         made: _Made | None = self._best
         while made is not None and made.block.ref.number > self._final[-1].block.ref.number:
-            chain.append(made)
+            if number is None or made.block.ref.number <= number:
+                chain.append(made)
             made = made.parent
         for made in reversed(chain):
             self._final.append(made)

@@ -51,7 +51,10 @@ ERA_BLOCKS = 32
 _REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
 STALL_S = 6.0
-"""Seconds without a final block after which retries are timed by the best block."""
+"""Seconds without a new final block after which retries are timed by the best block, which is read every third of them.
+
+Final blocks of the time before count as old: after a stall, hundreds of them can come at once.
+"""
 _log = logging.getLogger("gantry.outbox")
 
 
@@ -88,7 +91,7 @@ class Outbox:
         self._height = -1
         self._retry_clock = -1
         """The block number that retries are timed by: of the last final block, or a best one while finality stalls."""
-        self._retry_clock_moved_s = 0.0
+        self._retry_clock_read_s = 0.0
         self._rebroadcast_at = -1
         self._nonce: int | None = None
         self._signed: dict[bytes, int] = {}
@@ -179,20 +182,23 @@ class Outbox:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        """Wait for calls or a final block; while finality stalls, for the next look at the best block."""
-        try:
-            async with asyncio.timeout_at(self._retry_clock_moved_s + STALL_S):
+        """Wait for calls or a final block; while finality stalls, at most until the best block has to be read."""
+        loop = asyncio.get_running_loop()
+        read_at_s = self._retry_clock_read_s + (STALL_S / 3 if self._retry_clock > self._height else STALL_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(read_at_s):
                 await self._wake.wait()
-        except TimeoutError:
-            number = self._height
+        if loop.time() < read_at_s:
+            return
+        self._retry_clock_read_s = loop.time()
+        if self._intents.has_unfinished():
             with suppress(ChainUnreachable):
-                if self._intents.has_unfinished():
-                    number = (await self._chain.best_head()).number
-            self._move_retry_clock(number)
+                self._move_retry_clock((await self._chain.best_head()).number)
 
     def _move_retry_clock(self, number: int) -> None:
-        self._retry_clock = max(self._retry_clock, number)
-        self._retry_clock_moved_s = asyncio.get_running_loop().time()
+        if number > self._retry_clock:
+            self._retry_clock = number
+            self._retry_clock_read_s = asyncio.get_running_loop().time()
 
     async def _recover(self) -> None:
         head = await self._chain.finalized_head()

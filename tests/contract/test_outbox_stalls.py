@@ -209,13 +209,12 @@ async def test_refused_calls_are_tried_again_while_the_blocks_of_a_stall_become_
     async with running_rig(era_blocks=1000) as rig:
         rig.chain.free = lambda _call, _account: True
         stalled = (await rig.chain.produce(400, finalize=False)).ref.number
-        await rig.submit("a", call())
-        async with asyncio.timeout(20):
-            while (await rig.chain.next_nonce(ALICE.address)) < 1:
-                await asyncio.sleep(0.001)
-        await asyncio.sleep(0.1)
-        await rig.submit("b", call(1))
+        for number, key in enumerate("ab"):
+            await rig.submit(key, call(number))
         assert len(rig.chain.pool) == 1, "a node takes the next free call only"
+        async with asyncio.timeout(20):
+            while rig.outbox._retry_clock < stalled:
+                await rig.settle()
         await rig.chain.produce(finalize=False)
         for number in range(stalled):
             await rig.chain.finalize(number)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import shutil
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -30,11 +32,14 @@ SILENCE_S = 300
 """Time without progress after which a pull is abandoned."""
 LOOK_S = 0.5
 """Interval at which a pull checks the disk."""
+CLOSE_S = 10
+"""Time in which the registry for the engine has to end."""
 THREADS = MAX_PULLS + 4
 _MOVES = frozenset({"Downloading", "Download complete", "Extracting", "Pull complete"})
 """The engine's states of a layer of which data was received or unpacked."""
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class DockerImages:
@@ -54,6 +59,8 @@ class DockerImages:
         self._api: Any = None
         self._info: dict[str, Any] = {}
         self._closing = False
+        self._pulls: set[socket.socket] = set()
+        """Connections to the engine on which it reports the progress of a pull."""
 
     async def platform(self) -> Platform:
         info = await self._call(self._about)
@@ -103,12 +110,19 @@ class DockerImages:
 
     async def close(self) -> None:
         self._closing = True
+        for pull in tuple(self._pulls):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                pull.shutdown(socket.SHUT_RDWR)
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._api is not None:
             self._api.close()
         thread, self._thread = self._thread, None
         if thread is not None:
-            await thread.run(self._through.close())
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await thread.run(self._through.close())
+            except TimeoutError:
+                log.warning("the registry for the engine has not ended in %g s", CLOSE_S)
             await thread.close()
 
     async def _call(self, work: Callable[[], T]) -> T:
@@ -173,29 +187,60 @@ class DockerImages:
         """Pull an offered image into the engine."""
         # A connection of its own: closing it is how a pull is stopped.
         api = connect(self._url, SILENCE_S)
-        layers = _LayerProgress()
-        disk, seen_s = self._disk(), time.monotonic()
         try:
-            for step in api.pull(offer.name, stream=True, decode=True, auth_config={}):
-                if self._closing:
-                    raise PullRefused("the agent is stopping", PullFault.PASSING)
-                if offer.refused is not None:
-                    # The engine would retry for some time.
-                    raise offer.refused
-                if "error" in step:
-                    raise PullRefused(str(step["error"]))
-                if layers.update(step):
-                    on_progress(layers.done_bytes, layers.total_bytes)
-                if time.monotonic() - seen_s >= LOOK_S:
-                    disk, seen_s = self._disk(), time.monotonic()
-                if not may_continue(layers.total_bytes, disk):
-                    raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", PullFault.FULL)
+            with contextlib.closing(self._steps(api, offer)) as steps:
+                self._watch(steps, offer, may_continue, on_progress)
         except docker.errors.APIError as error:
             raise PullRefused(str(error.explanation or error)) from None
         except urllib3.exceptions.HTTPError as error:  # what requests does not translate while it reads a stream
-            raise PullRefused(f"the engine went silent: {error}", PullFault.PASSING) from None
+            if not self._closing:
+                raise PullRefused(f"the engine went silent: {error}", PullFault.PASSING) from None
         finally:
             api.close()
+        if self._closing:
+            raise PullRefused("the agent is stopping", PullFault.PASSING)
+
+    def _watch(
+        self, steps: Iterable[dict[str, Any]], offer: OfferedImage, may_continue: MayContinue, on_progress: OnProgress
+    ) -> None:
+        """Follow the engine's messages about a pull. Raises PullRefused if it fails or has to stop."""
+        layers = _LayerProgress()
+        disk, seen_s = self._disk(), time.monotonic()
+        for step in steps:
+            if self._closing:
+                return
+            if offer.refused is not None:
+                # The engine would retry for some time.
+                raise offer.refused
+            if "error" in step:
+                raise PullRefused(str(step["error"]))
+            if layers.update(step):
+                on_progress(layers.done_bytes, layers.total_bytes)
+            if time.monotonic() - seen_s >= LOOK_S:
+                disk, seen_s = self._disk(), time.monotonic()
+            if not may_continue(layers.total_bytes, disk):
+                raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", PullFault.FULL)
+
+    def _steps(self, api: Any, offer: OfferedImage) -> Generator[dict[str, Any], None, None]:
+        """Begin a pull and yield the engine's messages about it, none later than `SILENCE_S` after the one before.
+
+        The SDK's `pull` waits for the next message without a limit.
+        """
+        name, _, digest = offer.name.partition("@")
+        with api._post(  # noqa: SLF001
+            api._url("/images/create"),  # noqa: SLF001
+            params={"fromImage": name, "tag": digest},
+            stream=True,
+            timeout=SILENCE_S,
+        ) as response:
+            raw = api._get_raw_response_socket(response)  # noqa: SLF001
+            connection: socket.socket = getattr(raw, "_sock", raw)
+            self._pulls.add(connection)
+            try:
+                if not self._closing:
+                    yield from api._stream_helper(response, decode=True)  # noqa: SLF001
+            finally:
+                self._pulls.discard(connection)
 
     def _remove(self, reference: str) -> bool:
         try:

@@ -239,6 +239,8 @@ class PullThrough:
             # The engine treats a short body as a broken download; its next request gets the reason.
             if request.transport is not None:
                 request.transport.abort()
+        except ConnectionResetError:
+            pass  # the engine has ended its download
         return response
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
+CANCEL_S = 10.0
+"""Time that tasks have to end after they were cancelled."""
+log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -69,5 +73,10 @@ async def _cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    await asyncio.get_running_loop().shutdown_asyncgens()
+    if others:
+        _, left = await asyncio.wait(others, timeout=CANCEL_S)
+        for task in left:
+            log.warning("a task has not ended %g s after it was cancelled: %r", CANCEL_S, task)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CANCEL_S):
+            await asyncio.get_running_loop().shutdown_asyncgens()

@@ -40,9 +40,9 @@ class CallSender:
         if self._outbox.outcome(key) is None:
             self._outbox.forget(key)
 
-    async def send_again(self, key: str, call: Call) -> bool:
+    async def send_again(self, key: str, call: Call, *, urgent: bool = False) -> bool:
         """Submit a call of the host, one at a time for each key; return whether it took effect."""
-        await self._stored(key, call, supersede=self._outbox.outcome(key) is not None)
+        await self._stored(key, call, supersede=self._outbox.outcome(key) is not None, urgent=urgent)
         outcome = await self._outbox.wait(key)
         taken = not isinstance(outcome, (CallRejected, CallGivenUp))
         if not taken:
@@ -50,12 +50,12 @@ class CallSender:
         self._outbox.forget(key)
         return taken
 
-    async def _stored(self, key: str, call: Call, *, supersede: bool = False) -> None:
+    async def _stored(self, key: str, call: Call, *, supersede: bool = False, urgent: bool = False) -> None:
         """Store the call in the outbox; retried while the disk is full."""
         stuck_logged = False
         while True:
             try:
-                await self._outbox.submit(key, call, supersede=supersede)
+                await self._outbox.submit(key, call, supersede=supersede, urgent=urgent)
             except StoreStuck as error:
                 if not stuck_logged:
                     log.warning("%s.%s waits: %s", call.pallet, call.function, error)

@@ -119,6 +119,7 @@ class ChainFollower:
                     raise ChainBehind(head.number, self._final, self._store.path)
                 await self._after_silence()
                 await self._read_best(head)
+                self._outbox.notice_best()
                 self._silence.note_block()
 
     async def _on_final(self, block: Block) -> None:

@@ -88,7 +88,7 @@ class Heartbeat:
 
     async def _send(self, wanted: PresenceCall, key: str, call: Call) -> None:
         try:
-            taken = await self._sender.send_again(key, call)
+            taken = await self._sender.send_again(key, call, urgent=wanted is PresenceCall.HEARTBEAT)
             if taken and wanted is PresenceCall.HEARTBEAT:
                 self._identity.note_heartbeat()
         finally:

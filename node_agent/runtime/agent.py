@@ -112,7 +112,7 @@ class NodeAgent:
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(LocalHost(self._host, local_devices(hardware), sandboxed))
-        self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
+        self._outbox = Outbox(port, state.store, key, now_ms=now_ms, one_at_a_time=True)
         self._clock = ChainClock(now_ms, ticks)
         self._silence = ChainSilence(ticks)
         self._duplicates = DuplicateWatch(self._host, self._chain, state.store, self._outbox)

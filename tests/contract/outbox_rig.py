@@ -21,11 +21,12 @@ def call(n=0):
 class Rig:
     """An outbox with its watcher as a worker runs them; `kill` is kill -9."""
 
-    def __init__(self, chain=None, store=None, era_blocks=8, *, waits_for_coins=False):
+    def __init__(self, chain=None, store=None, era_blocks=8, *, waits_for_coins=False, one_at_a_time=False):
         self.chain = chain or FakeChain()
         self.store = store or Store(":memory:")
         self.era_blocks = era_blocks
         self.waits_for_coins = waits_for_coins
+        self.one_at_a_time = one_at_a_time
         self.tasks = []
 
     async def start(self):
@@ -36,6 +37,7 @@ class Rig:
             now_ms=lambda: 0,
             era_blocks=self.era_blocks,
             waits_for_coins=self.waits_for_coins,
+            one_at_a_time=self.one_at_a_time,
         )
         self.watcher = Watcher(self.chain, self.store, "w", start="finalized")
         work = (self.outbox.run(), self.watcher.run(self.outbox.observe))

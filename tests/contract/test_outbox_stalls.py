@@ -224,6 +224,25 @@ async def test_refused_calls_are_tried_again_while_the_blocks_of_a_stall_become_
         assert rig.chain.pool, "the call waits until the last block of the stall is final"
 
 
+async def test_free_calls_follow_one_another_with_best_blocks_without_a_refusal_and_urgent_ones_are_first():
+    async with running_rig(era_blocks=1000, one_at_a_time=True) as rig:
+        rig.chain.free = lambda _call, _account: True
+        for number, key in enumerate("abcd"):
+            await rig.submit(key, call(number), urgent=key == "d")
+        sent = []
+        for _ in range(4):
+            (waiting,) = rig.chain.pool
+            sent.append(rig.chain.call_of(waiting).args["remark"])
+            await rig.chain.produce(finalize=False)
+            rig.outbox.notice_best()
+            await rig.settle()
+        assert sent == [b"0", b"3", b"1", b"2"]
+        assert (await rig.chain.finalized_head()).number == rig.chain.refused == 0
+        await rig.chain.finalize()
+        await rig.settle()
+        assert rig.done() == sent
+
+
 @pytest.mark.parametrize("refusal", sorted(REFUSALS_OF_A_FORK))
 async def test_the_refusal_of_another_fork_is_no_reason_to_give_up_a_call_that_follows_another(refusal):
     async with running_rig(era_blocks=64) as rig:

@@ -20,9 +20,9 @@ _MOST_STORED_AT_ONCE = 256
 
 @dataclass(slots=True)
 class _Unstored:
-    """Calls that are stored in one transaction: [key] is the call, and whether it supersedes an earlier one."""
+    """Calls that are stored in one transaction: key -> the call, whether it supersedes one, whether it is urgent."""
 
-    calls: dict[str, tuple[Call, bool]]
+    calls: dict[str, tuple[Call, bool, bool]]
     stored: asyncio.Future[None]
 
 
@@ -49,7 +49,7 @@ class CallQueue:
         self._unstored: list[_Unstored] = []
         self._version = store.version
 
-    async def submit(self, key: str, call: Call, *, supersede: bool) -> None:
+    async def submit(self, key: str, call: Call, *, supersede: bool, urgent: bool) -> None:
         """Store a call; those submitted in the same step of the event loop are stored in one transaction."""
         if not self._unstored or len(self._unstored[-1].calls) >= _MOST_STORED_AT_ONCE:
             loop = asyncio.get_running_loop()
@@ -57,23 +57,24 @@ class CallQueue:
             loop.call_soon(self._store_oldest)
         unstored = self._unstored[-1]
         if supersede or key not in unstored.calls:
-            unstored.calls[key] = (call, supersede)
+            unstored.calls[key] = (call, supersede, urgent)
         await asyncio.shield(unstored.stored)
 
     def _store_oldest(self) -> None:
         unstored = self._unstored.pop(0)
         try:
             with self._store.transaction():
+                urgent_keys = {key for key, (_, _, urgent) in unstored.calls.items() if urgent}
                 new: dict[str, Call] = {}
-                for key, (call, supersede) in unstored.calls.items():
+                for key, (call, supersede, urgent) in unstored.calls.items():
                     if supersede:
                         # Calls are sent in the order in which they were stored.
-                        self._intents.add(new, self._now_ms())
+                        self._intents.add(new, self._now_ms(), urgent_keys)
                         new.clear()
-                        self._intents.replace(key, call, self._now_ms())
+                        self._intents.replace(key, call, self._now_ms(), urgent=urgent)
                     else:
                         new[key] = call
-                self._intents.add(new, self._now_ms())
+                self._intents.add(new, self._now_ms(), urgent_keys)
         except BaseException as error:  # noqa: BLE001 - raised in each submit that waits
             unstored.stored.set_exception(error)
             return

@@ -6,7 +6,7 @@ The cost of a call depends on what is pending, not on what is kept of the past.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Row
 
 from offchain.adapters.outbox.intent_values import (
@@ -67,9 +67,10 @@ class IntentTable:
         return CallIncluded(block, row["block_index"])
 
     def due(self, block: int, limit: int = 1) -> list[Intent]:
-        """The oldest intents that may be signed at this block."""
+        """The next intents that may be signed at this block: urgent ones, then the oldest."""
         rows = self._store.all(
-            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT ?",
+            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ?"
+            " ORDER BY urgent DESC, seq LIMIT ?",
             self._account,
             block,
             limit,
@@ -131,20 +132,23 @@ class IntentTable:
         row = self._store.one("SELECT scanned FROM lanes WHERE account = ?", self._account)
         return None if row is None else int(row["scanned"])
 
-    def add(self, new: Mapping[str, Call], now_ms: int) -> None:
-        """Store new intents by key, in this order; one whose key is known already is left out."""
+    def add(self, new: Mapping[str, Call], now_ms: int, urgent: Collection[str] = ()) -> None:
+        """Store new intents by key, in this order; one whose key is known already is left out.
+
+        `urgent`: keys of those that are sent before the others.
+        """
         if not new:
             return
         self._store.run(
-            "INSERT INTO intents (account, key, call, state, created_ms)"
-            " SELECT ?, value ->> 0, value ->> 1, 'queued', ? FROM json_each(?) WHERE true"
+            "INSERT INTO intents (account, key, call, urgent, state, created_ms)"
+            " SELECT ?, value ->> 0, value ->> 1, value ->> 2, 'queued', ? FROM json_each(?) WHERE true"
             " ON CONFLICT (account, key) DO NOTHING",
             self._account,
             now_ms,
-            json.dumps([(key, pack_call(call)) for key, call in new.items()]),
+            json.dumps([(key, pack_call(call), int(key in urgent)) for key, call in new.items()]),
         )
 
-    def replace(self, key: str, call: Call, now_ms: int) -> None:
+    def replace(self, key: str, call: Call, now_ms: int, *, urgent: bool = False) -> None:
         """Store a newer call under the same key: instead of one that is not in an extrinsic now, after one that is."""
         if self.state(key) is IntentState.SENT:
             self._store.run(
@@ -152,7 +156,7 @@ class IntentTable:
             )
         else:
             self.forget(key)
-            self.add({key: call}, now_ms)
+            self.add({key: call}, now_ms, (key,) if urgent else ())
 
     def forget(self, key: str) -> None:
         """Delete an intent that is not in an extrinsic now."""

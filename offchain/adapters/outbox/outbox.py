@@ -8,10 +8,10 @@ Rules that ensure it:
   extrinsic has used its nonce.
 - A refusal of bytes that no node has had before frees their calls and nonce at once.
 - The same bytes may be broadcast any number of times.
-- An extrinsic that a node has and no block includes is replaced by fee after some blocks: the same calls and nonce with
-  a tip. A nonce is used once, so that only one of them can be included.
+- An extrinsic that a node has and no block includes is replaced after some blocks: the same calls and nonce with a tip.
 - While the disk is full nothing is sent or recorded. Work resumes from the stored state.
-- Nodes accept a free call only with the next nonce of its account: calls behind it wait for the next block.
+- Nodes accept a free call only with the next nonce of its account: calls behind it wait until the best block has it.
+- Urgent calls are sent before the others.
 - Retries are timed in final blocks, and in best blocks while finality stalls.
 - Waiting calls that the chain accepts as one batch go in one extrinsic, and each has its own outcome. A call that was
   refused once is sent alone from then on, so that it cannot hold up others repeatedly.
@@ -28,12 +28,7 @@ from itertools import takewhile
 from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
 from offchain.adapters.outbox.call_queue import CallQueue
 from offchain.adapters.outbox.inclusions import InclusionScanner
-from offchain.adapters.outbox.intent_values import (
-    Intent,
-    OutboxOutcome,
-    Submission,
-    SubmittedIntent,
-)
+from offchain.adapters.outbox.intent_values import Intent, OutboxOutcome, Submission, SubmittedIntent
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.retry import (
     REFUSALS_OF_A_FORK,
@@ -51,10 +46,7 @@ ERA_BLOCKS = 32
 _REBROADCAST_AFTER_BLOCKS = 4
 STUCK_PAUSE_S = 1.0
 STALL_S = 6.0
-"""Seconds without a new final block after which retries are timed by the best block, which is read every third of them.
-
-Final blocks of the time before count as old: after a stall, hundreds of them can come at once.
-"""
+"""Seconds without a new final block after which retries are timed by the best block, read every third of them."""
 _log = logging.getLogger("gantry.outbox")
 
 
@@ -63,7 +55,7 @@ class Outbox:
 
     `now_ms`: Unix time in ms, stored with each intent. `stuck_pause_s`: seconds between attempts while the disk is
     full. `waits_for_coins`: send nothing while the account cannot pay fees, instead of giving calls up; not for an
-    account that has calls without a fee. Only one outbox may use an account at a time.
+    account whose calls are free. `one_at_a_time`: for one whose calls are free. Only one outbox may use an account.
     """
 
     def __init__(
@@ -76,6 +68,7 @@ class Outbox:
         era_blocks: int = ERA_BLOCKS,
         stuck_pause_s: float = STUCK_PAUSE_S,
         waits_for_coins: bool = False,
+        one_at_a_time: bool = False,
     ) -> None:
         self._chain = chain
         self._store = store
@@ -83,6 +76,9 @@ class Outbox:
         self._era_blocks = era_blocks
         self._stuck_pause_s = stuck_pause_s
         self._coins = UnpaidPause() if waits_for_coins else None
+        self._one_at_a_time = one_at_a_time
+        # One at a time, all calls wait for the extrinsic that a fork has dropped.
+        self._patience = _REBROADCAST_AFTER_BLOCKS // 2 if one_at_a_time else _REBROADCAST_AFTER_BLOCKS
         self._intents = IntentTable(store, signer.address)
         self._wake = asyncio.Event()
         self._queue = CallQueue(store, self._intents, now_ms, self._wake.set)
@@ -95,19 +91,19 @@ class Outbox:
         self._rebroadcast_at = -1
         self._nonce: int | None = None
         self._signed: dict[bytes, int] = {}
-        """Extrinsics that this object has signed and that a block may still include: hash to last such block."""
+        """Extrinsics that this object has signed: hash to the last block that may include them."""
         self._not_replaceable: set[bytes] = set()
         """Extrinsics whose replacement a node has refused."""
         self._pool_full_at = -1
         """The retry clock when the node accepted no more: its queue was full, or a free call had to wait."""
 
-    async def submit(self, key: str, call: Call, *, supersede: bool = False) -> None:
+    async def submit(self, key: str, call: Call, *, supersede: bool = False, urgent: bool = False) -> None:
         """Store a call to be included. A key that is stored already changes nothing.
 
         `supersede`: replace the call with the same key. One that is in an extrinsic already is followed by this call;
-        `wait` returns the outcome of the last.
+        `wait` returns the outcome of the last. `urgent`: send it before calls that are not.
         """
-        await self._queue.submit(key, call, supersede=supersede)
+        await self._queue.submit(key, call, supersede=supersede, urgent=urgent)
 
     async def wait(self, key: str, timeout: float | None = None) -> OutboxOutcome:  # noqa: ASYNC109 - part of the contract
         """Wait for the outcome of a call.
@@ -130,11 +126,10 @@ class Outbox:
 
     @property
     def unfinished(self) -> int:
-        """Number of calls without an outcome."""
         return self._intents.unfinished()
 
     def has_signed(self, extrinsic: bytes) -> bool:
-        """Whether this object signed the extrinsic with this hash, and a block may still include it."""
+        """Whether this object signed an extrinsic that a block may still include."""
         return extrinsic in self._signed
 
     def stored_extrinsics(self) -> frozenset[bytes]:
@@ -154,6 +149,11 @@ class Outbox:
         self._nonce = None
         self._queue.notice_other_programs()
         self._wake.set()
+
+    def notice_best(self) -> None:
+        """Look at a new best block: an account that sends one extrinsic at a time may send the next."""
+        if self._one_at_a_time:
+            self._wake.set()
 
     async def run(self) -> None:
         """Send the calls that are due, for ever. Starts with the outcomes of extrinsics of earlier processes."""
@@ -212,7 +212,7 @@ class Outbox:
             await self._broadcast_again(submission)
 
     async def _expire(self, block: Block) -> None:
-        """Expire the extrinsics that no block after this final one can include, and free their calls."""
+        """Expire the extrinsics that no later block can include, and free their calls."""
         submissions = self._intents.submissions()
         spent = 0
         if any(submission.is_suspect for submission in submissions):
@@ -225,7 +225,7 @@ class Outbox:
                 self._not_replaceable.discard(submission.extrinsic.hash)
 
     async def _rebroadcast(self) -> None:
-        """Broadcast again what no block has included for some blocks, since nodes may drop it. Once per block."""
+        """Broadcast again what no block has included for some blocks, since nodes may drop it."""
         if self._rebroadcast_at == self._retry_clock:
             return
         self._rebroadcast_at = self._retry_clock
@@ -233,7 +233,7 @@ class Outbox:
         spent = await self._nonce_at(None) if self._retry_clock > self._height else 0
         for submission in self._pending():
             waited = self._retry_clock - submission.sent_at
-            due = not submission.is_confirmed or submission.is_suspect or waited >= _REBROADCAST_AFTER_BLOCKS
+            due = not submission.is_confirmed or submission.is_suspect or waited >= self._patience
             if due and submission.extrinsic.nonce >= spent:
                 await self._broadcast_again(submission)
 
@@ -282,6 +282,8 @@ class Outbox:
             return False
         if self._coins is not None and self._coins.holds(self._retry_clock):
             return False
+        if self._one_at_a_time and await self._waits_for_block():
+            return False
         call = make_batch([intent.call for intent in intents])
         try:
             extrinsic = await self._chain.sign(
@@ -309,6 +311,11 @@ class Outbox:
             if self._coins is not None and self._coins.end():
                 _log.info("The account %s can pay fees again.", self._signer.address)
         return True
+
+    async def _waits_for_block(self) -> bool:
+        """Whether the best block lacks extrinsics that nodes have accepted."""
+        nonces = [pending.extrinsic.nonce for pending in self._pending() if not pending.is_suspect]
+        return bool(nonces) and max(nonces) >= await self._nonce_at(None)
 
     def _handle_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
         """Queue, hold back or give up the calls of an extrinsic that a node has refused."""
@@ -362,8 +369,7 @@ class Outbox:
     async def _free_nonce(self) -> int:
         """The lowest nonce that neither the chain nor a pending extrinsic uses.
 
-        The nonce of a suspect extrinsic is free: another extrinsic with it excludes that one, so that never both are
-        included.
+        That of a suspect extrinsic is free: another one with it excludes that one, so that never both are included.
         """
         if self._nonce is None:
             nonce = await self._chain.next_nonce(self._signer.address)

@@ -130,8 +130,8 @@ async def test_a_reverted_lease_leaves_no_container(world):
 async def test_a_lease_that_another_fork_opens_again_is_reported_there_before_it_is_final(world, monkeypatch):
     monkeypatch.setattr(outbox, "STALL_S", 0.0)
     async with world.agent() as agent:
-        await world.until(lambda: world.calls)
-        await world.chain.produce()
+        host = world.table("Hosts", "Hosts")
+        await world.until(lambda: host[(world.host,)]["endpoint"] and not world.chain.pool)
         number = world.open_lease()
         await world.chain.produce(finalize=False)
         await settle(lambda: world.chain.pool)

@@ -222,5 +222,10 @@ def _lease_timers(task: Task, lease: Lease, host: Host | None, periods: Periods,
         if over is not None:
             limits.append((over + periods.report_grace_ms, ExpireLease(lease.id)))
     # One command ends the lease. A lost host must not be paid for its absence, so requeueing precedes expiry.
-    past = [limit for limit in limits if now > limit[0]]
-    yield from (past or sorted(limits, key=lambda limit: limit[0]))[:1]
+    past = next((number for number, limit in enumerate(limits) if now > limit[0]), None)
+    if past is None:
+        yield from sorted(limits, key=lambda limit: limit[0])[:1]
+    else:
+        # The limits before it take precedence once they are past.
+        yield limits[past]
+        yield from limits[:past]

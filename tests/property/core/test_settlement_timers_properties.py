@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from offchain.core.settlement import SettlementTimers
@@ -48,7 +48,15 @@ STEPS = st.lists(
 )
 
 
+LOST_HOST = [
+    task(1, lease(8, host="h1", state=LeaseState.ACTIVE, created_at=0, until=0), state=TaskState.QUEUED),
+    host("h1", status=HostStatus.UNVERIFIED, last_heartbeat=0),
+]
+"""A lease that is over, on a host that counts as lost later: from then on it is requeued instead of expired."""
+
+
 @given(STEPS)
+@example([(LOST_HOST, set(), 5001), ([], set(), PERIODS.absence_limit_ms + 1)])
 @settings(max_examples=examples(200))
 def test_a_step_with_what_has_changed_gives_what_a_look_at_everything_gives(steps):
     kept = SettlementTimers()

@@ -19,8 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(autouse=True)
 def same_umask() -> Iterator[None]:
-    """Restore the umask, which commands of the agent change."""
+    """The usual umask for each test; commands of the agent change it."""
     before = os.umask(0o022)
-    os.umask(before)
     yield
     os.umask(before)

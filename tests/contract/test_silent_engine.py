@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from image_registries import DockerRegistries
 
 from node_agent.images import docker_engine
 from node_agent.images.docker_engine import DockerImages
@@ -45,11 +44,7 @@ async def silent_engine(socket, allowed):
         await runner.cleanup()
 
 
-@pytest.fixture
-def registries(docker_api, tmp_path):
-    made = DockerRegistries(docker_api, tmp_path)
-    yield made
-    made.clear()
+pytestmark = [pytest.mark.docker, pytest.mark.parametrize("registries", ["docker"], indirect=True)]
 
 
 async def test_a_pull_without_a_message_for_too_long_is_abandoned(registries, tmp_path, monkeypatch):

@@ -152,7 +152,7 @@ class Outbox:
 
     def notice_best(self) -> None:
         """Look at a new best block: an account that sends one extrinsic at a time may send the next."""
-        if self._one_at_a_time:
+        if self._one_at_a_time and self._intents.has_unfinished():
             self._wake.set()
 
     async def run(self) -> None:

@@ -1,7 +1,6 @@
 """Bad input to the agent's commands: one message that names the value, a non-zero exit, no traceback."""
 
 import json
-import os
 import socket
 
 import click
@@ -11,13 +10,6 @@ from click.testing import CliRunner
 from node_agent.runtime import settings as agent_settings
 from node_agent.runtime.state_dir import StateDir
 from offchain.cli.provider.agent import main
-
-
-@pytest.fixture(autouse=True)
-def umask():
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def _files() -> dict[str, _ImageEntry]:
         if found is None:
             continue
         files[f"bin/{program}"] = _ImageEntry(found.read_bytes(), 0o755)
-        for library in _libraries(found):
+        for library in libraries(found):
             files[library.lstrip("/")] = _ImageEntry(Path(library).read_bytes(), 0o755)
     busybox = _which("busybox")
     for applet in _applets(busybox) if busybox is not None else []:
@@ -124,7 +124,7 @@ def _applets(busybox: Path) -> list[str]:
     return [name for name in done.stdout.split() if _APPLET.fullmatch(name)]
 
 
-def _libraries(program: Path) -> list[str]:
+def libraries(program: Path) -> list[str]:
     """Return the shared libraries of a program; none if it is static."""
     done = subprocess.run(
         ["ldd", str(program)], capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}

@@ -162,6 +162,7 @@ SUITES: Final = (
         ("tests/acceptance/test_upgrade.py",),
         long=True,
     ),
+    Suite("gpu", "tasks on a real NVIDIA GPU, where there is one", 90, ("tests/acceptance/gpu",), long=True),
 )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
@@ -56,6 +56,11 @@ NOTICE = f"{NOTICES}/notice"
 """Path of the termination notice in a container."""
 AMD_PREFIX = "AMD-"
 """Prefix of the identifiers of AMD GPUs; all others are NVIDIA's."""
+NVIDIA_HOOK_PIDS: Final = 256
+"""Threads of the hooks of NVIDIA's container toolkit, which count against the limit of the container that starts.
+
+They are Go programs, with more threads on machines with more cores: with 16 cores, a limit of 16 was too low.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +196,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
         "healthcheck": healthcheck(container),
         "stop_signal": says.stop_signal,
         "detach": True,
-        "host_config": _confined(says.memory_mib, says.pids + (context.runtime.more_pids if context.runtime else 0))
+        "host_config": _confined(says.memory_mib, says.pids + _other_pids(container, context))
         | {
             "ipc_mode": "private",
             "init": True,
@@ -213,6 +218,12 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
             **own,
         },
     }
+
+
+def _other_pids(container: ContainerSpec, context: PodContext) -> int:
+    """Return the number of processes in the container's process limit that are not the tenant's."""
+    of_runtime = context.runtime.more_pids if context.runtime else 0
+    return of_runtime + (NVIDIA_HOOK_PIDS if _nvidia(container.gpu_uuids) else 0)
 
 
 def pod_sandbox_arguments(spec: PodSpec, *, image: str, context: PodContext) -> dict[str, Any]:
@@ -352,6 +363,8 @@ _IMAGE_FAULTS = re.compile(
 )
 _RESOURCE_FAULTS = re.compile(
     r"could not select device driver|unresolvable CDI|CDI device injection|nvidia-container-cli|Minimum memory limit"
+    # What brings a GPU's driver into a container: hooks of NVIDIA's container toolkit.
+    r"|error running (?:\w+ )?hook"
     r"|range of CPUs|no space left|address pools have been fully subnetted|non-overlapping IPv4 address pool",
     re.IGNORECASE,
 )

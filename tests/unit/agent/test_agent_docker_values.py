@@ -18,6 +18,7 @@ from node_agent.drivers.docker.container_end import (
 from node_agent.drivers.docker.data_volumes import LeaseVolumes
 from node_agent.drivers.docker.seccomp_profile import SECURITY_OPTION
 from node_agent.drivers.docker.spec import (
+    NVIDIA_HOOK_PIDS,
     PodContext,
     container_arguments,
     is_image_fault,
@@ -53,6 +54,11 @@ def test_gpus_are_requested_by_cdi_name_or_by_the_older_driver():
     assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=GPU-1"])
     (request,) = arguments(spec, cdi=False)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids, request.capabilities) == ("nvidia", ["GPU-1"], [["gpu"]])
+
+
+def test_hooks_that_bring_the_driver_of_a_gpu_have_processes_beside_those_of_the_tenant():
+    assert arguments(with_gpus(gpu_uuids=("GPU-1",)))["host_config"]["pids_limit"] == 32 + NVIDIA_HOOK_PIDS
+    assert arguments(with_gpus(gpu_uuids=("AMD-1",)))["host_config"]["pids_limit"] == 32
 
 
 def test_a_simulated_gpu_sets_only_a_variable():
@@ -173,6 +179,8 @@ def test_faults_of_refused_starts():
     assert is_image_fault("error mounting to rootfs at /data/x: mkdirat: too many levels of symbolic links")
     assert is_resource_fault('could not select device driver "cdi"')
     assert not is_image_fault("nvidia-container-cli: no such file or directory")
+    for hook in ("error running hook #3", "error running createContainer hook #0"):
+        assert is_resource_fault(f"error during container init: {hook}: exit status 1: no such file or directory")
     assert not is_image_fault("connection refused")
 
 

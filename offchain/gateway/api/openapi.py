@@ -1,0 +1,96 @@
+"""The OpenAPI 3.1 document of the API, made from the endpoints and their pydantic models."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
+from offchain.gateway.api.models import Event, Problem
+from offchain.gateway.api.parameters import EventStreamChoice, Parameters
+from offchain.gateway.api.problems import PROBLEM_JSON
+
+VERSION: Final = "1.0.0"
+_REF: Final = "#/components/schemas/{model}"
+_PROBLEMS: Final = {
+    "400": "A parameter is not valid, or the read takes too long.",
+    "404": "There is no such resource.",
+    "410": "Retention has removed what was asked for.",
+    "429": "Too many requests from this address.",
+    "503": "The index cannot be read now.",
+}
+
+
+def document() -> dict[str, Any]:
+    """Return the document as JSON values."""
+    answers: list[type[BaseModel]] = [*(one.answer for one in ENDPOINTS), Event, Problem]
+    _, schemas = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
+    paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
+    paths[STREAM_PATH] = {"get": _stream_operation()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Gantry",
+            "version": VERSION,
+            "description": "History of a Gantry chain. Every answer names the final block that it is of.",
+        },
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": schemas["$defs"]},
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    content = {"application/json": {"schema": _reference(endpoint.answer)}}
+    return {
+        "operationId": endpoint.name,
+        "summary": endpoint.about,
+        "parameters": _parameters(endpoint.parameters, endpoint.in_path),
+        "responses": {
+            "200": {"description": "The answer.", "content": content},
+            "304": {"description": "It is what the request's If-None-Match names."},
+            **_problems(),
+        },
+    }
+
+
+def _stream_operation() -> dict[str, Any]:
+    resume = {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "required": False,
+        "description": "As `after`, which has precedence; browsers send it when they connect again.",
+        "schema": {"type": "string"},
+    }
+    about = "Server-sent events; `id` is that of the event, `data` an Event as JSON."
+    return {
+        "operationId": "event_stream",
+        "summary": "Events as their blocks become final.",
+        "parameters": [*_parameters(EventStreamChoice, ()), resume],
+        "responses": {
+            "200": {"description": about, "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+            **_problems(),
+        },
+    }
+
+
+def _problems() -> dict[str, Any]:
+    content = {PROBLEM_JSON: {"schema": _reference(Problem)}}
+    return {status: {"description": about, "content": content} for status, about in _PROBLEMS.items()}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def _parameters(model: type[Parameters], in_path: tuple[str, ...]) -> list[dict[str, Any]]:
+    schema = model.model_json_schema(ref_template=_REF)
+    required = schema.get("required", ())
+    found = []
+    for name, field in schema.get("properties", {}).items():
+        field.pop("title", None)
+        about = field.pop("description", "")
+        place = "path" if name in in_path else "query"
+        found.append({"name": name, "in": place, "required": name in required, "description": about, "schema": field})
+    return found

@@ -56,5 +56,6 @@ def of_invalid(error: ValidationError) -> web.Response:
     else:
         given = str(first["input"])
         shown = given if len(given) <= _MOST_SHOWN else f"{given[:_MOST_SHOWN]}…"
-        detail, hint = f"{field}: {first['msg']} (given: {shown}).", "Correct it, or leave it out."
+        said = first["msg"].removeprefix("Value error, ")
+        detail, hint = (f"{field}: {said} (given: {shown})." if field else f"{said}."), "Correct it, or leave it out."
     return problem(HTTPStatus.BAD_REQUEST, "invalid_parameter", detail, hint, field)

@@ -44,9 +44,7 @@ def mentioned_events(
     event, mention = columns(EventRow), columns(MentionRow)
     key = [mention.block, mention.place]
     of_event = and_(mention.block == event.block, mention.place == event.place)
-    statement = select(TABLES[EventRow]).where(
-        of_event, mention.subject == subject, *conditions, *_after(key, request)
-    )
+    statement = select(TABLES[EventRow]).where(of_event, mention.subject == subject, *conditions, *_after(key, request))
     found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
     return [EventRow(*row) for row in found]
 

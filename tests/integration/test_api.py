@@ -41,16 +41,16 @@ async def test_a_settled_task_is_told_as_on_the_chain(net: Net, settled: int) ->
 
 async def test_the_stream_tells_of_a_task_while_it_runs(net: Net) -> None:
     url = (net.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
-    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
-        async with session.get(f"{url}/v1/events/stream?pallet=Tasks") as stream:
-            assert await stream.content.readline() == b": connected\n"
-            task = await net.submit(steps=1)
-            seen = set()
-            async for line in stream.content:
-                if line.startswith(b"data: "):
-                    event = json.loads(line[6:])
-                    if event["fields"].get("task") == task:
-                        seen.add(event["name"])
-                if "Settled" in seen:
-                    break
+    path = f"{url}/v1/events/stream?pallet=Tasks"
+    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session, session.get(path) as stream:
+        assert await stream.content.readline() == b": connected\n"
+        task = await net.submit(steps=1)
+        seen = set()
+        async for line in stream.content:
+            if line.startswith(b"data: "):
+                event = json.loads(line[6:])
+                if event["fields"].get("task") == task:
+                    seen.add(event["name"])
+            if "Settled" in seen:
+                break
     assert "Submitted" in seen

@@ -193,9 +193,7 @@ def indexer(common: options.CommonOptions, index: str | None, keep_days: int | N
     help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
 )
 @click.option("--show-address", is_flag=True, help="Print the address to give to hosts and tenants, and exit.")
-@click.option(
-    "--http", metavar="IP:PORT", help="Serve the HTTP API here (docs/api.md). Without it there is none."
-)
+@click.option("--http", metavar="IP:PORT", help="Serve the HTTP API here (docs/api.md). Without it there is none.")
 @click.option(
     "--index",
     metavar="ADDRESS",

@@ -18,7 +18,7 @@ STREAM_PATH: Final = "/v1/events/stream"
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ApiEndpoint:
     """A resource that is read with GET. `name` is unique, for generated clients."""
 
     path: str
@@ -39,58 +39,69 @@ def _page(model: type[BaseModel]) -> type[BaseModel]:
 
 
 def _one(model: type[BaseModel]) -> type[BaseModel]:
-    return models.Answer[model]  # type: ignore[valid-type]
+    return models.ResourceAnswer[model]  # type: ignore[valid-type]
 
 
 ENDPOINTS: Final = (
-    Endpoint("/v1/network", "network", "The chain and its index.", ask.NoParameters, _one(models.Network), history.network),
-    Endpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.Block), history.blocks),
-    Endpoint("/v1/blocks/{block}", "block", "A final block.", ask.OneBlock, _one(models.Block), history.block),
-    Endpoint(
+    ApiEndpoint(
+        "/v1/network",
+        "network",
+        "The chain and its index.",
+        ask.NoParameters,
+        _one(models.NetworkResource),
+        history.network,
+    ),
+    ApiEndpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.BlockResource), history.blocks),
+    ApiEndpoint(
+        "/v1/blocks/{block}", "block", "A final block.", ask.OneBlock, _one(models.BlockResource), history.block
+    ),
+    ApiEndpoint(
         "/v1/blocks/{block}/extrinsics",
         "extrinsics_of_block",
         "The extrinsics of a block.",
         ask.ExtrinsicsOfBlock,
-        _page(models.Extrinsic),
+        _page(models.ExtrinsicResource),
         history.extrinsics,
     ),
-    Endpoint(
+    ApiEndpoint(
         "/v1/extrinsics/{hash}",
         "extrinsics_by_hash",
         "The extrinsics with this hash, usually one.",
         ask.OneExtrinsic,
-        _page(models.Extrinsic),
+        _page(models.ExtrinsicResource),
         history.extrinsic,
     ),
-    Endpoint("/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.Event), history.events),
-    Endpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.Task), history.tasks),
-    Endpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, _one(models.Task), history.task),
-    Endpoint(
+    ApiEndpoint(
+        "/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.EventResource), history.events
+    ),
+    ApiEndpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.TaskResource), history.tasks),
+    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, _one(models.TaskResource), history.task),
+    ApiEndpoint(
         "/v1/tasks/{task}/bills",
         "bills_of_task",
         "The payments for a task.",
         ask.BillsOfTask,
-        _page(models.Bill),
+        _page(models.BillResource),
         history.bills_of_task,
     ),
-    Endpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.Lease), history.leases),
-    Endpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, _one(models.Lease), history.lease),
-    Endpoint(
+    ApiEndpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.LeaseResource), history.leases),
+    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, _one(models.LeaseResource), history.lease),
+    ApiEndpoint(
         "/v1/leases/{lease}/bills",
         "bills_of_lease",
         "The payments for a lease.",
         ask.BillsOfLease,
-        _page(models.Bill),
+        _page(models.BillResource),
         history.bills_of_lease,
     ),
-    Endpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.Host), history.hosts),
-    Endpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.Host), history.host),
-    Endpoint(
+    ApiEndpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.HostResource), history.hosts),
+    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.HostResource), history.host),
+    ApiEndpoint(
         "/v1/accounts/{account}/transfers",
         "transfers",
         "Every movement of an account's coins.",
         ask.TransfersOfAccount,
-        _page(models.Transfer),
+        _page(models.TransferResource),
         history.transfers,
     ),
 )

@@ -1,8 +1,8 @@
 """New events for any number of clients: each is read from the index once, and is kept while it is new.
 
 A client has a position, the key of the last event that it was sent or that was skipped for it. While its position is
-within the kept events it is served from memory, else from the index; so a slow client delays nobody, and a client may go on
-with its position at any gateway whose index has the same chain.
+within the kept events it is served from memory, else from the index; so a slow client delays nobody, and a client may
+go on with its position at any gateway whose index has the same chain.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from sqlalchemy import select
@@ -106,7 +107,7 @@ class EventStream:
                     if self._news is news:
                         await news.wait()
                     continue
-                rows, position = await self._readers.read(lambda db, after=position: _read(db, choice, after))
+                rows, position = await self._readers.read(partial(_read, choice=choice, after=position))
                 if rows:
                     yield b"".join(rows)
                 else:
@@ -155,12 +156,14 @@ def _newer(db: IndexDatabase, after: EventKey) -> list[_KeptEvent]:
     for block, place, subject in db.execute(statement):
         subjects.setdefault((block, place), set()).add(subject)
     return [
-        _KeptEvent((row.block, row.place), row.pallet, row.name, frozenset(subjects.get((row.block, row.place), ())), text)
+        _KeptEvent(
+            (row.block, row.place), row.pallet, row.name, frozenset(subjects.get((row.block, row.place), ())), text
+        )
         for row, text in zip(rows, _texts(db, rows), strict=True)
     ]
 
 
-def _read(db: IndexDatabase, choice: EventStreamChoice, after: EventKey) -> tuple[list[bytes], EventKey]:
+def _read(db: IndexDatabase, *, choice: EventStreamChoice, after: EventKey) -> tuple[list[bytes], EventKey]:
     """Return the next chosen events after a position, and the position after them."""
     request = PageRequest(_PAGE, after, newest_first=False)
     conditions = event_conditions(choice)

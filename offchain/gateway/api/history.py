@@ -59,37 +59,39 @@ def as_of(db: IndexDatabase) -> models.BlockReference:
     return models.BlockReference(number=last.number, hash=last.hash, time_ms=last.time_ms)
 
 
-def network(db: IndexDatabase, _: ask.NoParameters) -> models.Answer[models.Network]:
-    found = models.Network(genesis_hash=f"0x{meta.read_meta(db)['genesis']}", events_from_block=kept_from(db))
-    return models.Answer[models.Network](as_of=as_of(db), data=found)
+def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[models.NetworkResource]:
+    found = models.NetworkResource(genesis_hash=f"0x{meta.read_meta(db)['genesis']}", events_from_block=kept_from(db))
+    return models.ResourceAnswer[models.NetworkResource](as_of=as_of(db), data=found)
 
 
-def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.Block]:
+def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.BlockResource]:
     request = asked.page()
-    return _page(db, models.Block, request, page(db, BlockRow, request), _plain)
+    return _page(db, models.BlockResource, request, page(db, BlockRow, request), _plain)
 
 
-def block(db: IndexDatabase, asked: ask.OneBlock) -> models.Answer[models.Block]:
-    return _one(db, models.Block, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}")
+def block(db: IndexDatabase, asked: ask.OneBlock) -> models.ResourceAnswer[models.BlockResource]:
+    return _one(
+        db, models.BlockResource, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}"
+    )
 
 
-def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[models.Extrinsic]:
+def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[models.ExtrinsicResource]:
     require_kept(db, asked.block)
     request = asked.page(2)
     found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == asked.block)
-    return _page(db, models.Extrinsic, request, found, _extrinsics(db, found))
+    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
-def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.Extrinsic]:
+def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.ExtrinsicResource]:
     """Return all extrinsics with this hash: an account that was removed and funded again may repeat one."""
     request = PageRequest(_MOST_SAME_HASH)
     found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).hash == asked.hash)
     if not found:
         raise _not_found(db, f"extrinsic {asked.hash}")
-    return _page(db, models.Extrinsic, request, found, _extrinsics(db, found))
+    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
-def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.Event]:
+def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventResource]:
     require_kept(db, asked.first_block, asked.last_block)
     event = columns(EventRow)
     conditions = event_conditions(asked)
@@ -104,50 +106,56 @@ def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.Event]
         found = mentioned_events(db, asked.subject, request, *conditions)
     times = block_times(db, [row.block for row in found])
     made = [event_model(row, times[row.block]) for row in found]
-    return models.Page[models.Event](as_of=as_of(db), data=made, next=_next(request, found))
+    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=_next(request, found))
 
 
-def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.Task]:
+def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskResource]:
     task = columns(TaskRow)
-    return _filtered(db, models.Task, TaskRow, asked.page(), ((task.tenant, asked.tenant), (task.state, asked.state)))
+    return _filtered(
+        db, models.TaskResource, TaskRow, asked.page(), ((task.tenant, asked.tenant), (task.state, asked.state))
+    )
 
 
-def task(db: IndexDatabase, asked: ask.OneTask) -> models.Answer[models.Task]:
-    return _one(db, models.Task, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
+def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
+    return _one(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
 
 
-def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.Lease]:
+def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
     lease = columns(LeaseRow)
-    return _filtered(db, models.Lease, LeaseRow, asked.page(), ((lease.task, asked.task), (lease.host, asked.host)))
+    return _filtered(
+        db, models.LeaseResource, LeaseRow, asked.page(), ((lease.task, asked.task), (lease.host, asked.host))
+    )
 
 
-def lease(db: IndexDatabase, asked: ask.OneLease) -> models.Answer[models.Lease]:
-    return _one(db, models.Lease, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}")
+def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
+    return _one(
+        db, models.LeaseResource, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}"
+    )
 
 
-def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.Host]:
+def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostResource]:
     host = columns(HostRow)
     chosen = ((host.provider, asked.provider), (host.status, asked.status))
-    return _filtered(db, models.Host, HostRow, asked.page(), chosen)
+    return _filtered(db, models.HostResource, HostRow, asked.page(), chosen)
 
 
-def host(db: IndexDatabase, asked: ask.OneHost) -> models.Answer[models.Host]:
-    return _one(db, models.Host, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
+def host(db: IndexDatabase, asked: ask.OneHost) -> models.ResourceAnswer[models.HostResource]:
+    return _one(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
 
 
-def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.Bill]:
+def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.BillResource]:
     of_task = select(columns(LeaseRow).lease).where(columns(LeaseRow).task == asked.task)
     return _bills(db, asked.page(3), columns(BillRow).lease.in_(of_task))
 
 
-def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[models.Bill]:
+def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[models.BillResource]:
     return _bills(db, asked.page(3), columns(BillRow).lease == asked.lease)
 
 
-def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.Transfer]:
+def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.TransferResource]:
     request = asked.page(2)
     found = account_transfers(db, asked.account, request)
-    return _page(db, models.Transfer, request, found, _placed(db, found))
+    return _page(db, models.TransferResource, request, found, _placed(db, found))
 
 
 Fields = Callable[[Any], dict[str, Any]]
@@ -174,9 +182,9 @@ def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
     return lambda row: placed(row) | {"error": row.failure, "refused_items": row.refused}
 
 
-def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.Bill]:
+def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:
     found = page(db, BillRow, request, condition)
-    return _page(db, models.Bill, request, found, _placed(db, found))
+    return _page(db, models.BillResource, request, found, _placed(db, found))
 
 
 def _filtered(
@@ -196,10 +204,10 @@ def _page(db: IndexDatabase, model: type[M], request: PageRequest, rows: Sequenc
     return models.Page[model](as_of=as_of(db), data=made, next=_next(request, rows))  # type: ignore[valid-type]
 
 
-def _one(db: IndexDatabase, model: type[M], rows: Sequence[Row], name: str) -> models.Answer[M]:
+def _one(db: IndexDatabase, model: type[M], rows: Sequence[Row], name: str) -> models.ResourceAnswer[M]:
     if not rows:
         raise _not_found(db, name)
-    return models.Answer[model](as_of=as_of(db), data=model(**_of(model, _plain(rows[0]))))  # type: ignore[valid-type]
+    return models.ResourceAnswer[model](as_of=as_of(db), data=model(**_of(model, _plain(rows[0]))))  # type: ignore[valid-type]
 
 
 def _of(model: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
@@ -224,9 +232,9 @@ def event_conditions(asked: ask.EventChoice) -> list[ColumnElement[bool]]:
     return [column == value for column, value in chosen if value is not None]
 
 
-def event_model(row: EventRow, time_ms: int) -> models.Event:
+def event_model(row: EventRow, time_ms: int) -> models.EventResource:
     """Return an event of a block with this time."""
-    return models.Event(
+    return models.EventResource(
         id=f"{row.block}.{row.place}",
         block=row.block,
         index=row.place,
@@ -240,7 +248,7 @@ def event_model(row: EventRow, time_ms: int) -> models.Event:
 
 
 def _exact(value: Any) -> Any:
-    """Return a JSON value whose integers above 2^53 − 1 are text."""
+    """Return a JSON value whose integers above 2^53 - 1 are text."""
     if isinstance(value, dict):
         return {name: _exact(one) for name, one in value.items()}
     if isinstance(value, list):

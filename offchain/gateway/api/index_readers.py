@@ -67,5 +67,3 @@ class IndexReaders:
             if (fault := unusable(db)) is not None:
                 raise fault
             return ask(db)
-
-

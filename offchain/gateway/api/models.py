@@ -14,12 +14,19 @@ Amount = Annotated[
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+$", "description": "Base units as decimal text."}),
 ]
 Hash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$", examples=["0x" + "00" * 32])]
-Account = Annotated[str, Field(description="Address (SS58).", examples=["5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"])]
+Account = Annotated[
+    str, Field(description="Address (SS58).", examples=["5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"])
+]
 TimeMs = Annotated[int, Field(description="Time of the chain in Unix milliseconds.")]
 
 
+def _title(model: type[Any]) -> str:
+    """Return the name of a model in the OpenAPI document."""
+    return model.__name__.removesuffix("Resource").removesuffix("Document")
+
+
 class _Answered(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, model_title_generator=_title)
 
 
 class BlockReference(_Answered):
@@ -30,15 +37,15 @@ class BlockReference(_Answered):
     time_ms: TimeMs
 
 
-class Answer(_Answered, Generic[T]):
+class ResourceAnswer(_Answered, Generic[T]):
     """One resource. `as_of`: the last block of the index from which it was read."""
 
     as_of: BlockReference
     data: T
 
     @classmethod
-    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
-        return f"{params[0].__name__}Answer"
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        return f"{_title(params[0])}Answer"
 
 
 class Page(_Answered, Generic[T]):
@@ -49,18 +56,18 @@ class Page(_Answered, Generic[T]):
     next: str | None
 
     @classmethod
-    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
-        return f"{params[0].__name__}Page"
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        return f"{_title(params[0])}Page"
 
 
-class Network(_Answered):
+class NetworkResource(_Answered):
     """The chain, and what the index has of it."""
 
     genesis_hash: Hash
     events_from_block: Annotated[int, Field(description="The first block whose events and extrinsics are kept.")]
 
 
-class Block(_Answered):
+class BlockResource(_Answered):
     """A final block; `extrinsics` and `events` are numbers of."""
 
     number: int
@@ -71,7 +78,7 @@ class Block(_Answered):
     events: int
 
 
-class Extrinsic(_Answered):
+class ExtrinsicResource(_Answered):
     """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged."""
 
     block: int
@@ -85,21 +92,23 @@ class Extrinsic(_Answered):
     tip: Amount | None
 
 
-class Event(_Answered):
-    """An event. Integers of `fields` above 2^53 − 1 are decimal text; bytes are 0x and hex digits."""
+class EventResource(_Answered):
+    """An event. Integers of `fields` above 2^53 - 1 are decimal text; bytes are 0x and hex digits."""
 
     id: Annotated[str, Field(description="Block and index, as cursors of the event stream have them.")]
     block: int
     index: int
     time_ms: TimeMs
-    extrinsic: Annotated[int | None, Field(description="Index of the extrinsic that caused it; null: the block itself.")]
+    extrinsic: Annotated[
+        int | None, Field(description="Index of the extrinsic that caused it; null: the block itself.")
+    ]
     pallet: str
     name: str
     fields: dict[str, Any]
     error: Annotated[str | None, Field(description="The name of the error in it.")]
 
 
-class Task(_Answered):
+class TaskResource(_Answered):
     """The present state of a task. `paid` includes `fee`."""
 
     task: int
@@ -117,7 +126,7 @@ class Task(_Answered):
     refunded: Amount
 
 
-class Lease(_Answered):
+class LeaseResource(_Answered):
     """The present state of a lease: Pending, Active, Suspended, Ended or Purged. `reason`: why it ended."""
 
     lease: int
@@ -145,7 +154,7 @@ class Lease(_Answered):
     stars: int | None
 
 
-class Host(_Answered):
+class HostResource(_Answered):
     """The present state of a host. `earned`: income of its provider; `slashed`: losses of its bond."""
 
     host: Account
@@ -160,7 +169,7 @@ class Host(_Answered):
     changed_ms: TimeMs
 
 
-class Bill(_Answered):
+class BillResource(_Answered):
     """A payment for a lease since its previous bill. `paid` includes `fee`, and that the shares of the workers."""
 
     block: int
@@ -176,7 +185,7 @@ class Bill(_Answered):
     refunded: Amount
 
 
-class Transfer(_Answered):
+class TransferResource(_Answered):
     """Coins that were transferred, held or released. One side is null where the event names only the other."""
 
     block: int
@@ -189,7 +198,7 @@ class Transfer(_Answered):
     reason: str | None
 
 
-class Problem(_Answered):
+class ProblemDocument(_Answered):
     """An error (RFC 9457). `code` is stable, for programs; `field` names the parameter at fault."""
 
     type: Annotated[str, Field(examples=["urn:gantry:problem:not_found"])]

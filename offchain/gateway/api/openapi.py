@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
-from offchain.gateway.api.models import Event, Problem
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
+from offchain.gateway.api.models import EventResource, ProblemDocument
 from offchain.gateway.api.parameters import EventStreamChoice, Parameters
 from offchain.gateway.api.problems import PROBLEM_JSON
 
@@ -25,8 +26,8 @@ _PROBLEMS: Final = {
 
 def document() -> dict[str, Any]:
     """Return the document as JSON values."""
-    answers: list[type[BaseModel]] = [*(one.answer for one in ENDPOINTS), Event, Problem]
-    _, schemas = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
+    answers: list[type[BaseModel]] = [*(one.answer for one in ENDPOINTS), EventResource, ProblemDocument]
+    _, made = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
     paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
     paths[STREAM_PATH] = {"get": _stream_operation()}
     return {
@@ -37,11 +38,19 @@ def document() -> dict[str, Any]:
             "description": "History of a Gantry chain. Every answer names the final block that it is of.",
         },
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": schemas["$defs"]},
+        "components": {"schemas": _by_title(made["$defs"])},
     }
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _by_title(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the schemas under their titles (TaskPage), not under pydantic's names of generic models (Page_Task_)."""
+    text = json.dumps(schemas)
+    for name, schema in schemas.items():
+        text = text.replace(f'"{_REF.format(model=name)}"', f'"{_REF.format(model=schema["title"])}"')
+    return {schema["title"]: schema for schema in json.loads(text).values()}
+
+
+def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
     content = {"application/json": {"schema": _reference(endpoint.answer)}}
     return {
         "operationId": endpoint.name,
@@ -76,12 +85,12 @@ def _stream_operation() -> dict[str, Any]:
 
 
 def _problems() -> dict[str, Any]:
-    content = {PROBLEM_JSON: {"schema": _reference(Problem)}}
+    content = {PROBLEM_JSON: {"schema": _reference(ProblemDocument)}}
     return {status: {"description": about, "content": content} for status, about in _PROBLEMS.items()}
 
 
 def _reference(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": _REF.format(model=model.__name__)}
+    return {"$ref": _REF.format(model=model.model_json_schema()["title"])}
 
 
 def _parameters(model: type[Parameters], in_path: tuple[str, ...]) -> list[dict[str, Any]]:

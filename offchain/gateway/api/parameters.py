@@ -184,7 +184,6 @@ class EventChoice(Parameters):
         ),
     ] = None
 
-
     @model_validator(mode="after")
     def _name_has_pallet(self) -> Self:
         if self.name is not None and self.pallet is None:

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from offchain.errors import GantryError
-from offchain.gateway.api.models import Problem
+from offchain.gateway.api.models import ProblemDocument
 
 PROBLEM_JSON: Final = "application/problem+json"
 _MOST_SHOWN: Final = 80
@@ -26,7 +26,7 @@ _RETRY_S: Final = {HTTPStatus.TOO_MANY_REQUESTS: 1, HTTPStatus.SERVICE_UNAVAILAB
 
 def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: str | None = None) -> web.Response:
     """Return an error as a response."""
-    body = Problem(
+    body = ProblemDocument(
         type=f"urn:gantry:problem:{code}",
         title=status.phrase,
         status=status,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
 from offchain.gateway.api.client_limits import ClientLimits
-from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.openapi import document
@@ -73,8 +73,12 @@ class ApiServer:
         app.router.add_get(OPENAPI_PATH, self._openapi)
         app.router.add_get("/", self._reference)
         runner = web.AppRunner(
-            app, access_log=None, max_line_size=_HEAD_BYTES, max_field_size=_HEAD_BYTES,
-            keepalive_timeout=_IDLE_S, shutdown_timeout=1
+            app,
+            access_log=None,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
+            keepalive_timeout=_IDLE_S,
+            shutdown_timeout=1,
         )
         await runner.setup()
         follower = asyncio.create_task(self._stream.follow())
@@ -123,16 +127,22 @@ class ApiServer:
             return problems.of_error(error)
         except web.HTTPNotFound:
             return problems.problem(
-                HTTPStatus.NOT_FOUND, "not_found", f"There is no resource {request.path[:200]}.", f"GET {OPENAPI_PATH} lists all."
+                HTTPStatus.NOT_FOUND,
+                "not_found",
+                f"There is no resource {request.path[:200]}.",
+                f"GET {OPENAPI_PATH} lists all.",
             )
         except web.HTTPMethodNotAllowed as error:
             answer = problems.problem(
-                HTTPStatus.METHOD_NOT_ALLOWED, "method_not_allowed", f"{request.method} is not allowed here.", "Use GET."
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                f"{request.method} is not allowed here.",
+                "Use GET.",
             )
             answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
             return answer
 
-    def _handler(self, endpoint: Endpoint) -> Handler:
+    def _handler(self, endpoint: ApiEndpoint) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             asked = _asked(endpoint.parameters, request)
 
@@ -144,10 +154,10 @@ class ApiServer:
 
         return handle
 
-    async def _openapi(self, request: web.Request) -> web.StreamResponse:
+    async def _openapi(self, _: web.Request) -> web.StreamResponse:
         return web.json_response(document())
 
-    async def _reference(self, request: web.Request) -> web.StreamResponse:
+    async def _reference(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=reference_page(), content_type="text/html")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

@@ -211,6 +211,7 @@ class LocalNetwork:
         self.paths.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
+        command += [f"--http=127.0.0.1:{ports.free()}", f"--index={self.paths.index / 'index.db'}"]
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
     def _gateway_address(self) -> str:
@@ -221,7 +222,8 @@ class LocalNetwork:
             if time.monotonic() > limit:
                 raise DevnetError("the gateway does not start", f"Its log is {self.paths.log / 'gateway.log'}")
             self.supervisor.wait(_POLL_SECONDS)
-        self.say("Gateway", "runs")
+        url = (self.paths.gateway / "api-url").read_text(encoding="utf-8").strip()
+        self.say("Gateway", f"runs; its HTTP API is {url}")
         return file.read_text(encoding="utf-8").strip()
 
     def _agent_options(self) -> list[str]:

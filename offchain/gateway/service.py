@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offchain.adapters.chain.chain_identity import require_continued
 from offchain.adapters.chain.typed import GantryChain
@@ -34,11 +34,16 @@ from offchain.schema.protocol.messages import WEBSOCKET, Code, Refusal
 from offchain.services import log
 from offchain.services.runner import RECONNECT_S, run_until_stopped
 
+if TYPE_CHECKING:
+    from offchain.gateway.api.server import ApiSettings
+
 KEY: Final = "gateway.key"
 STATUS: Final = "gateway.json"
 """File in the gateway's folder with its address and load, rewritten while it runs."""
 ADDRESS: Final = "address"
 """File with the address alone, for scripts and for the gantry command of a local network."""
+API_URL: Final = "api-url"
+"""File with the URL of the HTTP API, if there is one."""
 STATUS_EVERY_S: Final = 10.0
 MOST_CONNECTIONS: Final = 8192
 MOST_STRANGERS: Final = 2048
@@ -50,13 +55,17 @@ FAREWELL: Final = Refusal(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """The settings of a gateway. `public`: HOST:PORT where it is reached from outside; None: where it listens."""
+    """The settings of a gateway. `public`: HOST:PORT where it is reached from outside; None: where it listens.
+
+    `api`: the HTTP API; None: no API.
+    """
 
     url: str
     state_dir: Path
     bind: str
     public: str | None = None
     genesis: bytes | None = None
+    api: ApiSettings | None = None
 
 
 class GatewayServer:
@@ -116,6 +125,11 @@ async def run_gateway(settings: GatewaySettings) -> None:
         )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
+        if settings.api is not None:
+            from offchain.gateway.api.server import ApiServer  # noqa: PLC0415  (slow to load, and not always wanted)
+
+            url = await stack.enter_async_context(ApiServer(settings.api).listening())
+            replace_file(settings.state_dir / API_URL, url + "\n", mode=0o644)
         replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         jobs = await stack.enter_async_context(PeriodicJobs())

@@ -31,6 +31,12 @@ class IndexInUse(StoreStuck):
     code = "index_in_use"
 
 
+class ReadTooLong(OurError):  # noqa: N818
+    """A read took longer than the limit of the database that was opened for it."""
+
+    code = "read_too_long"
+
+
 class IndexDatabase(ABC):
     """A connection to the index, for one thread at a time. A lost connection is made again by the next call.
 
@@ -41,9 +47,10 @@ class IndexDatabase(ABC):
     partitioned: ClassVar[bool]
     """Whether large tables are partitioned by block."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        """`name`: path or address for messages, without a password."""
+    def __init__(self, engine: Engine, name: str, read_limit_s: float | None = None) -> None:
+        """`name`: path or address for messages, without a password. `read_limit_s`: None for reads without a limit."""
         self.name = name
+        self._read_limit_s = read_limit_s
         self._engine = engine
         self._connection: Connection | None = None
 
@@ -142,6 +149,12 @@ class IndexDatabase(ABC):
             yield
         except DBAPIError as error:
             raise self._translated(error) or error from error
+
+    def _too_long(self) -> ReadTooLong:
+        return ReadTooLong(
+            f"This read of the index took longer than {self._read_limit_s:g} s, which is the limit.",
+            "Ask for less: a smaller limit, or a filter that an index serves (docs/api.md).",
+        )
 
     @abstractmethod
     def _connect(self) -> Connection: ...

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import sqlite3
+import time
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -35,10 +37,14 @@ class SqliteDatabase(IndexDatabase):
     )
     _STUCK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(create_engine("sqlite://", creator=self._open, poolclass=NullPool), str(path))
+    _STEPS_BETWEEN_LOOKS = 20_000
+    """Steps of SQLite's virtual machine, about a millisecond, between two looks at the clock of a limited read."""
+
+    def __init__(self, path: Path, read_limit_s: float | None = None) -> None:
+        super().__init__(create_engine("sqlite://", creator=self._open, poolclass=NullPool), str(path), read_limit_s)
         self._path = path
         self._lock: Any = None
+        self._late_s = math.inf
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             make_private(path)
@@ -92,6 +98,8 @@ class SqliteDatabase(IndexDatabase):
         try:
             for pragma in self._PRAGMAS:
                 opened.execute(f"PRAGMA {pragma}")
+            if self._read_limit_s is not None:
+                opened.set_progress_handler(lambda: time.monotonic() > self._late_s, self._STEPS_BETWEEN_LOOKS)
         except sqlite3.Error:
             opened.close()
             raise
@@ -101,10 +109,14 @@ class SqliteDatabase(IndexDatabase):
         return self._engine.connect()
 
     def _begin(self, connection: Connection, purpose: Purpose) -> None:
+        if self._read_limit_s is not None:
+            self._late_s = time.monotonic() + self._read_limit_s
         connection.exec_driver_sql("BEGIN IMMEDIATE" if purpose in ("write", "exclusive") else "BEGIN DEFERRED")
 
     def _translated(self, error: DBAPIError) -> GantryError | None:
         kind = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
+        if kind == sqlite3.SQLITE_INTERRUPT:
+            return self._too_long()
         if kind in self._STUCK:
             return StoreStuck(
                 f"The index {self.name} cannot be written: {error.orig}.",
@@ -129,7 +141,7 @@ class PostgresDatabase(IndexDatabase):
     _EXCLUSIVE_MS = 500
     """New readers wait for as long behind one that wants to be alone."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, read_limit_s: float | None = None) -> None:
         import psycopg  # noqa: PLC0415  (only if the index is in PostgreSQL)
 
         parts = urlsplit(address)
@@ -141,6 +153,7 @@ class PostgresDatabase(IndexDatabase):
                 poolclass=NullPool,
             ),
             urlunsplit((parts.scheme, user.partition(":")[0] + at + host, parts.path, "", "")),
+            read_limit_s,
         )
         self._driver_error = psycopg.Error
         self._locked = False
@@ -207,6 +220,8 @@ class PostgresDatabase(IndexDatabase):
     def _begin(self, connection: Connection, purpose: Purpose) -> None:
         # A snapshot does not cover which tables there are. `meta` stands for all of them: who removes or renames
         # tables waits for the end of all snapshots, and snapshots begin only before or after that.
+        if self._read_limit_s is not None:
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {round(self._read_limit_s * 1000)}")
         if purpose == "snapshot":
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.exec_driver_sql(f"LOCK TABLE {MetaRow.TABLE} IN ACCESS SHARE MODE")
@@ -223,6 +238,8 @@ class PostgresDatabase(IndexDatabase):
                     "Give the database's machine space; the work goes on by itself then.",
                     code="disk_full",
                 )
+            case "57014":  # query cancelled
+                return self._too_long()
             case "55P03":  # lock not available
                 return IndexInUse(f"The tables of the index {self.name} are being read.", "The indexer tries again.")
             case "42501" | "25006":  # insufficient privilege, read-only transaction
@@ -237,14 +254,15 @@ class PostgresDatabase(IndexDatabase):
         return None
 
 
-def open_index(address: str, *, create: bool = False) -> IndexDatabase:
+def open_index(address: str, *, create: bool = False, read_limit_s: float | None = None) -> IndexDatabase:
     """Open the index at an address: the path of an SQLite file, or postgresql://...
 
-    `create`: make the SQLite file if it does not exist. Raises IndexFault.
+    `create`: make the SQLite file if it does not exist. `read_limit_s`: after this time a read (SQLite: all reads of a
+    transaction; PostgreSQL: a statement) fails with ReadTooLong. Raises IndexFault.
     """
     scheme = urlsplit(address).scheme
     if scheme in ("postgresql", "postgres"):
-        return PostgresDatabase(address)
+        return PostgresDatabase(address, read_limit_s)
     if scheme not in ("", "sqlite"):
         raise IndexFault(
             f"{scheme}: is no kind of index.", "Name the path of an SQLite file, or a postgresql:// address."
@@ -256,4 +274,4 @@ def open_index(address: str, *, create: bool = False) -> IndexDatabase:
             "Start one with gantry worker indexer, or name yours with --index or GANTRY_INDEX.",
             code="no_index",
         )
-    return SqliteDatabase(path)
+    return SqliteDatabase(path, read_limit_s)

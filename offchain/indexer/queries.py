@@ -53,9 +53,9 @@ class EventFilter:
     limit: int = 1000
 
 
-def open_for_reading(address: str) -> IndexDatabase:
+def open_for_reading(address: str, read_limit_s: float | None = None) -> IndexDatabase:
     """Open an index. Raises IndexFault if there is none, it is of another release, or its chain is in doubt."""
-    db = open_index(address)
+    db = open_index(address, read_limit_s=read_limit_s)
     try:
         fault = unusable(db)
     except BaseException:

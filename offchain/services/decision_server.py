@@ -44,13 +44,13 @@ class DecisionServerError(OurError):
     code = "answers"
 
 
-def parse_address(given: str) -> tuple[str, int]:
-    """Return host and port of `IP:PORT`, `[IPV6]:PORT` or a local `PORT`. Raises DecisionServerError."""
+def parse_address(given: str, use: str = "answers") -> tuple[str, int]:
+    """Return host and port of `IP:PORT`, `[IPV6]:PORT` or a local `PORT`. Raises DecisionServerError, with its use."""
     host, colon, port = given.rpartition(":")
     host = host.strip("[]") if colon and host else DEFAULT_HOST
     if not re.fullmatch(r"[0-9]{1,5}", port) or not int(port) <= 0xFFFF:
         raise DecisionServerError(
-            f'"{given}" is not an address for answers.', "Write it like 127.0.0.1:4437.", code="usage"
+            f'"{given}" is not an address for {use}.', "Write it like 127.0.0.1:4437.", code="usage"
         )
     return host, int(port)
 

@@ -193,8 +193,37 @@ def indexer(common: options.CommonOptions, index: str | None, keep_days: int | N
     help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
 )
 @click.option("--show-address", is_flag=True, help="Print the address to give to hosts and tenants, and exit.")
+@click.option("--http", metavar="IP:PORT", help="Serve the HTTP API here (docs/api.md). Without it there is none.")
+@click.option(
+    "--index",
+    metavar="ADDRESS",
+    help="Index that the API reads: a file, or a postgresql:// address. Else GANTRY_INDEX, else the one that "
+    "gantry history uses.",
+)
+@click.option(
+    "--http-requests",
+    type=click.FloatRange(min=1),
+    default=50,
+    show_default=True,
+    help="Requests a second to the API from one address; four times as many at once.",
+)
+@click.option(
+    "--http-streams",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="Event streams of the API to one address at a time.",
+)
 def gateway(
-    common: options.CommonOptions, bind: str, public: str | None, state_dir: Path | None, show_address: bool
+    common: options.CommonOptions,
+    bind: str,
+    public: str | None,
+    state_dir: Path | None,
+    show_address: bool,
+    http: str | None,
+    index: str | None,
+    http_requests: float,
+    http_streams: int,
 ) -> None:
     """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
 
@@ -206,18 +235,36 @@ def gateway(
       gantry worker gateway
       gantry worker gateway --bind 0.0.0.0:443 --public gateway.example.org:443 --url ws://10.0.0.5:9944
       gantry worker gateway --public gateway.example.org:4435 --show-address
+      gantry worker gateway --http 127.0.0.1:8080 --index /var/lib/gantry/index.db
     """
     from offchain.gateway.service import GatewaySettings, gateway_address, run_gateway  # noqa: PLC0415  (slow to load)
+    from offchain.services.decision_server import parse_address  # noqa: PLC0415  (slow to load)
 
     folder = state_dir or network.user_state_dir() / "gateway"
     if show_address:
         say(gateway_address(folder, bind, public).text)
         return
+    api = None
+    if http is not None:
+        from offchain.gateway.api.server import ApiSettings  # noqa: PLC0415  (slow to load, and not always wanted)
+
+        host, port = parse_address(http, "the API")
+        api = ApiSettings(
+            host=host,
+            port=port,
+            index=network.choose_index(index),
+            requests_per_s=http_requests,
+            streams=http_streams,
+        )
+    elif index is not None:
+        raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
     run(_check_network(common))
     chosen = network.choose_node(common.url)
     run(
         run_gateway(
-            GatewaySettings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)
+            GatewaySettings(
+                url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash, api=api
+            )
         )
     )
 

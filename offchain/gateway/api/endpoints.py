@@ -1,0 +1,107 @@
+"""The resources of the API: path, parameters, answer, and the function that reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from offchain.gateway.api import history, models
+from offchain.gateway.api import parameters as ask
+from offchain.indexer.database import IndexDatabase
+
+_IN_PATH: Final = re.compile(r"\{(\w+)\}")
+STREAM_PATH: Final = "/v1/events/stream"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEndpoint:
+    """A resource that is read with GET. `name` is unique, for generated clients."""
+
+    path: str
+    name: str
+    about: str
+    parameters: type[ask.Parameters]
+    answer: type[BaseModel]
+    read: Callable[[IndexDatabase, Any], BaseModel]
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        """The names of the parameters that belong to the path."""
+        return tuple(_IN_PATH.findall(self.path))
+
+
+def _page(model: type[BaseModel]) -> type[BaseModel]:
+    return models.Page[model]  # type: ignore[valid-type]
+
+
+def _one(model: type[BaseModel]) -> type[BaseModel]:
+    return models.ResourceAnswer[model]  # type: ignore[valid-type]
+
+
+ENDPOINTS: Final = (
+    ApiEndpoint(
+        "/v1/network",
+        "network",
+        "The chain and its index.",
+        ask.NoParameters,
+        _one(models.NetworkResource),
+        history.network,
+    ),
+    ApiEndpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.BlockResource), history.blocks),
+    ApiEndpoint(
+        "/v1/blocks/{block}", "block", "A final block.", ask.OneBlock, _one(models.BlockResource), history.block
+    ),
+    ApiEndpoint(
+        "/v1/blocks/{block}/extrinsics",
+        "extrinsics_of_block",
+        "The extrinsics of a block.",
+        ask.ExtrinsicsOfBlock,
+        _page(models.ExtrinsicResource),
+        history.extrinsics,
+    ),
+    ApiEndpoint(
+        "/v1/extrinsics/{hash}",
+        "extrinsics_by_hash",
+        "The extrinsics with this hash, usually one.",
+        ask.OneExtrinsic,
+        _page(models.ExtrinsicResource),
+        history.extrinsic,
+    ),
+    ApiEndpoint(
+        "/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.EventResource), history.events
+    ),
+    ApiEndpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.TaskResource), history.tasks),
+    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, _one(models.TaskResource), history.task),
+    ApiEndpoint(
+        "/v1/tasks/{task}/bills",
+        "bills_of_task",
+        "The payments for a task.",
+        ask.BillsOfTask,
+        _page(models.BillResource),
+        history.bills_of_task,
+    ),
+    ApiEndpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.LeaseResource), history.leases),
+    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, _one(models.LeaseResource), history.lease),
+    ApiEndpoint(
+        "/v1/leases/{lease}/bills",
+        "bills_of_lease",
+        "The payments for a lease.",
+        ask.BillsOfLease,
+        _page(models.BillResource),
+        history.bills_of_lease,
+    ),
+    ApiEndpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.HostResource), history.hosts),
+    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.HostResource), history.host),
+    ApiEndpoint(
+        "/v1/accounts/{account}/transfers",
+        "transfers",
+        "Every movement of an account's coins.",
+        ask.TransfersOfAccount,
+        _page(models.TransferResource),
+        history.transfers,
+    ),
+)

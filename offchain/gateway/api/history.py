@@ -1,0 +1,256 @@
+"""Answers from the index: for each resource a function from a database and parameters to models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, select
+
+from offchain.errors import OurError
+from offchain.gateway.api import models
+from offchain.gateway.api import parameters as ask
+from offchain.gateway.api.parameters import encode_cursor
+from offchain.indexer import meta, queries
+from offchain.indexer.database import IndexDatabase, IndexFault
+from offchain.indexer.pages import (
+    PageRequest,
+    account_transfers,
+    block_times,
+    mentioned_events,
+    page,
+    require_kept,
+)
+from offchain.indexer.rows import (
+    BillRow,
+    BlockRow,
+    EventRow,
+    ExtrinsicRow,
+    HostRow,
+    LeaseRow,
+    R,
+    Row,
+    TaskRow,
+    TransferRow,
+)
+from offchain.indexer.status import kept_from, last_block
+from offchain.indexer.tables import columns
+
+M = TypeVar("M", bound=BaseModel)
+
+MOST_EXACT: Final = (1 << 53) - 1
+"""Largest integer that every JSON parser reads exactly."""
+_MOST_SAME_HASH: Final = 100
+
+
+class NotFound(OurError):  # noqa: N818
+    """There is no such resource in the index."""
+
+    code = "not_found"
+
+
+def as_of(db: IndexDatabase) -> models.BlockReference:
+    """Return the last block of the index. Raises IndexFault before the first one."""
+    last = last_block(db)
+    if last is None:
+        raise IndexFault("The index has no block yet.", "Try again in a minute.", code="index_busy")
+    return models.BlockReference(number=last.number, hash=last.hash, time_ms=last.time_ms)
+
+
+def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[models.NetworkResource]:
+    found = models.NetworkResource(genesis_hash=f"0x{meta.read_meta(db)['genesis']}", events_from_block=kept_from(db))
+    return models.ResourceAnswer[models.NetworkResource](as_of=as_of(db), data=found)
+
+
+def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.BlockResource]:
+    request = asked.page()
+    return _page(db, models.BlockResource, request, page(db, BlockRow, request), _plain)
+
+
+def block(db: IndexDatabase, asked: ask.OneBlock) -> models.ResourceAnswer[models.BlockResource]:
+    return _one(
+        db, models.BlockResource, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}"
+    )
+
+
+def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[models.ExtrinsicResource]:
+    require_kept(db, asked.block)
+    request = asked.page(2)
+    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == asked.block)
+    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+
+
+def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.ExtrinsicResource]:
+    """Return all extrinsics with this hash: an account that was removed and funded again may repeat one."""
+    request = PageRequest(_MOST_SAME_HASH)
+    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).hash == asked.hash)
+    if not found:
+        raise _not_found(db, f"extrinsic {asked.hash}")
+    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+
+
+def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventResource]:
+    require_kept(db, asked.first_block, asked.last_block)
+    event = columns(EventRow)
+    conditions = event_conditions(asked)
+    if asked.first_block is not None:
+        conditions.append(event.block >= asked.first_block)
+    if asked.last_block is not None:
+        conditions.append(event.block <= asked.last_block)
+    request = asked.page(2)
+    if asked.subject is None:
+        found = page(db, EventRow, request, *conditions)
+    else:
+        found = mentioned_events(db, asked.subject, request, *conditions)
+    times = block_times(db, [row.block for row in found])
+    made = [event_model(row, times[row.block]) for row in found]
+    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=_next(request, found))
+
+
+def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskResource]:
+    task = columns(TaskRow)
+    return _filtered(
+        db, models.TaskResource, TaskRow, asked.page(), ((task.tenant, asked.tenant), (task.state, asked.state))
+    )
+
+
+def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
+    return _one(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
+
+
+def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
+    lease = columns(LeaseRow)
+    return _filtered(
+        db, models.LeaseResource, LeaseRow, asked.page(), ((lease.task, asked.task), (lease.host, asked.host))
+    )
+
+
+def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
+    return _one(
+        db, models.LeaseResource, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}"
+    )
+
+
+def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostResource]:
+    host = columns(HostRow)
+    chosen = ((host.provider, asked.provider), (host.status, asked.status))
+    return _filtered(db, models.HostResource, HostRow, asked.page(), chosen)
+
+
+def host(db: IndexDatabase, asked: ask.OneHost) -> models.ResourceAnswer[models.HostResource]:
+    return _one(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
+
+
+def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.BillResource]:
+    of_task = select(columns(LeaseRow).lease).where(columns(LeaseRow).task == asked.task)
+    return _bills(db, asked.page(3), columns(BillRow).lease.in_(of_task))
+
+
+def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[models.BillResource]:
+    return _bills(db, asked.page(3), columns(BillRow).lease == asked.lease)
+
+
+def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.TransferResource]:
+    request = asked.page(2)
+    found = account_transfers(db, asked.account, request)
+    return _page(db, models.TransferResource, request, found, _placed(db, found))
+
+
+Fields = Callable[[Any], dict[str, Any]]
+"""Returns the values of a model from a row."""
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return queries.as_dict(row)
+
+
+def _placed(db: IndexDatabase, rows: Sequence[BillRow | TransferRow | ExtrinsicRow]) -> Fields:
+    """Return the fields of rows that have a place in a block, with the time of the block."""
+    times = block_times(db, [row.block for row in rows])
+
+    def fields(row: BillRow | TransferRow | ExtrinsicRow) -> dict[str, Any]:
+        found = queries.as_dict(row)
+        return found | {"index": found.pop("place"), "time_ms": times[row.block]}
+
+    return fields
+
+
+def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
+    placed = _placed(db, rows)
+    return lambda row: placed(row) | {"error": row.failure, "refused_items": row.refused}
+
+
+def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:
+    found = page(db, BillRow, request, condition)
+    return _page(db, models.BillResource, request, found, _placed(db, found))
+
+
+def _filtered(
+    db: IndexDatabase,
+    model: type[M],
+    row_type: type[R],
+    request: PageRequest,
+    chosen: Iterable[tuple[ColumnElement[Any], object]],
+) -> models.Page[M]:
+    """Return a page of the rows that have these values; None does not restrict."""
+    conditions = [column == value for column, value in chosen if value is not None]
+    return _page(db, model, request, page(db, row_type, request, *conditions), _plain)
+
+
+def _page(db: IndexDatabase, model: type[M], request: PageRequest, rows: Sequence[R], fields: Fields) -> models.Page[M]:
+    made = [model(**_of(model, fields(row))) for row in rows]
+    return models.Page[model](as_of=as_of(db), data=made, next=_next(request, rows))  # type: ignore[valid-type]
+
+
+def _one(db: IndexDatabase, model: type[M], rows: Sequence[Row], name: str) -> models.ResourceAnswer[M]:
+    if not rows:
+        raise _not_found(db, name)
+    return models.ResourceAnswer[model](as_of=as_of(db), data=model(**_of(model, _plain(rows[0]))))  # type: ignore[valid-type]
+
+
+def _of(model: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in model.model_fields}
+
+
+def _next(request: PageRequest, rows: Sequence[Row]) -> str | None:
+    """Return the cursor of the page after these rows; None if there is none."""
+    return encode_cursor(rows[-1].key) if len(rows) == request.limit else None
+
+
+def _not_found(db: IndexDatabase, name: str) -> NotFound:
+    last = last_block(db)
+    upto = "and has no block" if last is None else f"up to block {last.number}"
+    return NotFound(f"There is no {name} in the index {upto}.", "Check the number, or wait for a later final block.")
+
+
+def event_conditions(asked: ask.EventChoice) -> list[ColumnElement[bool]]:
+    """Return the conditions on pallet and name."""
+    event = columns(EventRow)
+    chosen = ((event.pallet, asked.pallet), (event.name, asked.name))
+    return [column == value for column, value in chosen if value is not None]
+
+
+def event_model(row: EventRow, time_ms: int) -> models.EventResource:
+    """Return an event of a block with this time."""
+    return models.EventResource(
+        id=f"{row.block}.{row.place}",
+        block=row.block,
+        index=row.place,
+        time_ms=time_ms,
+        extrinsic=row.extrinsic,
+        pallet=row.pallet,
+        name=row.name,
+        fields=_exact(json.loads(row.fields)),
+        error=row.failure,
+    )
+
+
+def _exact(value: Any) -> Any:
+    """Return a JSON value whose integers above 2^53 - 1 are text."""
+    if isinstance(value, dict):
+        return {name: _exact(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_exact(one) for one in value]
+    return str(value) if isinstance(value, int) and abs(value) > MOST_EXACT else value

@@ -1,0 +1,105 @@
+"""The OpenAPI 3.1 document of the API, made from the endpoints and their pydantic models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
+from offchain.gateway.api.models import EventResource, ProblemDocument
+from offchain.gateway.api.parameters import EventStreamChoice, Parameters
+from offchain.gateway.api.problems import PROBLEM_JSON
+
+VERSION: Final = "1.0.0"
+_REF: Final = "#/components/schemas/{model}"
+_PROBLEMS: Final = {
+    "400": "A parameter is not valid, or the read takes too long.",
+    "404": "There is no such resource.",
+    "410": "Retention has removed what was asked for.",
+    "429": "Too many requests from this address.",
+    "503": "The index cannot be read now.",
+}
+
+
+def document() -> dict[str, Any]:
+    """Return the document as JSON values."""
+    answers: list[type[BaseModel]] = [*(one.answer for one in ENDPOINTS), EventResource, ProblemDocument]
+    _, made = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
+    paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
+    paths[STREAM_PATH] = {"get": _stream_operation()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Gantry",
+            "version": VERSION,
+            "description": "History of a Gantry chain. Every answer names the final block that it is of.",
+        },
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": _by_title(made["$defs"])},
+    }
+
+
+def _by_title(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the schemas under their titles (TaskPage), not under pydantic's names of generic models (Page_Task_)."""
+    text = json.dumps(schemas)
+    for name, schema in schemas.items():
+        text = text.replace(f'"{_REF.format(model=name)}"', f'"{_REF.format(model=schema["title"])}"')
+    return {schema["title"]: schema for schema in json.loads(text).values()}
+
+
+def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
+    content = {"application/json": {"schema": _reference(endpoint.answer)}}
+    return {
+        "operationId": endpoint.name,
+        "summary": endpoint.about,
+        "parameters": _parameters(endpoint.parameters, endpoint.in_path),
+        "responses": {
+            "200": {"description": "The answer.", "content": content},
+            "304": {"description": "It is what the request's If-None-Match names."},
+            **_problems(),
+        },
+    }
+
+
+def _stream_operation() -> dict[str, Any]:
+    resume = {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "required": False,
+        "description": "As `after`, which has precedence; browsers send it when they connect again.",
+        "schema": {"type": "string"},
+    }
+    about = "Server-sent events; `id` is that of the event, `data` an Event as JSON."
+    return {
+        "operationId": "event_stream",
+        "summary": "Events as their blocks become final.",
+        "parameters": [*_parameters(EventStreamChoice, ()), resume],
+        "responses": {
+            "200": {"description": about, "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+            **_problems(),
+        },
+    }
+
+
+def _problems() -> dict[str, Any]:
+    content = {PROBLEM_JSON: {"schema": _reference(ProblemDocument)}}
+    return {status: {"description": about, "content": content} for status, about in _PROBLEMS.items()}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.model_json_schema()["title"])}
+
+
+def _parameters(model: type[Parameters], in_path: tuple[str, ...]) -> list[dict[str, Any]]:
+    schema = model.model_json_schema(ref_template=_REF)
+    required = schema.get("required", ())
+    found = []
+    for name, field in schema.get("properties", {}).items():
+        field.pop("title", None)
+        about = field.pop("description", "")
+        place = "path" if name in in_path else "query"
+        found.append({"name": name, "in": place, "required": name in required, "description": about, "schema": field})
+    return found

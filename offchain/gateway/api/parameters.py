@@ -1,0 +1,203 @@
+"""Parameters of the API's resources: of the path and of the query. Unknown ones are refused.
+
+The path of a resource names some of the fields in braces; all others belong to the query.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from offchain.adapters.keys import ss58
+from offchain.errors import BadKey, OurError
+from offchain.indexer.pages import Key, PageRequest
+
+MOST_ROWS: Final = 500
+_MOST_NUMBER: Final = (1 << 63) - 1
+_MOST_CURSOR: Final = 256
+
+
+class BadCursor(OurError):  # noqa: N818
+    """A cursor of another list."""
+
+    code = "invalid_parameter"
+
+    def __init__(self) -> None:
+        super().__init__("after: this is a cursor of another list.", "Take `next` of a page of this list.")
+
+
+def _checked_account(text: str) -> str:
+    try:
+        ss58.decode(text)
+    except BadKey as error:
+        raise ValueError(error.message) from None
+    return text
+
+
+def encode_cursor(key: Key) -> str:
+    """Return the key of a row as opaque text for `after`."""
+    return base64.urlsafe_b64encode(json.dumps(key, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def decode_cursor(text: str) -> Key:
+    """Return the key in a cursor. Raises ValueError."""
+    try:
+        key = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (binascii.Error, ValueError):
+        raise ValueError("it is not a cursor of this API") from None
+    if not isinstance(key, list) or not all(_is_key_part(part) for part in key):
+        raise ValueError("it is not a cursor of this API")
+    return tuple(key)
+
+
+def _is_key_part(part: object) -> bool:
+    return (isinstance(part, str) and len(part) <= _MOST_CURSOR) or (
+        isinstance(part, int) and not isinstance(part, bool) and 0 <= part <= _MOST_NUMBER
+    )
+
+
+def _checked_cursor(text: str) -> str:
+    decode_cursor(text)
+    return text
+
+
+Number = Annotated[int, Field(ge=0, le=_MOST_NUMBER)]
+AccountId = Annotated[str, Field(max_length=64), AfterValidator(_checked_account), Field(description="Address (SS58).")]
+HexHash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
+Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]{0,63}$")]
+State = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9()]{0,63}$", description="A state as answers have it.")]
+
+
+class Parameters(BaseModel):
+    """Base of the parameters of every resource."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ListParameters(Parameters):
+    """Base of the parameters of lists."""
+
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Number of entries of a page.")] = 50
+    after: Annotated[
+        str | None,
+        Field(max_length=_MOST_CURSOR, description="`next` of the page before."),
+        AfterValidator(lambda text: text if text is None else _checked_cursor(text)),
+    ] = None
+
+    def _page(self, kinds: tuple[type, ...], *, newest_first: bool) -> PageRequest:
+        """Return the page after `after`, whose parts must be of these kinds. Raises BadCursor."""
+        key = None if self.after is None else decode_cursor(self.after)
+        if key is not None and tuple(map(type, key)) != kinds:
+            raise BadCursor
+        return PageRequest(self.limit, key, newest_first)
+
+
+class TimedListParameters(ListParameters):
+    """Base of the parameters of lists in the order of the chain."""
+
+    order: Annotated[Literal["newest", "oldest"], Field(description="Which entries come first.")] = "newest"
+
+    def page(self, parts: int = 1) -> PageRequest:
+        """Return the page of rows whose keys have this number of parts. Raises BadCursor."""
+        return self._page((int,) * parts, newest_first=self.order == "newest")
+
+
+class NoParameters(Parameters):
+    """For resources without parameters."""
+
+
+class BlockList(TimedListParameters):
+    """All blocks."""
+
+
+class OneBlock(Parameters):
+    block: Number
+
+
+class OneTask(Parameters):
+    task: Number
+
+
+class OneLease(Parameters):
+    lease: Number
+
+
+class OneHost(Parameters):
+    host: AccountId
+
+
+class OneExtrinsic(Parameters):
+    hash: HexHash
+
+
+class ExtrinsicsOfBlock(TimedListParameters):
+    block: Number
+
+
+class TaskList(TimedListParameters):
+    tenant: Annotated[AccountId | None, Field(description="Only tasks of this account.")] = None
+    state: Annotated[State | None, Field(description="Only tasks in this state.")] = None
+
+
+class LeaseList(TimedListParameters):
+    task: Annotated[Number | None, Field(description="Only leases of this task.")] = None
+    host: Annotated[AccountId | None, Field(description="Only leases on this host.")] = None
+
+
+class HostList(ListParameters):
+    """The order is that of the addresses."""
+
+    provider: Annotated[AccountId | None, Field(description="Only hosts of this provider.")] = None
+    status: Annotated[State | None, Field(description="Only hosts with this status.")] = None
+
+    def page(self) -> PageRequest:
+        """Return the page of hosts. Raises BadCursor."""
+        return self._page((str,), newest_first=False)
+
+
+class BillsOfTask(TimedListParameters):
+    task: Number
+
+
+class BillsOfLease(TimedListParameters):
+    lease: Number
+
+
+class TransfersOfAccount(TimedListParameters):
+    account: AccountId
+
+
+class EventChoice(Parameters):
+    """Which events. `name` needs `pallet`; `subject` is a task's number or an address."""
+
+    pallet: Annotated[Name | None, Field(description="Only events of this pallet.")] = None
+    name: Annotated[Name | None, Field(description="Only events of this name; needs `pallet`.")] = None
+    subject: Annotated[
+        str | None,
+        Field(
+            pattern="^([0-9]{1,19}|5[1-9A-HJ-NP-Za-km-z]{46,47})$",
+            description="Only events about this task (its number) or account (its address).",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _name_has_pallet(self) -> Self:
+        if self.name is not None and self.pallet is None:
+            raise ValueError("name needs pallet")
+        return self
+
+
+class EventList(TimedListParameters, EventChoice):
+    first_block: Annotated[Number | None, Field(description="Only events of this block and later ones.")] = None
+    last_block: Annotated[Number | None, Field(description="Only events of this block and earlier ones.")] = None
+
+
+class EventStreamChoice(EventChoice):
+    after: Annotated[
+        str | None,
+        Field(pattern=r"^[0-9]{1,18}\.[0-9]{1,9}$", description="`id` of the last event that was received."),
+    ] = None

@@ -1,0 +1,223 @@
+"""The HTTP server of the API: limits, errors as problem documents, ETags, and the stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from offchain.errors import GantryError, OurError
+from offchain.gateway.api import problems
+from offchain.gateway.api.client_limits import ClientLimits
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
+from offchain.gateway.api.event_stream import EventStream
+from offchain.gateway.api.index_readers import IndexReaders
+from offchain.gateway.api.openapi import document
+from offchain.gateway.api.parameters import EventStreamChoice, Parameters
+from offchain.gateway.api.reference import page as reference_page
+from offchain.services.log import EventLog
+
+OPENAPI_PATH: Final = "/v1/openapi.json"
+_HEAD_BYTES: Final = 8190
+_COMPRESSED_FROM: Final = 1_024
+_IDLE_S: Final = 30.0
+"""How long a connection may stay open between two requests."""
+_KEEP_ALIVE_S: Final = 15.0
+_STREAM_S: Final = 3_600.0
+"""How long a stream lasts; clients go on with a new one."""
+_WRITE_S: Final = 30.0
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    # Public data, read without a login: every page may show it.
+    "Access-Control-Allow-Origin": "*",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """`index`: path or address of the index; `requests_per_s` and `streams`: the limits of one client address."""
+
+    host: str
+    port: int
+    index: str
+    requests_per_s: float = 50.0
+    streams: int = 32
+
+
+class ApiServer:
+    """Serves an index."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        self._settings = settings
+        self._readers = IndexReaders(settings.index)
+        self._stream = EventStream(self._readers)
+        self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
+        self._log = EventLog("api")
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[str]:
+        """Listen, and yield the URL. Raises OurError if the address cannot be used."""
+        app = web.Application(client_max_size=1, middlewares=[self._middleware])
+        for endpoint in ENDPOINTS:
+            app.router.add_get(endpoint.path, self._handler(endpoint))
+        app.router.add_get(STREAM_PATH, self._events, allow_head=False)
+        app.router.add_get(OPENAPI_PATH, self._openapi)
+        app.router.add_get("/", self._reference)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
+            keepalive_timeout=_IDLE_S,
+            shutdown_timeout=1,
+        )
+        await runner.setup()
+        follower = asyncio.create_task(self._stream.follow())
+        try:
+            host, port = self._settings.host, self._settings.port
+            try:
+                server = await asyncio.get_running_loop().create_server(self._limits.protocols(runner), host, port)
+            except OSError as error:
+                raise OurError(
+                    f"The API cannot listen at {host}:{port}: {error.strerror or error}.",
+                    "Choose another address: --http IP:PORT.",
+                    code="gateway",
+                ) from None
+            taken = server.sockets[0].getsockname()
+            url = f"http://[{taken[0]}]:{taken[1]}" if ":" in taken[0] else f"http://{taken[0]}:{taken[1]}"
+            self._log.info("api", url=url, index=self._settings.index.rpartition("@")[2])
+            try:
+                yield url
+            finally:
+                server.close()
+        finally:
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+            await runner.cleanup()
+            await asyncio.to_thread(self._readers.close)
+
+    @web.middleware
+    async def _middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not self._limits.admit(request):
+            rate = f"{self._settings.requests_per_s:g} requests a second"
+            answer: web.StreamResponse = problems.problem(
+                HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", f"This address asks more than {rate}.", "Ask slower."
+            )
+        else:
+            answer = await self._answered(request, handler)
+        if not answer.prepared:
+            answer.headers.update(_HEADERS)
+        return answer
+
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except ValidationError as error:
+            return problems.of_invalid(error)
+        except GantryError as error:
+            return problems.of_error(error)
+        except web.HTTPNotFound:
+            return problems.problem(
+                HTTPStatus.NOT_FOUND,
+                "not_found",
+                f"There is no resource {request.path[:200]}.",
+                f"GET {OPENAPI_PATH} lists all.",
+            )
+        except web.HTTPMethodNotAllowed as error:
+            answer = problems.problem(
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                f"{request.method} is not allowed here.",
+                "Use GET.",
+            )
+            answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
+            return answer
+
+    def _handler(self, endpoint: ApiEndpoint) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            asked = _asked(endpoint.parameters, request)
+
+            def read(db: object) -> str:
+                found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]
+                return found.model_dump_json()
+
+            return _json(request, await self._readers.read(read))
+
+        return handle
+
+    async def _openapi(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response(document())
+
+    async def _reference(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(text=reference_page(), content_type="text/html")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        given = dict(request.query)
+        if "after" not in given and "Last-Event-ID" in request.headers:
+            given["after"] = request.headers["Last-Event-ID"]
+        choice = EventStreamChoice.model_validate(given)
+        with self._limits.stream(request) as allowed:
+            if not allowed:
+                return problems.problem(
+                    HTTPStatus.TOO_MANY_REQUESTS,
+                    "too_many_requests",
+                    f"This address has {self._settings.streams} streams, or the gateway is full.",
+                    "Close one first.",
+                )
+            position = await self._stream.position(choice)
+            answer = web.StreamResponse(headers={**_HEADERS, "Cache-Control": "no-store"})
+            answer.content_type = "text/event-stream"
+            await answer.prepare(request)
+            with contextlib.suppress(TimeoutError, ConnectionError, GantryError):
+                async with asyncio.timeout(_STREAM_S):
+                    await _send(answer, self._stream.events(choice, position))
+            return answer
+
+
+async def _send(answer: web.StreamResponse, events: AsyncIterator[bytes]) -> None:
+    """Send events as they come, and a comment while there are none, so that proxies keep the connection."""
+    async with contextlib.aclosing(events):  # type: ignore[type-var]
+        await answer.write(b": connected\n\n")
+        coming = asyncio.ensure_future(anext(events))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=_KEEP_ALIVE_S)
+                piece = coming.result() if done else b": still here\n\n"
+                async with asyncio.timeout(_WRITE_S):
+                    await answer.write(piece)
+                if done:
+                    coming = asyncio.ensure_future(anext(events))
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+
+def _asked(model: type[Parameters], request: web.Request) -> Parameters:
+    """Return the parameters of a request. Raises ValidationError, and OurError for one that is given twice."""
+    given: dict[str, str] = dict(request.match_info)
+    for name, value in request.query.items():
+        if name in given:
+            raise OurError(f"{name[:80]}: this parameter is given twice.", "Give it once.", code="invalid_parameter")
+        given[name] = value
+    return model.model_validate(given)
+
+
+def _json(request: web.Request, text: str) -> web.Response:
+    """Return JSON with an ETag, or 304 if the client has the same."""
+    tag = hashlib.sha256(text.encode()).hexdigest()[:32]
+    headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
+    if any(one.value in (tag, "*") for one in request.if_none_match or ()):
+        return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    answer = web.Response(text=text, content_type="application/json", headers=headers)
+    if len(text) >= _COMPRESSED_FROM:
+        answer.enable_compression()
+    return answer

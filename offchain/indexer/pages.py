@@ -1,0 +1,90 @@
+"""Pages of long lists of the index. A page begins after the key of the last row of the page before.
+
+Rows that are added meanwhile neither repeat nor hide others. Run the calls within :meth:`IndexDatabase.snapshot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, and_, select, tuple_
+
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.rows import BlockRow, EventRow, MentionRow, R, TransferRow
+from offchain.indexer.status import events_pruned, kept_from
+from offchain.indexer.tables import TABLES, columns
+
+Key = tuple[int | str, ...]
+"""The values of a row's primary key."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """Asks for `limit` rows after the key `after`; None: from the start. `newest_first` reverses the order of keys."""
+
+    limit: int
+    after: Key | None = None
+    newest_first: bool = True
+
+
+def page(db: IndexDatabase, row_type: type[R], request: PageRequest, *conditions: ColumnElement[bool]) -> list[R]:
+    """Return the rows of a page that meet all conditions."""
+    key = list(TABLES[row_type].primary_key)
+    statement = select(TABLES[row_type]).where(*conditions, *_after(key, request))
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
+    return [row_type(*row) for row in found]
+
+
+def mentioned_events(
+    db: IndexDatabase, subject: str, request: PageRequest, *conditions: ColumnElement[bool]
+) -> list[EventRow]:
+    """Return a page of the events about a task (its number) or an account (its address)."""
+    event, mention = columns(EventRow), columns(MentionRow)
+    key = [mention.block, mention.place]
+    of_event = and_(mention.block == event.block, mention.place == event.place)
+    statement = select(TABLES[EventRow]).where(of_event, mention.subject == subject, *conditions, *_after(key, request))
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
+    return [EventRow(*row) for row in found]
+
+
+def account_transfers(db: IndexDatabase, account: str, request: PageRequest) -> list[TransferRow]:
+    """Return a page of the movements of an account's coins."""
+    transfer = columns(TransferRow)
+    # One query for each side, so that each uses its own index.
+    found = {
+        row.key: row
+        for side in (transfer.sender, transfer.receiver)
+        for row in page(db, TransferRow, request, side == account)
+    }
+    ordered = sorted(found.values(), key=lambda row: row.key, reverse=request.newest_first)
+    return ordered[: request.limit]
+
+
+def block_times(db: IndexDatabase, blocks: Collection[int]) -> dict[int, int]:
+    """Return the times of these blocks, in Unix ms."""
+    block = columns(BlockRow)
+    if not blocks:
+        return {}
+    found = db.execute(select(block.number, block.time_ms).where(block.number.in_(sorted(set(blocks)))))
+    return {int(number): int(time_ms) for number, time_ms in found}
+
+
+def require_kept(db: IndexDatabase, *blocks: int | None) -> int:
+    """Return the first block whose events are kept. Raises EventsPruned if one of `blocks` is before it."""
+    oldest = kept_from(db)
+    if any(number is not None and number < oldest for number in blocks):
+        raise events_pruned(db, oldest)
+    return oldest
+
+
+def _order(key: Sequence[Column[Any]], request: PageRequest) -> list[Any]:
+    return [column.desc() if request.newest_first else column for column in key]
+
+
+def _after(key: Sequence[Column[Any]], request: PageRequest) -> list[ColumnElement[bool]]:
+    if request.after is None:
+        return []
+    ours, last = tuple_(*key), tuple_(*request.after)
+    return [ours < last if request.newest_first else ours > last]

@@ -1,0 +1,56 @@
+"""The HTTP API of the network's gateway: a task's story is the one that the chain tells."""
+
+import asyncio
+import json
+from typing import Any
+
+import aiohttp
+
+from tests.support.local_network import PATIENCE, Net
+
+
+async def answer(net: Net, session: aiohttp.ClientSession, path: str) -> Any:
+    """Return the answer once the index has the present final block."""
+    head = await net.chain.finalized_head()
+    url = (net.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
+
+    async def look() -> Any:
+        async with session.get(url + path) as got:
+            found = await got.json(content_type=None)
+            return found if got.status == 200 and found["as_of"]["number"] >= head.number else None
+
+    return await net.each_block(look, f"an answer to {path} of block {head.number}")
+
+
+async def test_a_settled_task_is_told_as_on_the_chain(net: Net, settled: int) -> None:
+    (lease,) = await net.leases(settled)
+    await net.story(settled)
+    async with aiohttp.ClientSession() as session:
+        task = (await answer(net, session, f"/v1/tasks/{settled}"))["data"]
+        bills = (await answer(net, session, f"/v1/tasks/{settled}/bills"))["data"]
+        events = (await answer(net, session, f"/v1/events?subject={settled}&order=oldest"))["data"]
+        host = (await answer(net, session, f"/v1/hosts/{lease.host}"))["data"]
+        network = (await answer(net, session, "/v1/network"))["data"]
+    assert (task["state"], task["tenant"]) == ("Settled", (await net.task(settled)).record.tenant)
+    assert [bill["paid"] for bill in bills if bill["paid"] != "0"] == [str(lease.escrow.paid)]
+    assert events[0]["name"] == "Submitted"
+    assert "Settled" in {event["name"] for event in events}
+    assert int(host["earned"]) > 0
+    assert network["genesis_hash"] == f"0x{net.genesis.hex()}"
+
+
+async def test_the_stream_tells_of_a_task_while_it_runs(net: Net) -> None:
+    url = (net.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
+    path = f"{url}/v1/events/stream?pallet=Tasks"
+    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session, session.get(path) as stream:
+        assert await stream.content.readline() == b": connected\n"
+        task = await net.submit(steps=1)
+        seen = set()
+        async for line in stream.content:
+            if line.startswith(b"data: "):
+                event = json.loads(line[6:])
+                if event["fields"].get("task") == task:
+                    seen.add(event["name"])
+            if "Settled" in seen:
+                break
+    assert {"Assigned", "PodStarted", "PodReported", "Settled"} <= seen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,27 @@ def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.Mo
     monkeypatch.setenv("GANTRY_URL", "ws://node:9")
     monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
     assert agent.present_network() == DefaultNetwork("ws://node:9", bytes([9] * 32))
+
+
+def test_the_agent_uses_the_engine_of_the_local_network(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    path = home / "docker.sock"
+    facts = {"url": "ws://127.0.0.1:1234", "genesis_hash": "0x" + "07" * 32, "docker_host": f"unix://{path}"}
+    (home / "network").mkdir()
+    file = home / "network" / "network.json"
+    file.write_text(json.dumps(facts))
+    assert agent.present_network().engine is None
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(path))
+        assert agent.present_network() == DefaultNetwork(facts["url"], bytes([7] * 32), f"unix://{path}")
+        monkeypatch.setenv("DOCKER_HOST", "unix:///other.sock")
+        assert agent.present_network().engine is None
+        monkeypatch.delenv("DOCKER_HOST")
+        monkeypatch.setenv("GANTRY_URL", "ws://node:9")
+        assert agent.present_network().engine is None
+        monkeypatch.delenv("GANTRY_URL")
+        file.write_text(json.dumps(facts | {"docker_host": "tcp://127.0.0.1:2375"}))
+        assert agent.present_network().engine is None
 
 
 def test_a_damaged_network_file_is_reported(home: Path, world: World) -> None:

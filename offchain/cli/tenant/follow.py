@@ -180,7 +180,7 @@ async def _fetch(
 async def _accept(chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
     """Accept the result. It is no error if the dispute window has passed first."""
     try:
-        await send(chain, Call("Tasks", "accept_result", {"task": number}), signer)
+        await send(chain, Call("Tasks", "accept_result", {"task": number}), signer, quiet=True)
     except GantryError as error:
         view = await read_task(chain, number)
         if view.state not in ("Verified", "Settled"):

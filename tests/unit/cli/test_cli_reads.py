@@ -72,7 +72,7 @@ def test_a_host_shows_its_endpoints_and_network_measurements(world: World) -> No
     assert "12 ms, as it measured it" in out
     shown = world.json("host", "show", HOST)
     assert (shown["network_mbps"], shown["latency_ms"]) == ([1000, 500], 12)
-    assert "12 ms" in world.run("host", "list")[1]
+    assert "12 ms" in world.run("host", "list", "--wide")[1]
 
 
 def test_a_host_shows_who_shares_its_gpus(world: World) -> None:
@@ -99,7 +99,7 @@ def test_waiting_for_a_host_that_is_online_ends_at_once(world: World) -> None:
 def test_waiting_for_hosts_ends_with_how_many_there_are(world: World) -> None:
     status, _, err = world.run("host", "wait", "--count", "2", "--timeout", "50ms")
     assert status == 1
-    assert "1 of 2 hosts are online" in err
+    assert "online hosts after 50ms: 1 of 2." in err
 
 
 def submitted(world: World, manifest: Path) -> Pallets:

@@ -16,7 +16,7 @@ from offchain.cli.kit import accounts, options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import fetch_result, lease_of
-from offchain.cli.kit.output import Screen, details, emit, progress, say, table
+from offchain.cli.kit.output import Screen, counted, details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle, task_review
@@ -267,7 +267,7 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
         emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
     elif output is not None:
         opened = "" if private is None else "opened, "
-        progress(f"{len(data)} bytes ({opened}sha256 on the chain {digest}) written to {output}.")
+        progress(f"{counted(len(data), 'byte')} ({opened}sha256 on the chain {digest}) written to {output}.")
     else:
         screen = Screen()
         screen.show(data)

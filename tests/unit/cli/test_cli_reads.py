@@ -120,6 +120,12 @@ def test_a_task_is_shown_and_listed(world: World, manifest: Path) -> None:
     assert "Pod 0" in out
 
 
+def test_a_score_is_shown_with_the_number_of_settled_leases(world: World, manifest: Path) -> None:
+    assert "none yet after 0 settled leases\n" in world.run("host", "show", HOST)[1]
+    submitted(world, manifest)
+    assert " after 1 settled lease\n" in world.run("host", "show", HOST)[1]
+
+
 def test_the_tasks_of_the_own_account_are_listed_unless_all_are_wanted(
     world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,16 @@ def test_waiting_ends_with_result_bill_and_score(world: World, pallets: Pallets,
     assert [call.function for call in pallets.calls] == ["submit", "accept_result"]
 
 
+@pytest.mark.usefixtures("pallets")
+def test_the_size_of_the_result_is_reported(world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        return b"x"
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert "Result of 1 byte fetched; its digest matches the chain.\n" in err
+
+
 def test_only_the_submission_is_reported_as_sent_on_a_terminal(
     world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,7 +87,7 @@ class DevnetPaths:
 
     @property
     def network_file(self) -> Path:
-        """Address and genesis hash, read by the gantry command."""
+        """Address, genesis hash and Docker engine, read by the gantry command."""
         return self.state / "network.json"
 
     @property

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -272,7 +273,8 @@ async def _compile_planner() -> None:
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"The scheduler needs the Python package {error.name}, which is not installed.",
-            "In a clone scripts/gantry worker installs it; elsewhere: python3 -m pip install numba numpy",
+            "In a clone scripts/gantry worker installs it; elsewhere install the extra gantry[scheduling], or run: "
+            f"{sys.executable} -m pip install numba numpy",
         ) from None
     await asyncio.to_thread(compile_once)
 

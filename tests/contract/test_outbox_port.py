@@ -65,13 +65,17 @@ async def test_an_account_without_coins_is_given_up(node):
 
 async def test_one_call_from_a_short_program(node):
     node.go()
-    included, block = await submit_once(node.chain, RICH, remark(b"short"))
+    accepted = []
+    included, block = await submit_once(node.chain, RICH, remark(b"short"), accepted=lambda: accepted.append("short"))
+    assert accepted == ["short"]
     assert block.ref == included.block
     assert block.inclusions[included.index].failure is None
     for signer, call, error in ((RICH, NO_SUCH_TASK, CallFailed), (POOR, remark(b"poor"), GaveUp)):
         try:
-            await submit_once(node.chain, signer, call)
+            await submit_once(node.chain, signer, call, accepted=lambda: accepted.append("refused"))
         except error as refused:
             assert refused.message
         else:
             raise AssertionError(error)
+    # A call that the chain refused was accepted by the node, one that could not be paid was not.
+    assert accepted == ["short", "refused"]

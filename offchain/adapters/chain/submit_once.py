@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
 
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import CallFailed, ChainBehind, GaveUp
-from offchain.ports import Block, Call, ChainPort, Signer
+from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 
 _KEY = "once"
 _BEHIND_S = 1.0
@@ -23,13 +23,16 @@ async def submit_once(
     signer: Signer,
     call: Call,
     timeout: float = 120.0,  # noqa: ASYNC109 - covers all attempts
+    accepted: Callable[[], None] | None = None,
 ) -> tuple[CallIncluded, Block]:
     """Have a call included; return where, and the block with its events.
 
-    Raises CallFailed where the chain refused the call, GaveUp where no block took it, TimeoutError after `timeout`.
+    `accepted` is called once, when a node has accepted the call. Raises CallFailed where the chain refused the call,
+    GaveUp where no block took it, TimeoutError after `timeout`.
     """
     store = Store(":memory:")
-    outbox = Outbox(chain, store, signer, now_ms=lambda: time.time_ns() // 1_000_000)
+    target = chain if accepted is None else cast("ChainPort", _AcceptanceReporter(chain, accepted))
+    outbox = Outbox(target, store, signer, now_ms=lambda: time.time_ns() // 1_000_000)
     watcher = Watcher(chain, store, _KEY, start="finalized")
     try:
         await outbox.submit(_KEY, call)
@@ -44,6 +47,24 @@ async def submit_once(
         case CallIncluded(ref):
             return outcome, await chain.block(ref.number)
     raise AssertionError(outcome)
+
+
+class _AcceptanceReporter:
+    """A chain that calls `report` when the node has accepted the first extrinsic."""
+
+    def __init__(self, chain: ChainPort, report: Callable[[], None]) -> None:
+        self._chain = chain
+        self._report = report
+        self._has_reported = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chain, name)
+
+    async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        await self._chain.broadcast(extrinsic)
+        if not self._has_reported:
+            self._has_reported = True
+            self._report()
 
 
 async def _watch(watcher: Watcher, outbox: Outbox) -> None:

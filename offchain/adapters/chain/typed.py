@@ -158,6 +158,13 @@ class GantryChain:
             return None
         return await self.read(storage.tasks_manifests, task_key(record.first), at=at)
 
+    async def manifests(self, numbers: Iterable[int], at: bytes | None = None) -> dict[int, bytes]:
+        """The manifests of the tasks with these numbers, without missing ones (see :meth:`manifest`)."""
+        records = await self._many(storage.tasks_tasks, sorted(set(numbers)), at)
+        firsts = sorted({record.first for record in records.values()})
+        shared = await self._many(storage.tasks_manifests, firsts, at)
+        return {number: shared[record.first] for number, record in records.items() if record.first in shared}
+
     async def schedulers(self, at: bytes | None = None) -> dict[str, int]:
         """The bonded schedulers and their bonds."""
         return await self.read_map(storage.tasks_schedulers, at=at)

@@ -118,6 +118,22 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Hosts", "Registered"): "Registered by {provider}.",
     ("Hosts", "StatusChanged"): "State changed from {from} to {to}.",
     ("Hosts", "EndpointChanged"): "Its endpoint changed.",
+    ("Hosts", "AskChanged"): "Its prices changed. Per hour: {ask}.",
+    ("Hosts", "HardwareChanged"): "Its hardware was registered again (change {generation}); the required bond is "
+    "{bond_required}.",
+    ("Hosts", "DeviceHealthChanged"): "The host reported its unhealthy GPUs: {unhealthy}.",
+    ("Hosts", "NetworkMeasured"): "The host measured its network: {down_mbps} Mbit/s to it, {up_mbps} Mbit/s from it; "
+    "latency: {latency_ms}.",
+    ("Hosts", "DeviceAttested"): "A challenge {attested} that GPU {device} is genuine.",
+    (
+        "Hosts",
+        "DeviceChallenged",
+    ): "GPU under challenge, which takes no new lease until the host has answered: {device}.",
+    ("Hosts", "AbsenceReported"): "{reporter} reported that the host is absent: {bounty} of its bond went to the "
+    "reporter, {forfeited} to the treasury.",
+    ("Hosts", "Slashed"): "Slashed: the host lost {amount} of its bond because {fault}.",
+    ("Hosts", "BondToppedUp"): "{amount} added to its bond.",
+    ("Hosts", "BondWithdrawn"): "The provider withdrew the bond of {amount}.",
     ("Reputation", "Scored"): "Its score is {score_ppm} now.",
 }
 _PHRASES: Mapping[str, str] = {
@@ -138,6 +154,23 @@ _PHRASES: Mapping[str, str] = {
     "TenantEnded": "ended by the tenant",
 }
 """Reasons for which leases and tasks end, by the name of the innermost variant."""
+
+_FAULTS: Mapping[str, str] = {
+    "Absent": "it was absent",
+    "StartTimeout": "it did not start a pod in time",
+    "LostPod": "it lost a pod",
+    "FailedChallenge": "it failed a challenge",
+    "WrongResult": "its result was found to be wrong",
+    "DataLost": "it lost the data of a lease",
+}
+"""Faults of hosts."""
+_PRICES = (
+    ("gpu_per_hour", "GPU"),
+    ("cpu_core_per_hour", "core"),
+    ("memory_gib_per_hour", "GiB of memory"),
+    ("disk_gib_per_hour", "GiB of disk"),
+    ("storage_gib_per_hour", "GiB of a stopped rental's disk"),
+)
 
 
 def state_text(plain: Any) -> str:
@@ -235,6 +268,15 @@ def _result_text(result: Mapping[str, Any]) -> str:
     return f"exit code {result['exit_code']}, result sha256 {bytes(result['digest']).hex()}"
 
 
+def _ask_text(ask: Mapping[str, Any]) -> str:
+    prices = [f"{what} {format_amount(ask[name])}" for name, what in _PRICES if name in ask]
+    models = [
+        f"{bytes(price['model']).decode('utf-8', errors='backslashreplace')} {format_amount(price['per_hour'])}"
+        for price in ask.get("gpu", ())
+    ]
+    return ", ".join(models + prices)
+
+
 def _variant_text(value: Any) -> str:
     return phrase(value) if isinstance(value, (str, dict)) else str(value)
 
@@ -259,11 +301,17 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "deposit", "owed", "bounty", "stake"), format_amount),
     **dict.fromkeys(("scheduler_fee", "settler_fee", "refunded"), format_amount),
-    **dict.fromkeys(("to_tenant", "to_treasury"), format_amount),
+    **dict.fromkeys(("to_tenant", "to_treasury", "forfeited", "bond_required"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
     "bills": _bills_text,
     "bill": lambda bill: _bills_text([bill]),
     "leases": _leases_text,
+    "ask": _ask_text,
+    "attested": lambda value: "proved" if value else "did not prove",
+    "device": lambda value: "none" if value is None else str(value),
+    "fault": lambda value: _FAULTS.get(value) or _variant_text(value),
+    "latency_ms": lambda value: f"{value} ms" if value else "unknown",
+    "unhealthy": lambda value: ", ".join(map(str, value)) or "none",
     "result": _result_text,
     **dict.fromkeys(
         ("reason", "outcome", "verdict", "vote"),

@@ -28,6 +28,8 @@ class NodeEndpoint:
     """Where the address comes from, for messages."""
     schedulers: tuple[str, ...] = ()
     """URLs of the network's schedulers that explain their decisions."""
+    docker_host: str | None = None
+    """The address of the Docker engine of the local network; None for other networks."""
 
 
 def state_dir() -> Path:
@@ -112,7 +114,14 @@ def _local_network() -> NodeEndpoint | None:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         url, genesis = _checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path))
-        return NodeEndpoint(url, genesis, str(path), tuple(map(str, record.get("schedulers", ()))))
+        engine = record.get("docker_host")
+        return NodeEndpoint(
+            url,
+            genesis,
+            str(path),
+            schedulers=tuple(map(str, record.get("schedulers", ()))),
+            docker_host=None if engine is None else str(engine),
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from offchain.cli.kit import network as networks
 from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.output import progress
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 
 T = TypeVar("T")
@@ -80,12 +82,21 @@ async def blocks(chain: ChainPort, start: int) -> AsyncGenerator[Block, None]:
             number += 1
 
 
-async def send(chain: ChainPort, call: Call, signer: Signer) -> IncludedCall:
-    """Sign and send a call, and wait until it is final. Raises CallFailed if the chain refused it."""
+def report_sent() -> None:
+    """Print on a terminal that a node has accepted a call, because its block is final only some seconds later."""
+    if sys.stderr.isatty():
+        progress("Sent; it takes effect when its block is final, in some seconds.")
+
+
+async def send(chain: ChainPort, call: Call, signer: Signer, *, quiet: bool = False) -> IncludedCall:
+    """Sign and send a call, and wait until it is final. Raises CallFailed if the chain refused it.
+
+    `quiet`: without :func:`report_sent`.
+    """
     from offchain.adapters.chain.submit_once import submit_once  # noqa: PLC0415  (only commands that sign need it)
 
     try:
-        included, block = await submit_once(chain, signer, call)
+        included, block = await submit_once(chain, signer, call, accepted=None if quiet else report_sent)
     except TimeoutError:
         raise CliError(
             f"the call {call.pallet}.{call.function} was in no final block after 2 minutes.",

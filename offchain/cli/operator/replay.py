@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, progress, say, table
+from offchain.cli.kit.output import counted, emit, progress, say, table
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
 from offchain.simulator.names import PRODUCTION
@@ -96,7 +96,8 @@ def run_replays(options: ReplayOptions) -> None:
     total_milli = 1000 * sum(spec.gpus for spec in specs)
     first = _paced(tasks(options.seeds[0]), options, total_milli, options.seeds[0])
     if not options.as_json:
-        say(f"{len(specs)} nodes, {total_milli // 1000} GPUs; {len(first.arrivals)} tasks; {source}.")
+        cluster = f"{counted(len(specs), 'node')}, {counted(total_milli // 1000, 'GPU')}"
+        say(f"{cluster}; {counted(len(first.arrivals), 'task')}; {source}.")
         for note in first.notes:
             say(f"Generated: {note}.")
     done = []
@@ -182,7 +183,7 @@ def _replay(
 ) -> _ReplayRun:
     from offchain.simulator.measures import simulate_replay  # noqa: PLC0415
 
-    progress(f"{policy}, {order}, seed {seed}: replays {len(trace.arrivals)} tasks")
+    progress(f"{policy}, {order}, seed {seed}: replays {counted(len(trace.arrivals), 'task')}")
     outcome = simulate_replay(
         specs, trace, policy, order, seed=seed, clock_s=time.perf_counter, prices=options.prices, queues=queues
     )

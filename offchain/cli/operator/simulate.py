@@ -12,7 +12,7 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, progress, say, table
+from offchain.cli.kit.output import counted, emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
@@ -222,7 +222,8 @@ def simulate(
 def _fill(trace: _Trace, names: Sequence[str], load: float, first_seed: int, seeds: int, as_json: bool) -> None:
     if not as_json:
         gpus = sum(node.gpus for node in trace.nodes)
-        say(f"{len(trace.nodes)} nodes, {gpus} GPUs; {len(trace.pods)} pods; {trace.source}.")
+        cluster = f"{counted(len(trace.nodes), 'node')}, {counted(gpus, 'GPU')}"
+        say(f"{cluster}; {counted(len(trace.pods), 'pod')}; {trace.source}.")
     found = [_policy(name, trace, load, range(first_seed, first_seed + seeds)) for name in names]
     if as_json:
         facts = {"nodes": len(trace.nodes), "pods": len(trace.pods), "source": trace.source, "load_percent": load}

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,14 +37,18 @@ def present_network() -> DefaultNetwork:
     from offchain.cli.provider.agent_options import DefaultNetwork  # noqa: PLC0415
 
     found = network.choose_node(None)
-    is_local = found.source == str(network.state_dir() / "network.json")
-    return DefaultNetwork(found.url, found.genesis_hash, _own_engine() if is_local else None)
+    return DefaultNetwork(found.url, found.genesis_hash, _own_engine(found))
 
 
-def _own_engine() -> str | None:
-    """Return the engine that scripts/up has started because the machine has none, unless DOCKER_HOST names another."""
-    socket = network.state_dir() / "sock" / "docker.sock"
-    return f"unix://{socket.absolute()}" if "DOCKER_HOST" not in os.environ and socket.is_socket() else None
+def _own_engine(found: network.NodeEndpoint) -> str | None:
+    """Return the engine of the local network if its socket exists and DOCKER_HOST does not name another engine."""
+    scheme, _, socket = (found.docker_host or "").partition("://")
+    if scheme != "unix" or "DOCKER_HOST" in os.environ:
+        return None
+    with contextlib.suppress(OSError):  # another user's network
+        if Path(socket).is_socket():
+            return found.docker_host
+    return None
 
 
 _COMMANDS = {

@@ -80,7 +80,7 @@ class DefaultNetwork:
     url: str = DEFAULT_URL
     genesis: bytes | None = None
     engine: str | None = None
-    """The address of the network's own Docker engine, if scripts/up has started one."""
+    """The address of the Docker engine that the local network of scripts/up uses; None for other networks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import details, emit, progress, say, table
+from offchain.cli.kit.output import counted, details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
 from offchain.cli.kit.views import HostView, read_host, read_hosts, score_text, text_of
 from offchain.schema.chain_types._generated_chain import calls
@@ -59,6 +59,9 @@ _ORDERS: Final[dict[str, Callable[[HostView, str], Any]]] = {
     "latency": lambda view, _: view.latency_ms or math.inf,
 }
 
+_COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES")
+_WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")
+
 
 @host.command("list")
 @options.common()
@@ -69,6 +72,9 @@ _ORDERS: Final[dict[str, Callable[[HostView, str], Any]]] = {
 @click.option("--max-price", type=options.AMOUNT, help="Only hosts that ask for at most so many GTY for a GPU an hour.")
 @click.option("--retired", is_flag=True, help="Also hosts that have been retired.")
 @click.option("--sort", type=click.Choice(list(_ORDERS)), default="address", show_default=True, help="Order.")
+@click.option(
+    "--wide", is_flag=True, help="Also show the price of a core an hour, latency, and whether pods are sandboxed."
+)
 def list_(
     online: bool,
     gpu: str | None,
@@ -77,13 +83,15 @@ def list_(
     max_price: int | None,
     retired: bool,
     sort: str,
+    wide: bool,
     common: options.CommonOptions,
 ) -> None:
-    """List the registered hosts.
+    """List the registered hosts. GPU/H and CORE/H are the prices of a GPU and of a core an hour.
 
     \b
     Examples:
       gantry host list --online
+      gantry host list --wide
       gantry host list --gpu a100 --free --max-price 1.5 --sort price
       gantry host list --json | jq .ask.gpu_per_hour
     """
@@ -108,9 +116,7 @@ def list_(
     if not found:
         progress("No host matches." if any((online, gpu, free, region, max_price)) else "No host is registered.")
         return
-    prices = ("GPU AN HOUR", "CORE AN HOUR")
-    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", *prices, "LATENCY", "SANDBOX", "SCORE", "LEASES")
-    table(header, [_row(view) for view in found])
+    table((*_COLUMNS, *_WIDE_COLUMNS) if wide else _COLUMNS, [_row(view, wide=wide) for view in found])
 
 
 @host.command()
@@ -142,7 +148,10 @@ def show(address: str, common: options.CommonOptions) -> None:
             ("Tier", view.tier),
             ("Runs", ", ".join(name for name in view.capabilities if name != "sandboxed")),
             ("Isolation", _isolation_text(view)),
-            ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
+            (
+                "Score",
+                f"{score_text(view.score_ppm) or 'none yet'} after {counted(view.settled_leases, 'settled lease')}",
+            ),
             ("Bond", format_amount(view.bond)),
             ("Leases now", view.live_leases),
             ("Challenges", challenges_text(answers=view.answers_challenges, challenged=view.challenged)),
@@ -235,7 +244,7 @@ def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
     online = run(work())
     if online < count:
         raise CliError(
-            f"{online} of {count} hosts are online after {timeout}.",
+            f"online hosts after {timeout}: {online} of {count}.",
             "gantry host list shows the status of each; an agent's log says why it is not online.",
             code="timeout",
         )
@@ -266,8 +275,8 @@ def _isolation_text(view: HostView) -> str:
     return "pods use the machine's kernel"
 
 
-def _row(view: HostView) -> tuple[object, ...]:
-    return (
+def _row(view: HostView, *, wide: bool) -> tuple[object, ...]:
+    shown = (
         view.id,
         "Suspended" if view.suspension is not None else _status_text(view),
         view.region or "-",
@@ -275,9 +284,11 @@ def _row(view: HostView) -> tuple[object, ...]:
         f"{view.total['cpu_milli'] / 1000:g}",
         f"{view.total['memory_mib']} MiB",
         format_amount(view.ask["gpu_per_hour"]),
-        format_amount(view.ask["cpu_core_per_hour"]),
-        f"{view.latency_ms} ms" if view.latency_ms else "-",
-        "yes" if "sandboxed" in view.capabilities else "-",
         score_text(view.score_ppm) or "-",
         view.live_leases,
     )
+    if not wide:
+        return shown
+    latency = f"{view.latency_ms} ms" if view.latency_ms else "-"
+    sandbox = "yes" if "sandboxed" in view.capabilities else "-"
+    return (*shown, format_amount(view.ask["cpu_core_per_hour"]), latency, sandbox)

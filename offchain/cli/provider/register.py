@@ -62,7 +62,8 @@ def register(
                     async def is_registered() -> bool:
                         return await chain.host(key.address) is not None
 
-                    signing_session = signing.SigningSession(port, authority, output, settings.url)
+                    quiet = wait_for == INCLUDED  # the message is about finality
+                    signing_session = signing.SigningSession(port, authority, output, settings.url, quiet)
                     submit = signing_session.submit(call, "The host is ready to be registered.", is_registered)
                     if wait_for == FINALIZED:
                         await submit

@@ -17,6 +17,7 @@ from offchain.adapters.keys import keystore
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit import options as kit
 from offchain.cli.kit.output import StepOutput
+from offchain.cli.kit.session import report_sent
 from offchain.errors import CallFailed, OurError, RefusedError
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.manifest.values import check_address, format_amount
@@ -97,12 +98,16 @@ class SigningAuthority:
 
 @dataclass(frozen=True, slots=True)
 class SigningSession:
-    """Submits calls of the provider on one chain. `url` is shown for a signature elsewhere."""
+    """Submits calls of the provider on one chain.
+
+    `url` is shown for a signature elsewhere. `quiet`: without :func:`report_sent`.
+    """
 
     port: ChainPort
     authority: SigningAuthority
     output: StepOutput
     url: str
+    quiet: bool = False
 
     async def submit(
         self, call: Call, why: str, done: Callable[[], Awaitable[bool]], *, wait: bool = True
@@ -117,10 +122,11 @@ class SigningSession:
             await self._ask_elsewhere(call, why, done, wait=wait)
             return ()
         if authority.by_proxy:
-            events = await send(self.port, authority.signer, proxied(authority.provider, call))
+            by_proxy = proxied(authority.provider, call)
+            events = await send(self.port, authority.signer, by_proxy, quiet=self.quiet)
             await _raise_refusal(self.port, events)
             return events
-        return await send(self.port, authority.signer, call)
+        return await send(self.port, authority.signer, call, quiet=self.quiet)
 
     async def _ask_elsewhere(self, call: Call, why: str, done: Callable[[], Awaitable[bool]], *, wait: bool) -> None:
         encoded = await self.port.encode_call(call)
@@ -152,13 +158,13 @@ def proxied(provider: str, call: Call) -> Call:
     return Call("Proxy", "proxy", {"real": {"Id": provider}, "force_proxy_type": None, "call": inner})
 
 
-async def send(port: ChainPort, signer: Signer, call: Call) -> tuple[ChainEvent, ...]:
+async def send(port: ChainPort, signer: Signer, call: Call, *, quiet: bool = False) -> tuple[ChainEvent, ...]:
     """Submit a call, wait until it is final and return its events.
 
-    Raises :class:`RefusedError` with the chain's reason.
+    `quiet`: without :func:`report_sent`. Raises :class:`RefusedError` with the chain's reason.
     """
     try:
-        included, block = await submit_once(port, signer, call, TIMEOUT_S)
+        included, block = await submit_once(port, signer, call, TIMEOUT_S, None if quiet else report_sent)
     except TimeoutError:
         raise RefusedError(
             f"{call.pallet}.{call.function} was in no block within {TIMEOUT_S:g} s.",

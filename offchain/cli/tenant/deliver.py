@@ -10,7 +10,7 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import lease_of, open_lease_host
-from offchain.cli.kit.output import emit, progress
+from offchain.cli.kit.output import counted, emit, progress
 from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.schema.protocol.operations import MAX_SEALED
@@ -46,7 +46,9 @@ def deliver(number: int, name: str, file: Path, pod: int | None, common: options
                 async with open_lease_host(chain, lease, signer) as client:
                     await client.deliver(lease.id, name, data)
                 if not common.as_json:
-                    progress(f"{name} ({len(data)} bytes) delivered to pod {lease.pod} on host {lease.host}.")
+                    progress(
+                        f"{name} ({counted(len(data), 'byte')}) delivered to pod {lease.pod} on host {lease.host}."
+                    )
             return leases
 
     leases = run(work())

@@ -12,6 +12,7 @@ from typing import Final
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit.event_text import event_text, state_after
 from offchain.cli.kit.host_connection import fetch_result, open_lease_host
+from offchain.cli.kit.output import counted
 from offchain.cli.kit.session import blocks, send
 from offchain.cli.kit.views import LeaseView, TaskView, read_host, read_task
 from offchain.errors import GantryError
@@ -174,13 +175,14 @@ async def _fetch(
         except TransportError as error:
             notify(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
         else:
-            notify(f"Result of {len(results[lease.pod])} bytes fetched; its digest matches the chain.")
+            size = counted(len(results[lease.pod]), "byte")
+            notify(f"Result of {size} fetched; its digest matches the chain.")
 
 
 async def _accept(chain: ChainPort, number: int, signer: Signer, notify: Callable[[str], None]) -> None:
     """Accept the result. It is no error if the dispute window has passed first."""
     try:
-        await send(chain, Call("Tasks", "accept_result", {"task": number}), signer)
+        await send(chain, Call("Tasks", "accept_result", {"task": number}), signer, quiet=True)
     except GantryError as error:
         view = await read_task(chain, number)
         if view.state not in ("Verified", "Settled"):

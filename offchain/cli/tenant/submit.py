@@ -248,9 +248,11 @@ def _dry_run(
     say("Nothing was sent.")
 
 
-async def send_task(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
-    """Submit a task; return its number and the final block with its submission."""
-    included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
+async def send_task(
+    chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, quiet: bool = False
+) -> tuple[int, BlockRef]:
+    """Submit a task; return its number and the final block with its submission. `quiet`: as of :func:`send`."""
+    included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer, quiet=quiet)
     return int(included.event("Tasks", "Submitted").fields["first"]), included.block
 
 

@@ -16,7 +16,7 @@ from offchain.cli.kit import accounts, options
 from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import fetch_result, lease_of
-from offchain.cli.kit.output import Screen, details, emit, progress, say, table
+from offchain.cli.kit.output import Screen, counted, details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle, task_review
@@ -29,7 +29,7 @@ from offchain.cli.tenant.task_why import why
 from offchain.cli.tenant.usage import usage
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import IndexTag, Survival, TaskState
-from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.parse import manifest_name, parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.types import Survival as Word
 from offchain.schema.manifest.values import format_amount
@@ -42,6 +42,8 @@ _WORDS: Final[Mapping[Survival, Word]] = {
 _AT_ONCE = 200
 """How many tasks are read at once."""
 _STATES: Final = tuple(state.tag for state in TaskState.__subclasses__())
+_COLUMNS: Final = ("TASK", "NAME", "KIND", "STATE", "EXIT", "SUBMITTED", "PAID")
+_WIDE_COLUMNS: Final = ("TENANT", "ATTEMPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +111,24 @@ task.add_command(usage)
 @click.option("--all", "everybody", is_flag=True, help="Tasks of all accounts, also if you have one.")
 @click.option("--state", type=click.Choice(_STATES, case_sensitive=False), help="Only tasks in this state.")
 @click.option("--limit", default=50, show_default=True, metavar="N", type=click.IntRange(1), help="Show the newest N.")
-def list_(account: str | None, everybody: bool, state: str | None, limit: int, common: options.CommonOptions) -> None:
+@click.option("--wide", is_flag=True, help="Also show tenant and attempt.")
+def list_(
+    account: str | None, everybody: bool, state: str | None, limit: int, wide: bool, common: options.CommonOptions
+) -> None:
     """List tasks, the newest first: those of your account, or those of all accounts if you have none.
+
+    NAME is the name in the manifest. It is empty once the task has ended: the chain then removes the manifest.
 
     \b
     Examples:
       gantry task list
       gantry task list --account //Charlie --state Settled --json
-      gantry task list --all
+      gantry task list --all --wide
     """
     name = None if everybody and not account else account or accounts.default_name()
     tenant = None if name is None else accounts.address_of(name)
 
-    async def work() -> list[TaskView]:
+    async def work() -> tuple[list[TaskView], dict[int, str | None]]:
         async with common.connected() as chain:
             found: list[TaskView] = []
             async for numbers in _numbers(chain, tenant, state):
@@ -129,30 +136,15 @@ def list_(account: str | None, everybody: bool, state: str | None, limit: int, c
                 found += [view for _, view in sorted(views.items(), reverse=True) if _is_in(view, state)]
                 if len(found) >= limit:
                     break
-            return found[:limit]
+            return found[:limit], await _names(chain, [view.id for view in found[:limit]])
 
-    found = run(work())
+    found, names = run(work())
     if common.as_json:
         for view in found:
-            emit(view.plain())
+            emit(view.plain() | {"name": names.get(view.id)})
     elif found:
-        header = ("TASK", "KIND", "STATE", "EXIT", "TENANT", "SUBMITTED", "ATTEMPT", "PAID")
-        table(
-            header,
-            [
-                (
-                    v.id,
-                    v.kind,
-                    v.activity_text,
-                    _exit_text(v),
-                    v.tenant,
-                    time_text(v.submitted_at),
-                    v.attempts + 1,
-                    format_amount(v.paid),
-                )
-                for v in found
-            ],
-        )
+        rows = [_row(view, names.get(view.id), wide=wide) for view in found]
+        table((*_COLUMNS, *_WIDE_COLUMNS) if wide else _COLUMNS, rows)
     else:
         progress("No task matches.")
     if name is not None and not account and not common.as_json:
@@ -172,18 +164,19 @@ def show(number: int, common: options.CommonOptions) -> None:
       gantry task show 7
     """
 
-    async def work() -> tuple[TaskView, StartConditions]:
+    async def work() -> tuple[TaskView, str | None, StartConditions]:
         async with common.connected() as chain:
             view = await read_task(chain, number)
-            return view, await start_conditions(chain, view)
+            return view, (await _names(chain, [number])).get(number), await start_conditions(chain, view)
 
-    view, waited = run(work())
+    view, name, waited = run(work())
     if common.as_json:
-        emit(view.plain() | {"deliveries": list(waited.files), "start_by": waited.start_by})
+        emit(view.plain() | {"name": name, "deliveries": list(waited.files), "start_by": waited.start_by})
         return
     details(
         [
             ("Task", view.id),
+            ("Name", name),
             ("Kind", view.kind),
             ("State", view.activity_text),
             ("Tenant", view.tenant),
@@ -274,7 +267,7 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
         emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
     elif output is not None:
         opened = "" if private is None else "opened, "
-        progress(f"{len(data)} bytes ({opened}sha256 on the chain {digest}) written to {output}.")
+        progress(f"{counted(len(data), 'byte')} ({opened}sha256 on the chain {digest}) written to {output}.")
     else:
         screen = Screen()
         screen.show(data)
@@ -323,6 +316,22 @@ async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> A
         wanted = range(await typed.next_task())
     for end in range(len(wanted), 0, -_AT_ONCE):
         yield list(wanted[max(0, end - _AT_ONCE) : end])
+
+
+async def _names(chain: ChainPort, numbers: Sequence[int]) -> dict[int, str | None]:
+    """Return the names in the manifests of these tasks, without tasks whose manifest was removed."""
+    typed = GantryChain(chain)
+    found: dict[int, bytes] = {}
+    for start in range(0, len(numbers), _AT_ONCE):
+        found |= await typed.manifests(numbers[start : start + _AT_ONCE])
+    by_text = {text: manifest_name(text) for text in set(found.values())}
+    return {number: by_text[text] for number, text in found.items()}
+
+
+def _row(view: TaskView, name: str | None, *, wide: bool) -> tuple[object, ...]:
+    exits, submitted = _exit_text(view), time_text(view.submitted_at)
+    shown = (view.id, name or "", view.kind, view.activity_text, exits, submitted, format_amount(view.paid))
+    return (*shown, view.tenant, view.attempts + 1) if wide else shown
 
 
 def _exit_text(view: TaskView) -> str:

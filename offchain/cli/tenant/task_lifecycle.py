@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.event_text import event_text, time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import emit, progress, say
+from offchain.cli.kit.output import emit, say
 from offchain.cli.kit.session import IncludedCall, run, send
 from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.core.pricing import deposit, storage_rate_per_hour
@@ -40,8 +39,6 @@ def submit_calls(number: int, common: options.CommonOptions, make_calls: MakeCal
                     code="not_yours",
                 )
             batch = _as_batch(await make_calls(chain, view))
-            if sys.stderr.isatty():
-                progress("Sent; it takes effect when its block is final, in some seconds.")
             included = await send(chain, batch, signer)
             return await read_task(chain, number, included.block.hash), included
 

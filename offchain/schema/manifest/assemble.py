@@ -24,7 +24,7 @@ class FileSection(Section):
         "x-gantry": "Add at least: x-gantry: {price: {max_per_hour: 1 GTY}, duration: 10m}",
     }
     extensions: ClassVar = True
-    name: Annotated[str | None, Bytes(64)] = None
+    name: Annotated[str | None, Bytes(types.MAX_NAME_BYTES)] = None
     volumes: Annotated[dict[str, Annotated[VolumeSection | None, NullAllowed]], Named("volume", 16)] = Field({})
     secrets: Annotated[dict[str, SecretSection], Named("secret", MAX_FILES)] = Field({})
     services: Annotated[dict[str, ServiceSection], Named("service", 8, ", or submit some as a task of their own")] = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.schema.manifest.types import Manifest, ManifestError, Problem
+from offchain.schema.manifest.types import MAX_NAME_BYTES, Manifest, ManifestError, Problem
 from offchain.schema.manifest.yaml_reader import Problems, read_yaml
 
 MAX_BYTES: Final = 16_384
@@ -22,6 +22,20 @@ def parse_manifest(data: bytes, *, source: str = "manifest") -> Manifest:
     if problems.found or manifest is None:
         raise ManifestError(source, problems.found)
     return manifest
+
+
+def manifest_name(data: bytes) -> str | None:
+    """Return the `name` of a manifest that is not checked otherwise; None if it has none or cannot be read."""
+    problems = Problems()
+    try:
+        root = read_yaml(data.decode("utf-8"), problems, "")
+        entry = None if root is None else problems.entries(root).get("name")
+        if entry is None or entry.kind in ("bool", "null") or "\0" in entry.raw:
+            return None
+        # Lists and mappings have no text.
+        return entry.raw if 0 < len(entry.raw.encode()) <= MAX_NAME_BYTES else None
+    except (ValueError, OverflowError):  # not UTF-8, no mapping, or an escape that is no character
+        return None
 
 
 def _parse(data: bytes, problems: Problems) -> Manifest | None:

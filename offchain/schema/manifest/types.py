@@ -18,6 +18,8 @@ WHOLE_GPU: Final = 1000
 """Thousandths of a GPU."""
 DOCKER_HUB: Final = "docker.io"
 """The registry of an image whose name begins with no registry."""
+MAX_NAME_BYTES: Final = 64
+"""The longest name of a manifest."""
 MAX_LINES: Final = 50
 """The most problems of one manifest that are written out."""
 

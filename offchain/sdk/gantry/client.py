@@ -78,7 +78,7 @@ class AsyncNetwork:
         text = _text_of(manifest)
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify)
-        number, block = await send_task(self._chain, spec, text, self._signer)
+        number, block = await send_task(self._chain, spec, text, self._signer, quiet=True)
         return AsyncTask(self._chain, self._signer, number, block)
 
     async def task(self, number: int) -> AsyncTask:
@@ -181,7 +181,7 @@ class AsyncTask:
 
     async def cancel(self) -> None:
         """Cancel the task. Pods that ran are paid for the time they ran. Raises CallRefused if it has ended."""
-        await session.send(self._chain, calls.tasks_cancel(task=self.number), self._signer)
+        await session.send(self._chain, calls.tasks_cancel(task=self.number), self._signer, quiet=True)
 
 
 def _text_of(manifest: str | Path | bytes) -> bytes:

@@ -272,6 +272,7 @@ async def test_tasks_are_read_with_their_spec_and_leases():
     assert (found[258].spec, found[other].spec) == (spec, task_spec())
     assert await chain.manifest(258) == b"text"
     assert await chain.manifest(5) is None
+    assert await chain.manifests([258, 5, 4, other]) == {4: b"text", 258: b"text", other: b""}
     number = lease_id(258, 1, 2)
     (read,) = (await chain.leases([number, lease_id(258, 1, 3), lease_id(5, 0, 0)])).values()
     assert (read.id, read.record, read.task.id) == (number, held, 258)

@@ -28,6 +28,7 @@ BOB = signer.from_uri("//Bob").address
 HOST = signer.from_uri("//Host", "ed25519").address
 DIGEST = "sha256:" + "ab" * 32
 RESULT = b"primes below 10: 4\n"
+SENT = "Sent; it takes effect when its block is final, in some seconds.\n"
 
 MANIFEST = f"""
 services:

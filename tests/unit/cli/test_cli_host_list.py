@@ -52,6 +52,19 @@ def test_retired_hosts_are_shown_on_request(hosts: World) -> None:
     assert PLAIN in hosts.run("host", "list", "--retired")[1]
 
 
+def test_prices_of_cores_latency_and_sandboxes_are_shown_on_request(hosts: World) -> None:
+    names = ["HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES"]
+    record = the_host(devices=[], latency_ms=12)
+    record["capabilities"] = record["capabilities"] | {"sandboxed": True}
+    hosts.put("Hosts", "Hosts", PLAIN, record)
+    header, *_ = hosts.run("host", "list")[1].splitlines()
+    assert header.split() == names
+    header, *rows = hosts.run("host", "list", "--wide")[1].splitlines()
+    assert header.split() == [*names, "CORE/H", "LATENCY", "SANDBOX"]
+    (row,) = [row for row in rows if row.startswith(PLAIN)]
+    assert row.endswith("  0       0.1 GTY  12 ms    yes")
+
+
 def test_it_says_that_no_host_matches(hosts: World) -> None:
     _, out, err = hosts.run("host", "list", "--gpu", "h100")
     assert (out, err) == ("", "No host matches.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_a_host_shows_its_endpoints_and_network_measurements(world: World) -> No
     assert "12 ms, as it measured it" in out
     shown = world.json("host", "show", HOST)
     assert (shown["network_mbps"], shown["latency_ms"]) == ([1000, 500], 12)
-    assert "12 ms" in world.run("host", "list")[1]
+    assert "12 ms" in world.run("host", "list", "--wide")[1]
 
 
 def test_a_host_shows_who_shares_its_gpus(world: World) -> None:
@@ -98,7 +99,7 @@ def test_waiting_for_a_host_that_is_online_ends_at_once(world: World) -> None:
 def test_waiting_for_hosts_ends_with_how_many_there_are(world: World) -> None:
     status, _, err = world.run("host", "wait", "--count", "2", "--timeout", "50ms")
     assert status == 1
-    assert "1 of 2 hosts are online" in err
+    assert "online hosts after 50ms: 1 of 2." in err
 
 
 def submitted(world: World, manifest: Path) -> Pallets:
@@ -117,6 +118,12 @@ def test_a_task_is_shown_and_listed(world: World, manifest: Path) -> None:
     status, out, _ = world.run("task", "show", "0")
     assert status == 0
     assert "Pod 0" in out
+
+
+def test_a_score_is_shown_with_the_number_of_settled_leases(world: World, manifest: Path) -> None:
+    assert "none yet after 0 settled leases\n" in world.run("host", "show", HOST)[1]
+    submitted(world, manifest)
+    assert " after 1 settled lease\n" in world.run("host", "show", HOST)[1]
 
 
 def test_the_tasks_of_the_own_account_are_listed_unless_all_are_wanted(
@@ -209,6 +216,27 @@ def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.Mo
     monkeypatch.setenv("GANTRY_URL", "ws://node:9")
     monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
     assert agent.present_network() == DefaultNetwork("ws://node:9", bytes([9] * 32))
+
+
+def test_the_agent_uses_the_engine_of_the_local_network(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    path = home / "docker.sock"
+    facts = {"url": "ws://127.0.0.1:1234", "genesis_hash": "0x" + "07" * 32, "docker_host": f"unix://{path}"}
+    (home / "network").mkdir()
+    file = home / "network" / "network.json"
+    file.write_text(json.dumps(facts))
+    assert agent.present_network().engine is None
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(path))
+        assert agent.present_network() == DefaultNetwork(facts["url"], bytes([7] * 32), f"unix://{path}")
+        monkeypatch.setenv("DOCKER_HOST", "unix:///other.sock")
+        assert agent.present_network().engine is None
+        monkeypatch.delenv("DOCKER_HOST")
+        monkeypatch.setenv("GANTRY_URL", "ws://node:9")
+        assert agent.present_network().engine is None
+        monkeypatch.delenv("GANTRY_URL")
+        file.write_text(json.dumps(facts | {"docker_host": "tcp://127.0.0.1:2375"}))
+        assert agent.present_network().engine is None
 
 
 def test_a_damaged_network_file_is_reported(home: Path, world: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import BOB, HOST, MANIFEST, RATE, RESULT, Pallets, World, refused
+from cli_world import BOB, HOST, MANIFEST, RATE, RESULT, SENT, Pallets, World, refused
 
 from offchain.adapters.transport.port import HostUnreachable
 from offchain.cli.tenant import follow
@@ -42,6 +42,26 @@ def test_waiting_ends_with_result_bill_and_score(world: World, pallets: Pallets,
     assert found["host"] == HOST
     assert found["host_score"] == 574_999
     assert [call.function for call in pallets.calls] == ["submit", "accept_result"]
+
+
+@pytest.mark.usefixtures("pallets")
+def test_the_size_of_the_result_is_reported(world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        return b"x"
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert "Result of 1 byte fetched; its digest matches the chain.\n" in err
+
+
+def test_only_the_submission_is_reported_as_sent_on_a_terminal(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert [call.function for call in pallets.calls] == ["submit", "accept_result"]
+    assert err.count(SENT) == 1
+    assert err.index(SENT) < err.index("Task 0 submitted in block")
 
 
 def test_no_accept_lets_the_dispute_window_decide(world: World, pallets: Pallets, manifest: Path) -> None:

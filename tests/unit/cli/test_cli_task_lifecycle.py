@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cli_world import CHARLIE, GTY, HOST, World
+from cli_world import CHARLIE, GTY, HOST, SENT, World
 
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
@@ -68,6 +68,16 @@ def test_the_outcome_is_printed_as_sentences(world: World) -> None:
     assert status == 0
     assert "was suspended; it costs 0.01 GTY an hour" in out
     assert out.endswith("Task 0 is Running.\n")
+
+
+def test_a_sent_call_is_reported_once_on_a_terminal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    running(world)
+    assert SENT not in world.run("task", "suspend", "0", *WHO)[2]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert world.run("task", "suspend", "0", *WHO)[2].count(SENT) == 1
+    world.chain.unpayable = lambda _call, _account: True
+    status, _, err = world.run("task", "suspend", "0", *WHO)
+    assert (status, SENT in err) == (1, False)
 
 
 def test_a_suspended_rental_is_called_suspended(world: World) -> None:

@@ -1,6 +1,7 @@
 """A host with a hostile region, model and endpoint, and a hostile task, in each command that shows them."""
 
 import io
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cli_world import HOST, Pallets, World, the_host
 
 from node_agent.runtime.join_config import MAX_REGION_BYTES
 from offchain.cli.kit.output import table
+from offchain.schema.chain_types.ids import task_key
 from offchain.schema.terminal_escaping import line
 from tests.support.chain_records import device
 
@@ -34,8 +36,9 @@ def hostile(world: World, manifest: Path) -> World:
     world.chain.effects = Pallets(world.chain, window_is_open=True).effects
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--json")
     assert status == 0, err
-    text = manifest.read_text() + f"# {ATTACK}\n"
-    world.put("Tasks", "Manifests", 0, text.encode())
+    # Escaped, as in JSON: YAML takes no raw control characters.
+    text = f"name: {json.dumps(ATTACK)}\n{manifest.read_text()}"
+    world.put("Tasks", "Manifests", task_key(0), text.encode())
     return world
 
 
@@ -53,6 +56,9 @@ def test_no_command_prints_control_sequences_of_others(
 def test_control_sequences_are_printed_escaped(hostile: World):
     assert line(ATTACK) in hostile.run("host", "list")[1]
     assert hostile.json("host", "show", HOST)["region"] == ATTACK
+    assert line(ATTACK) in hostile.run("task", "list")[1]
+    assert line(ATTACK) in hostile.run("task", "show", "0")[1]
+    assert hostile.json("task", "list")["name"] == ATTACK
     assert len(ATTACK.encode()) <= MAX_REGION_BYTES
 
 

@@ -41,6 +41,17 @@ def test_the_same_with_coroutines_and_the_text_of_a_manifest() -> None:
     assert any("Result of" in note for note in notes)
 
 
+def test_nothing_is_printed_on_a_terminal(
+    pallets: Pallets, world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    pallets.path, pallets.ends = (), "Queued"
+    with gantry.connect(account="//Charlie") as network:
+        network.submit(manifest).cancel()
+    assert [call.function for call in pallets.calls] == ["submit", "cancel"]
+    assert world.capture.readouterr() == ("", "")
+
+
 def test_a_failed_program_is_an_error_with_its_output(pallets: Pallets, manifest: Path) -> None:
     pallets.exit_code, pallets.window_is_open = 42, False
     with gantry.connect(account="//Charlie") as network:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,16 @@ async def yes():
 async def test_a_call_is_signed_by_the_key(chain):
     await session(chain, signing.SigningAuthority(BOB.address, BOB)).submit(DRAIN, "Why.", yes)
     assert [(call, who) for call, who, _ in chain.executed] == [(DRAIN, BOB.address)]
+
+
+async def test_a_sent_call_is_reported_on_a_terminal_unless_quiet(chain, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    by_key = session(chain, signing.SigningAuthority(BOB.address, BOB))
+    await by_key.submit(DRAIN, "Why.", yes)
+    assert capsys.readouterr().err == "Sent; it takes effect when its block is final, in some seconds.\n"
+    await replace(by_key, quiet=True).submit(DRAIN, "Why.", yes)
+    assert capsys.readouterr().err == ""
+    assert len(chain.executed) == 2
 
 
 async def test_a_call_is_wrapped_for_a_proxy_and_its_refusal_is_told(chain):

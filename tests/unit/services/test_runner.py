@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 
 import pytest
 from toy_network import WORKER, Toy
@@ -24,6 +25,14 @@ async def test_a_role_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(WorkerError, match="referee") as refused:
         await run_worker(["referee"], "ws://127.0.0.1:1", tmp_path, WORKER, None)
     assert "scheduler" in refused.value.hint
+
+
+async def test_a_missing_package_is_named_with_the_command_to_run(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "offchain.services.compiling", raising=False)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(WorkerError, match="needs the Python package numpy") as refused:
+        await run_worker(["scheduler"], "ws://127.0.0.1:1", tmp_path, WORKER, None)
+    assert f"gantry[scheduling], or run: {sys.executable} -m pip install numba numpy" in refused.value.hint
 
 
 async def test_a_folder_belongs_to_one_worker(tmp_path):

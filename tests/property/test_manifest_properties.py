@@ -3,7 +3,7 @@
 import hashlib
 
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from offchain.schema.manifest import mounts, service, values, x_gantry
@@ -29,12 +29,25 @@ trees = st.recursive(
 printable = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f"), max_size=30)
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
+def assert_parsed_or_refused(data: bytes) -> None:
     try:
         parse_manifest(data)
     except ManifestError as error:
         assert error.problems
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
+    assert_parsed_or_refused(data)
+
+
+@given(st.integers(0, 0xFFFF_FFFF), st.sampled_from(['name: "{}"', '"{}": 1', 'x-gantry: [a, "{}"]', '%TAG ! "{}"']))
+@example(0x11_0000, 'name: "{}"')
+@example(0xFFFF_FFFF, 'name: "{}"')
+@example(0xD800, 'services: {{a: {{image: "{}"}}}}')
+def test_any_escape_is_parsed_or_refused(number: int, place: str) -> None:
+    for escape in (f"\\U{number:08x}", f"\\u{number & 0xFFFF:04x}", f"\\x{number & 0xFF:02x}"):
+        assert_parsed_or_refused(place.format(escape).encode())
 
 
 @given(trees)

@@ -76,6 +76,9 @@ def compose(text: str, *, bound: int = MAX_TOKENS) -> yaml.Node | None:
     loader = _BoundedLoader(text, bound)
     try:
         root: yaml.Node | None = loader.get_single_node()
+    except (ValueError, OverflowError):
+        # PyYAML gives the number of an escape such as "\U00110000" to chr() as it is.
+        raise ScannerError(None, None, "an escape is no character of Unicode", loader.get_mark()) from None
     finally:
         loader.dispose()
     if root is not None:
@@ -84,13 +87,18 @@ def compose(text: str, *, bound: int = MAX_TOKENS) -> yaml.Node | None:
 
 
 def _check_expanded(root: yaml.Node, most: int) -> None:
-    """Raise ComposerError where `root`, with each alias replaced by its anchor's nodes, has more than `most` nodes."""
+    """Raise ComposerError where `root`, with each alias replaced by its anchor's nodes, has more than `most` nodes.
+
+    Also where a text has half of a surrogate pair, which is no character and cannot be written as UTF-8.
+    """
     sizes: dict[int, int] = {}
     """By node: how many nodes are in it, itself included; 0 while they are being counted."""
     stack = [(root, False)]
     while stack:
         node, counted = stack.pop()
         inner = _inner(node)
+        if isinstance(node, yaml.ScalarNode) and not _is_unicode(node.value):
+            raise ComposerError(None, None, "an escape is no character of Unicode", node.start_mark)
         if counted:
             sizes[id(node)] = size = 1 + sum(sizes[id(one)] for one in inner)
             if size > most:
@@ -103,6 +111,10 @@ def _check_expanded(root: yaml.Node, most: int) -> None:
             stack += ((one, False) for one in inner)
         elif sizes[id(node)] == 0:
             raise ComposerError(None, None, "an alias refers to itself", node.start_mark)
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _inner(node: yaml.Node) -> list[yaml.Node]:

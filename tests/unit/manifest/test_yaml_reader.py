@@ -125,3 +125,10 @@ def test_the_loader_of_libyaml_reads_another_language(text, taken_by):
         else:
             with pytest.raises(yaml.YAMLError):
                 yaml.compose(text, Loader=loader)
+
+
+@pytest.mark.parametrize("escape", ["\\U00110000", "\\UFFFFFFFF", "\\ud800", "\\uDFFF"])
+def test_an_escape_that_is_no_character_is_refused_with_its_line(escape):
+    assert refused_at(f'name: a\nkey: "{escape}"\n') == 2
+    assert refused_at(f'name: a\n"{escape}": b\n') == 2
+    assert compose('name: "\\U0010FFFF \\ud7ff \\xe9"') is not None

@@ -18,11 +18,11 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from offchain.errors import GantryError
-from offchain.gateway.api.history import event_conditions, event_model
+from offchain.gateway.api.history import chosen_events, event_model
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.parameters import EventStreamChoice
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.pages import PageRequest, block_times, mentioned_events, page, require_kept
+from offchain.indexer.pages import PageRequest, block_times, page, require_kept
 from offchain.indexer.rows import EventRow, MentionRow
 from offchain.indexer.tables import columns
 from offchain.services.log import EventLog
@@ -166,11 +166,7 @@ def _newer(db: IndexDatabase, after: EventKey) -> list[_KeptEvent]:
 def _read(db: IndexDatabase, *, choice: EventStreamChoice, after: EventKey) -> tuple[list[bytes], EventKey]:
     """Return the next chosen events after a position, and the position after them."""
     request = PageRequest(_PAGE, after, newest_first=False)
-    conditions = event_conditions(choice)
-    if choice.subject is None:
-        rows = page(db, EventRow, request, *conditions)
-    else:
-        rows = mentioned_events(db, choice.subject, request, *conditions)
+    rows = chosen_events(db, choice, request)
     end = (rows[-1].block, rows[-1].place) if len(rows) == _PAGE else max(after, _last_key(db))
     return _texts(db, rows), end
 

@@ -94,16 +94,13 @@ def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.
 def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventResource]:
     require_kept(db, asked.first_block, asked.last_block)
     event = columns(EventRow)
-    conditions = event_conditions(asked)
+    bounds = []
     if asked.first_block is not None:
-        conditions.append(event.block >= asked.first_block)
+        bounds.append(event.block >= asked.first_block)
     if asked.last_block is not None:
-        conditions.append(event.block <= asked.last_block)
+        bounds.append(event.block <= asked.last_block)
     request = asked.page(2)
-    if asked.subject is None:
-        found = page(db, EventRow, request, *conditions)
-    else:
-        found = mentioned_events(db, asked.subject, request, *conditions)
+    found = chosen_events(db, asked, request, *bounds)
     times = block_times(db, [row.block for row in found])
     made = [event_model(row, times[row.block]) for row in found]
     return models.Page[models.EventResource](as_of=as_of(db), data=made, next=_next(request, found))
@@ -225,11 +222,16 @@ def _not_found(db: IndexDatabase, name: str) -> NotFound:
     return NotFound(f"There is no {name} in the index {upto}.", "Check the number, or wait for a later final block.")
 
 
-def event_conditions(asked: ask.EventChoice) -> list[ColumnElement[bool]]:
-    """Return the conditions on pallet and name."""
+def chosen_events(
+    db: IndexDatabase, asked: ask.EventChoice, request: PageRequest, *conditions: ColumnElement[bool]
+) -> list[EventRow]:
+    """Return a page of the events that a list or a stream asks for."""
     event = columns(EventRow)
     chosen = ((event.pallet, asked.pallet), (event.name, asked.name))
-    return [column == value for column, value in chosen if value is not None]
+    conditions = (*conditions, *(column == value for column, value in chosen if value is not None))
+    if asked.subject is None:
+        return page(db, EventRow, request, *conditions)
+    return mentioned_events(db, asked.subject, request, *conditions)
 
 
 def event_model(row: EventRow, time_ms: int) -> models.EventResource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -22,6 +23,12 @@ _PROBLEMS: Final = {
     "429": "Too many requests from this address.",
     "503": "The index cannot be read now.",
 }
+
+
+@cache
+def document_text() -> str:
+    """Return the document as JSON. It is made once: that takes longer than an answer to a stranger may."""
+    return json.dumps(document())
 
 
 def document() -> dict[str, Any]:

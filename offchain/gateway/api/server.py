@@ -19,7 +19,7 @@ from offchain.gateway.api.client_limits import ClientLimits
 from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
-from offchain.gateway.api.openapi import document
+from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
 from offchain.services.log import EventLog
@@ -154,8 +154,8 @@ class ApiServer:
 
         return handle
 
-    async def _openapi(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response(document())
+    async def _openapi(self, request: web.Request) -> web.StreamResponse:
+        return _json(request, document_text())
 
     async def _reference(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=reference_page(), content_type="text/html")

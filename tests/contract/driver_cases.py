@@ -4,7 +4,6 @@ import dataclasses
 import io
 import itertools
 import os
-import re
 import secrets
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.port import ImageCannotRun, ImageUnavailable
+from offchain.devnet.demo_image import libraries
 from offchain.schema.manifest.types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 from tests.support.fake_engine import FakeProgram
 
@@ -167,7 +167,7 @@ def build_image(api, name="shell", more=(), changes=(), links=()) -> ImageRef:
     with tarfile.open(fileobj=archive, mode="w") as tar:
         files = {f"/bin/{name}": Path(found).resolve() for name in _PROGRAMS if (found := shutil.which(name))}
         for program in set(files.values()):
-            for library in _libraries(program):
+            for library in libraries(program):
                 files[library] = Path(library).resolve()
         files |= dict(more)
         for path, source in files.items():
@@ -208,14 +208,9 @@ def python_files(program: str) -> list[tuple[str, Path]]:
     python = Path(PYTHON)
     done = subprocess.run([python, "-I", "-S", "-c", listing], capture_output=True, text=True, check=True)
     loaded = [Path(line) for line in done.stdout.splitlines() if line != program]
-    libraries = [found for one in (python, *loaded) if one.suffix != ".py" for found in _libraries(one)]
+    shared = [found for one in (python, *loaded) if one.suffix != ".py" for found in libraries(one)]
     files = [(PYTHON, python), *((str(one), one) for one in loaded)]
-    return files + [(library, Path(library).resolve()) for library in libraries]
+    return files + [(library, Path(library).resolve()) for library in shared]
 
 
 _PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "rm", "bash", "timeout", "stat")
-
-
-def _libraries(program: Path) -> list[str]:
-    listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
-    return re.findall(r"(/\S+) \(0x", listing.stdout)

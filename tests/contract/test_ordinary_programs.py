@@ -72,7 +72,7 @@ def needed(*programs):
         if found is None:
             pytest.skip(f"this machine has no {program} (scripts/test installs it)")
         files.append((f"/bin/{program}", Path(found).resolve()))
-        files += [(library, Path(library).resolve()) for library in case._libraries(Path(found).resolve())]
+        files += [(library, Path(library).resolve()) for library in case.libraries(Path(found).resolve())]
     return files
 
 

@@ -26,7 +26,6 @@ from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.core.scheduler.config import SchedulerConfig
-from offchain.core.scheduler.queue_definitions import queue_tree
 from offchain.errors import ChainUnreachable, GantryError, StoreStuck
 from offchain.ports import ChainPort, Signer
 from offchain.services import autoscaler, log
@@ -76,7 +75,7 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _compile_planner()
-    with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+    with lock_state_dir(state_dir), contextlib.closing(Store(state_dir / "worker.db", defers_sync=True)) as store:
         chain = SubstrateChain(url, expected_genesis=chain_identity.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
@@ -216,7 +215,7 @@ async def _follow(
     made: list[WorkerRole] = []
     async with _stop_reporting(reporting), asyncio.TaskGroup() as group:
         if "scheduler" in roles:
-            queues = (definitions and definitions.queues) or queue_tree()
+            queues = (definitions or SchedulerConfig()).queues
             group.create_task(prepare_account(submit, GantryChain(chain), account.address, queues.digest()))
             made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting, kept.planning))
         if "settler" in roles:

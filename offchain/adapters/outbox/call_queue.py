@@ -59,6 +59,7 @@ class CallQueue:
         if supersede or key not in unstored.calls:
             unstored.calls[key] = (call, supersede, urgent)
         await asyncio.shield(unstored.stored)
+        await self._store.flush()
 
     def _store_oldest(self) -> None:
         unstored = self._unstored.pop(0)

@@ -1,14 +1,20 @@
-"""Checkpoints of an SQLite database: its write-ahead log is copied into the file by a thread, not by a commit."""
+"""The write-ahead log of an SQLite database: threads copy it into the file and write it to the disk, not commits."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
+from pathlib import Path
 from typing import Final
 
 CHANGED_ROWS: Final = 20_000
 """After so many changed rows a checkpoint is made. The log has about 20 MB then."""
+
+MAX_PASSES: Final = 50
+"""Of one checkpoint. A pass copies what was committed during the pass before it."""
 
 
 class BackgroundCheckpoints:
@@ -38,8 +44,47 @@ class BackgroundCheckpoints:
 
 
 def _checkpoint(path: str) -> None:
+    """Copy the whole log into the file, so that the next commit begins it anew. Commits go on meanwhile."""
     # What is wrong with the disk is reported by the commits.
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        # The log begins anew only after a checkpoint that lets no commit in; by now little is left to copy.
+        for _ in range(MAX_PASSES):
+            _, in_log, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if copied == in_log:
+                return
+        # Commits left no gap between them: the last pass lets none in.
         connection.execute("PRAGMA wal_checkpoint(RESTART)")
+
+
+class LogSync:
+    """Writes the log of one database file to the disk, in a thread: the event loop goes on meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        self._log = Path(f"{path}-wal")
+        self._synced = -1
+        """The changes that are on the disk; negative: not even those of earlier processes."""
+        self._syncing = asyncio.Lock()
+        self._changes = 0
+
+    def note_commit(self, total_changes: int) -> None:
+        """Note that the connection has changed so many rows so far."""
+        self._changes = total_changes
+
+    async def sync(self) -> None:
+        """Return when all commits so far are on the disk; those who wait share a system call. OSError: they are not."""
+        wanted = self._changes
+        async with self._syncing:
+            if self._synced < wanted:
+                covered = self._changes
+                await asyncio.to_thread(_sync, self._log, with_folder=self._synced < 0)
+                self._synced = covered
+
+
+def _sync(log: Path, *, with_folder: bool) -> None:
+    """Write the log to the disk, and with `with_folder` that it exists. Without a log all is in the database file."""
+    for path in (log, log.parent) if with_folder else (log,):
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

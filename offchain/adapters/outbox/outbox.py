@@ -2,7 +2,7 @@
 
 Rules that ensure it:
 
-- A call is stored before it is signed, and an extrinsic before it is broadcast.
+- A call is on the disk before `submit` returns, and an extrinsic before it is broadcast: both survive a power cut.
 - The calls of an extrinsic that a node may have accepted are not signed anew while a block can still include it. That
   ends in two ways only, both read from final blocks, all of which are searched: its mortality is over, or another
   extrinsic has used its nonce.
@@ -264,7 +264,7 @@ class Outbox:
                 continue  # a final block has included it meanwhile
             self._intents.record_replacement(submission, extrinsic, tip)
             try:
-                await self._chain.broadcast(extrinsic)
+                await self._broadcast(extrinsic)
             except SubmitRefused as refused:
                 # A free call has the highest priority already, and an account may have no coins for a tip.
                 self._not_replaceable.add(submission.extrinsic.hash)
@@ -286,9 +286,8 @@ class Outbox:
             return False
         call = make_batch([intent.call for intent in intents])
         try:
-            extrinsic = await self._chain.sign(
-                call, self._signer, await self._free_nonce(), era_blocks=self._era_blocks
-            )
+            nonce = await self._free_nonce()
+            extrinsic = await self._chain.sign(call, self._signer, nonce, era_blocks=self._era_blocks)
         except BadValue as error:
             if len(intents) > 1:
                 self._intents.count_attempt(intents)  # one of them is wrong: sent alone, each shows it
@@ -302,7 +301,7 @@ class Outbox:
                 return True
             self._intents.record_signed(intents, extrinsic)
         try:
-            await self._chain.broadcast(extrinsic)
+            await self._broadcast(extrinsic)
         except SubmitRefused as refused:
             self._handle_refusal(refused, extrinsic, intents)
         else:
@@ -360,11 +359,15 @@ class Outbox:
     async def _broadcast_again(self, submission: Submission) -> None:
         """Broadcast the same bytes again. A refusal proves nothing, for they may be in a block already."""
         try:
-            await self._chain.broadcast(submission.extrinsic)
+            await self._broadcast(submission.extrinsic)
         except SubmitRefused:
             self._intents.mark_suspect(submission.extrinsic, self._retry_clock)
         else:
             self._intents.mark_broadcast(submission.extrinsic, self._retry_clock)
+
+    async def _broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        await self._store.flush()
+        await self._chain.broadcast(extrinsic)
 
     async def _free_nonce(self) -> int:
         """The lowest nonce that neither the chain nor a pending extrinsic uses.

@@ -1,4 +1,4 @@
-"""Local SQLite database of a worker or agent: one writer, and commits survive a power cut."""
+"""Local SQLite database of a worker or agent: one writer. Commits survive the end of the process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.adapters.keys.secret_file import make_private
-from offchain.adapters.outbox.checkpoints import BackgroundCheckpoints
+from offchain.adapters.outbox.checkpoints import BackgroundCheckpoints, LogSync
 from offchain.errors import GantryError, StoreCorrupt, StoreStuck
 
 _BUSY_MS = 5000
@@ -26,9 +26,12 @@ class Store:
     Calls wait for the disk only, so they are made from the event loop; a transaction must not span an `await`. Raises
     StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where the file is damaged;
     nothing of the transaction is written then.
+
+    Commits survive a power cut. With `defers_sync` they do after :meth:`flush` only, and do not wait for the disk: what
+    is left after a power cut is the state after one of the commits since then.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, defers_sync: bool = False) -> None:
         self.path = str(path)
         try:
             if self.path != ":memory:":
@@ -38,9 +41,10 @@ class Store:
             self._db = sqlite3.connect(self.path, isolation_level=None)
             self._db.row_factory = sqlite3.Row
             self._checkpoints = BackgroundCheckpoints(self.path)
+            self._log_sync = LogSync(self.path) if defers_sync and self.path != ":memory:" else None
             for pragma in (
                 "journal_mode=WAL",
-                "synchronous=FULL",
+                f"synchronous={'FULL' if self._log_sync is None else 'NORMAL'}",
                 "foreign_keys=ON",
                 f"busy_timeout={_BUSY_MS}",
                 f"wal_autocheckpoint={_MOST_LOG_PAGES}",
@@ -58,6 +62,22 @@ class Store:
         """Close the database."""
         self._checkpoints.wait()
         self._db.close()
+
+    async def flush(self) -> None:
+        """Return when everything that was committed so far survives a power cut. The event loop goes on meanwhile.
+
+        StoreStuck: the disk failed.
+        """
+        if self._log_sync is None:
+            return
+        try:
+            await self._log_sync.sync()
+        except OSError as error:
+            raise StoreStuck(
+                f"The database {self.path} cannot be written: {error.strerror}.",
+                "See to the disk; the work goes on by itself then.",
+                code="disk_full",
+            ) from None
 
     def migrate(self, component: str, steps: Sequence[str]) -> None:
         """Migrate the tables of a component to the newest version. `steps[n]` leads from version n to n + 1."""
@@ -130,6 +150,8 @@ class Store:
             raise shown from error
         if not self._db.in_transaction:
             self._checkpoints.note_commit(self._db.total_changes)
+            if self._log_sync is not None:
+                self._log_sync.note_commit(self._db.total_changes)
         return cursor
 
     def _shown_error(self, error: sqlite3.Error) -> GantryError | None:

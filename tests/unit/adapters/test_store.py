@@ -1,11 +1,18 @@
+import asyncio
+import os
+import threading
+
 import pytest
 from sqlalchemy import text
 
+from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox import checkpoints, intents, tables
+from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
-from offchain.errors import StoreCorrupt
+from offchain.errors import StoreCorrupt, StoreStuck
 from offchain.indexer.engines import SqliteDatabase
 from offchain.ports import Call
+from tests.support.fake_chain import FakeChain
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
 
@@ -61,6 +68,96 @@ def test_the_log_is_copied_into_the_file_in_a_thread_and_begins_anew(tmp_path, m
     store._checkpoints.wait()
     store.close()
     assert not path.with_name("s.db-wal").exists()
+
+
+def test_commits_during_a_checkpoint_are_copied_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "CHANGED_ROWS", 1_000)
+    store = Store(tmp_path / "s.db")
+    store.migrate("t", ["CREATE TABLE t (n INTEGER, text TEXT)"])
+    during = 0
+    for number in range(400):
+        store.run_many("INSERT INTO t VALUES (?, ?)", [(number, "x" * 1_000)] * 10)
+        during += store._checkpoints._thread is not None and store._checkpoints._thread.is_alive()
+    store._checkpoints.wait()
+    store.run("INSERT INTO t VALUES (400, '')")
+    _, pages_in_log, _ = store.one("PRAGMA wal_checkpoint(PASSIVE)")
+    assert during, "no commit was made during a checkpoint"
+    assert pages_in_log < 100, "the log of 4 MB has not begun anew"
+    store.close()
+
+
+class SlowDisk:
+    """`os.fsync` that lets each call wait until `go` is set. `begun`: set when a call waits."""
+
+    def __init__(self, monkeypatch):
+        self.calls, self.begun, self.go, self._sync = 0, threading.Event(), threading.Event(), os.fsync
+        monkeypatch.setattr(checkpoints.os, "fsync", self)
+
+    def __call__(self, descriptor):
+        self.calls += 1
+        self.begun.set()
+        assert self.go.wait(10)
+        self._sync(descriptor)
+
+
+async def test_a_flush_waits_for_the_disk_in_a_thread_and_those_who_wait_share_it(tmp_path, monkeypatch):
+    store = Store(tmp_path / "s.db", defers_sync=True)
+    assert store.one("PRAGMA synchronous")[0] == 1
+    store.migrate("t", STEPS)
+    await store.flush()
+    disk = SlowDisk(monkeypatch)
+    await store.flush()
+    assert disk.calls == 0, "nothing was committed since the last flush"
+    store.run("INSERT INTO t VALUES (2, 2)")
+    first = asyncio.create_task(store.flush())
+    await asyncio.to_thread(disk.begun.wait, 10)
+    store.run("INSERT INTO t VALUES (3, 3)")
+    others = [asyncio.create_task(store.flush()) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert not first.done()
+    disk.go.set()
+    await asyncio.gather(first, *others)
+    assert disk.calls == 2
+    store.close()
+
+
+async def test_a_flush_reports_a_disk_that_fails(tmp_path, monkeypatch):
+    store = Store(tmp_path / "s.db", defers_sync=True)
+    store.migrate("t", STEPS)
+
+    def fail(_descriptor):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(checkpoints.os, "fsync", fail)
+    with pytest.raises(StoreStuck, match="Input/output error"):
+        await store.flush()
+    monkeypatch.undo()
+    await store.flush()
+    store.close()
+
+
+async def test_nothing_is_sent_before_it_is_on_the_disk(tmp_path, monkeypatch):
+    store = Store(tmp_path / "s.db", defers_sync=True)
+    chain = FakeChain()
+    outbox = Outbox(chain, store, from_uri("//Alice"), now_ms=lambda: 0)
+    disk = SlowDisk(monkeypatch)
+    run = asyncio.create_task(outbox.run())
+    submit = asyncio.create_task(outbox.submit("k", Call("System", "remark", {"remark": b"1"})))
+    await asyncio.to_thread(disk.begun.wait, 10)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert outbox._intents.state("k") is intents.IntentState.SENT
+    assert not submit.done()
+    assert not chain._pool
+    disk.go.set()
+    await submit
+    # Flushes end in their order: the outbox's own began before this one.
+    await store.flush()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert chain._pool
+    run.cancel()
+    store.close()
 
 
 def test_a_checkpoint_that_fails_costs_nothing(tmp_path, monkeypatch):

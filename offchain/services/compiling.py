@@ -19,7 +19,7 @@ from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAmount, ResourceUsage
 from offchain.core.scheduler.pods_by_host import PodsByHost
-from offchain.core.scheduler.queue_definitions import DEFAULT, queue_tree
+from offchain.core.scheduler.queue_definitions import DEFAULT, EQUAL_SHARES
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Ask,
@@ -134,7 +134,7 @@ def _allocate_assumed_pods() -> None:
 def _use_queues() -> None:
     """Queue operations that the cycles above do not use."""
     whole, part = ResourceAmount(1000, 1024, 1000), ResourceAmount(100, 100, 500)
-    turn = FairShareQueue(queue_tree(), whole)
+    turn = FairShareQueue(EQUAL_SHARES, whole)
     for number in range(3):
         turn.add(QueuedTask(number, DEFAULT, "a", number, part, 0, 0))
     turn.begin_cycle(1, whole)

@@ -10,7 +10,7 @@ import numpy as np
 from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.columns import Floats
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape, jain_fairness
-from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.simulator.baseline import BaselineScheduler
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.names import PRODUCTION
@@ -244,7 +244,7 @@ def simulate_replay(
     seed: int,
     clock_s: Callable[[], float],
     prices: Mapping[str, float] | None = None,
-    queues: QueueTree | None = None,
+    queues: QueueTree = EQUAL_SHARES,
 ) -> ReplayOutcome:
     """Replay a trace on an idle cluster. Deterministic for equal arguments, but for the seconds.
 

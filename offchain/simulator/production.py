@@ -10,7 +10,7 @@ from typing import Final
 from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.pod_request import PodShape
-from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
     Ask,
@@ -64,7 +64,7 @@ class ProductionPlacer:
     """
 
     def __init__(self, specs: Sequence[HostSpec], seed: int) -> None:
-        self._state = _state(_hosts_of(specs), seed)
+        self._state = _state(_hosts_of(specs), seed, EQUAL_SHARES)
         self._arrived = 0
 
     def place(self, shape: PodShape) -> bool:
@@ -90,7 +90,9 @@ class ProductionScheduler:
 
     step_ms = SLOT_MS
 
-    def __init__(self, specs: Sequence[HostSpec], cluster: Cluster, seed: int, queues: QueueTree | None = None) -> None:
+    def __init__(
+        self, specs: Sequence[HostSpec], cluster: Cluster, seed: int, queues: QueueTree = EQUAL_SHARES
+    ) -> None:
         hosts = _hosts_of(specs)
         self._state = _state(hosts, seed, queues)
         self._cluster = cluster
@@ -131,7 +133,7 @@ def _hosts_of(specs: Sequence[HostSpec]) -> list[Host]:
     return [host_record(number, spec) for number, spec in enumerate(specs)]
 
 
-def _state(hosts: Sequence[Host], seed: int, queues: QueueTree | None = None) -> SchedulerState:
+def _state(hosts: Sequence[Host], seed: int, queues: QueueTree) -> SchedulerState:
     state = SchedulerState(b"%d" % seed, queues, records_decisions=False)
     state.handle(HostsChanged(hosts), 0)
     return state

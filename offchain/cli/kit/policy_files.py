@@ -17,10 +17,10 @@ def read_definitions(queues: Path | None, reservations: Path | None) -> Schedule
     """Return the definitions in these files. Raises CliError or ManifestError with every problem found."""
     # Both load a parser of YAML.
     from offchain.core.scheduler.config import parse_windows  # noqa: PLC0415
-    from offchain.core.scheduler.queue_definitions import parse_queues  # noqa: PLC0415
+    from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, parse_queues  # noqa: PLC0415
 
     return SchedulerConfig(
-        None if queues is None else parse_queues(_text(queues), source=str(queues)),
+        EQUAL_SHARES if queues is None else parse_queues(_text(queues), source=str(queues)),
         () if reservations is None else parse_windows(_text(reservations), source=str(reservations)),
     )
 

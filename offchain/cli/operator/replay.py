@@ -92,7 +92,7 @@ def run_replays(options: ReplayOptions) -> None:
     if options.plot is not None:
         check_plot_file(options.plot)
     specs, tasks, source = _files(options)
-    queues = None if options.queues is None else _queues(options.queues)
+    queues = _queues(options.queues)
     total_milli = 1000 * sum(spec.gpus for spec in specs)
     first = _paced(tasks(options.seeds[0]), options, total_milli, options.seeds[0])
     if not options.as_json:
@@ -126,9 +126,12 @@ def run_replays(options: ReplayOptions) -> None:
     _table(done)
 
 
-def _queues(name: str) -> QueueTree:
-    from offchain.core.scheduler.queue_definitions import QueueFileError, parse_queues  # noqa: PLC0415
+def _queues(name: str | None) -> QueueTree:
+    """Return the queues that this file defines; without a file, all accounts have equal shares."""
+    from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueFileError, parse_queues  # noqa: PLC0415
 
+    if name is None:
+        return EQUAL_SHARES
     try:
         return parse_queues(simulation_inputs.read_text(name), source=name)
     except QueueFileError as error:
@@ -177,7 +180,7 @@ def _replay(
     trace: Trace,
     policy: str,
     order: str,
-    queues: QueueTree | None,
+    queues: QueueTree,
     seed: int,
     options: ReplayOptions,
 ) -> _ReplayRun:

@@ -33,9 +33,7 @@ def schedulers(queues: Path | None, common: options.CommonOptions) -> None:
       gantry chain schedulers
       gantry chain schedulers --queues examples/queues.yaml --json
     """
-    from offchain.core.scheduler.queue_definitions import queue_tree  # noqa: PLC0415  (loads the manifest parser)
-
-    own = (read_definitions(queues, None).queues or queue_tree()).digest()
+    own = read_definitions(queues, None).queues.digest()
 
     async def read() -> tuple[dict[str, int], dict[str, bytes]]:
         async with common.connected() as port:

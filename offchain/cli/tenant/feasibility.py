@@ -17,7 +17,7 @@ from offchain.cli.tenant.submit_checks import task_of_spec
 from offchain.core.feasibility import Misfit
 from offchain.core.placement_forecast import UNKNOWN_START, PlacementForecast, StartForecast, forecast_placement
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
-from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import RetainedData, Survival, Task
 from offchain.ports import BlockRef, ChainPort
@@ -73,7 +73,7 @@ async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
     task = snapshot.tasks.get(number)
     if task is None:
         raise await _why_not_there(chain, number, head)
-    return _report(snapshot, task, queue_tree())
+    return _report(snapshot, task, EQUAL_SHARES)
 
 
 def _report(snapshot: Snapshot, task: Task, queues: QueueTree) -> FeasibilityReport:

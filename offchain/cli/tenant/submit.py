@@ -29,7 +29,7 @@ from offchain.cli.tenant.submit_checks import (
     task_of_spec,
 )
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
-from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
@@ -230,14 +230,14 @@ def _dry_run(
     signer: Signer,
     common: options.CommonOptions,
     *,
-    queues: QueueTree | None,
+    queues: QueueTree,
     anyway: bool,
 ) -> None:
 
     async def work() -> FeasibilityReport:
         async with common.connected() as chain:
             await check_task(chain, spec, text, signer, anyway=anyway)
-            return await report_unsent(chain, spec, signer.address, queues or queue_tree())
+            return await report_unsent(chain, spec, signer.address, queues)
 
     found = run(work())
     if common.as_json:

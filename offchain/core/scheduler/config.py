@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, TypeVar
 
 from pydantic import Field
 
-from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.values import Host
 from offchain.schema.manifest.section import Bytes, Entries, Items, Notation, Section, validate
 from offchain.schema.manifest.types import ManifestError
@@ -133,10 +133,10 @@ class ReservationsFile(Section):
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """`queues`: None for equal shares of all accounts.
+    """`queues`: by default all accounts have equal shares.
 
     `windows`: times for which hosts are reserved for some accounts.
     """
 
-    queues: QueueTree | None = None
+    queues: QueueTree = EQUAL_SHARES
     windows: tuple[ReservationWindow, ...] = ()

@@ -199,6 +199,10 @@ def queue_tree(queues: Iterable[QueueDefinition] = ()) -> QueueTree:
     return QueueTree(found)
 
 
+EQUAL_SHARES: Final = queue_tree()
+"""The tree without any definition: one queue, in which every account has the same weight."""
+
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*", re.ASCII)
 _MAX_NAME_BYTES: Final = 32
 """The longest name of a queue that the chain stores with a task."""

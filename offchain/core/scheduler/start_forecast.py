@@ -18,7 +18,7 @@ from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.backfill import max_hold_ms
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.pod_request import queue_name
-from offchain.core.scheduler.queue_definitions import DEFAULT, QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import DEFAULT, EQUAL_SHARES, QueueTree
 from offchain.core.scheduler.reservation_manager import latest_end
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.snapshot import Snapshot
@@ -39,9 +39,8 @@ _ASSUMED: Final = -1
 _EndOf = Callable[[Lease, Task], int]
 
 
-def forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree | None = None) -> StartForecast:
+def forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree = EQUAL_SHARES) -> StartForecast:
     """Return the forecast for a task that waits or would wait; it need not be in the snapshot."""
-    tree = queues or queue_tree()
 
     def last(lease: Lease, of: Task) -> int:
         return latest_end(lease, of, snapshot.hosts[lease.host])
@@ -53,13 +52,13 @@ def forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree | None = No
         return last(lease, of) if notice is None else min(last(lease, of), notice.ends_at)
 
     tasks = {**snapshot.tasks, task.id: task}
-    behind = _VirtualNetwork(snapshot, tasks.values(), tree, last).start(task)
+    behind = _VirtualNetwork(snapshot, tasks.values(), queues, last).start(task)
     if behind.at_ms == snapshot.now_ms:
         return StartForecast(behind.at_ms, behind.at_ms, ahead=behind.ahead)
     # Nothing is reserved for other tasks either.
     others = [one for one in tasks.values() if one.leases and one.id != task.id]
     running = (replace(one, open_pods=(), preemption=None, spot=False) for one in others)
-    alone = _VirtualNetwork(snapshot, (*running, task), tree, soonest).start(task)
+    alone = _VirtualNetwork(snapshot, (*running, task), queues, soonest).start(task)
     return StartForecast(alone.at_ms, behind.at_ms, behind.too_many, behind.ahead, behind.preemption)
 
 

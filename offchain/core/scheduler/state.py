@@ -24,7 +24,7 @@ from offchain.core.scheduler.placement import Planner
 from offchain.core.scheduler.plan import UnschedulableTask
 from offchain.core.scheduler.pod_request import NO_RESOURCES, shape_of, sharing_account
 from offchain.core.scheduler.preemption_planner import PreemptionPlanner
-from offchain.core.scheduler.queue_definitions import QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.scheduler.queue_usage import QuotaExceeded
 from offchain.core.scheduler.reservation_manager import ReservationManager
 from offchain.core.scheduler.reservations import Reservation
@@ -37,7 +37,7 @@ _APART: Final = {Layout.HOSTS: "on different hosts", Layout.PROVIDERS: "on hosts
 
 
 class SchedulerState:
-    """`queues`: their definitions; None for equal shares of all accounts. `account`: the scheduler's own.
+    """`queues`: their definitions; by default all accounts have equal shares. `account`: the scheduler's own.
 
     `windows`: times for which hosts are reserved for some accounts. `seed` decides between equal hosts.
     `records_decisions`: whether :attr:`decisions` records placed tasks, for people who ask why.
@@ -46,19 +46,18 @@ class SchedulerState:
     def __init__(
         self,
         seed: bytes,
-        queues: QueueTree | None = None,
+        queues: QueueTree = EQUAL_SHARES,
         weights: ScoreWeights | None = None,
         account: str = "",
         windows: Sequence[ReservationWindow] = (),
         *,
         records_decisions: bool = True,
     ) -> None:
-        tree = queues or queue_tree()
         self.planner = Planner(seed, weights)
         self._memory = FailureHistory()
         self._partition = WorkPartition(account)
-        self._reservations = ReservationManager(self.planner, tree, windows)
-        self._queue = FairShareQueue(tree, NO_RESOURCES)
+        self._reservations = ReservationManager(self.planner, queues, windows)
+        self._queue = FairShareQueue(queues, NO_RESOURCES)
         self._registry = TaskRegistry(self.planner, self._reservations, self._queue, self._memory)
         self.preemption = PreemptionPlanner(self.planner.hosts, self._registry, self._queue, self._reservations)
         self._migration = MigrationPlanner(self.planner, self._registry, self._partition)

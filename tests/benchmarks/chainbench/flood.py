@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import secrets
 import socket
 import struct
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -19,8 +20,8 @@ from offchain.devnet.node_rpc import NodeRpc
 _TICK_SECONDS = 0.005
 _WRITE, _READ = 1 << 20, 1 << 18
 _TEXT, _PING, _PONG = 1, 9, 10
-# Where a refusal's text begins in the node's answer.
-_REASON = len('{"jsonrpc":"2.0","id":1,')
+# An extrinsic is sent no more often than this.
+MAX_TRIES = 8
 # The most that goes out in one tick, over all lanes.
 _BURST = 400
 _POLL_SECONDS = 0.1
@@ -31,7 +32,7 @@ UNANSWERED = 96
 INHERENTS = 1
 
 
-def frame(extrinsic: bytes, number: int = 1) -> bytes:
+def frame(extrinsic: bytes, number: int) -> bytes:
     """One masked text frame with one `author_submitExtrinsic`. The mask is zero: the text stays as it is."""
     head = b'{"jsonrpc":"2.0","id":%d,"method":"author_submitExtrinsic","params":["0x' % number
     text = head + extrinsic.hex().encode() + b'"]}'
@@ -84,7 +85,10 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the generator did. `refused`: texts of the node's refusals; `cpu_share`: of one core, while it ran."""
+    """What the generator did. `sent`: extrinsics that were sent again included.
+
+    `refused`: texts of the node's refusals; `cpu_share`: of one core, while it ran.
+    """
 
     sent: int
     answered: int
@@ -116,11 +120,14 @@ def _connect(port: int) -> socket.socket:
 
 
 class Followed:
-    """Counts the extrinsics in the blocks of the best chain while the flood runs, from a thread of its own."""
+    """Counts the extrinsics in the blocks of the best chain while the flood runs, from a thread of its own.
+
+    `block`: the number of the newest block that was counted.
+    """
 
     def __init__(self, port: int) -> None:
         self._rpc = NodeRpc(port)
-        self._at = self._best()
+        self.block = self._best()
         self.included = 0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -139,40 +146,85 @@ class Followed:
     def _run(self) -> None:
         while not self._stopped.wait(_POLL_SECONDS):
             best = self._best()
-            while self._at < best:
-                self._at += 1
-                block_hash = self._rpc.call("chain_getBlockHash", self._at)
+            while self.block < best:
+                block_hash = self._rpc.call("chain_getBlockHash", self.block + 1)
                 body = self._rpc.call("chain_getBlock", block_hash)["block"]["extrinsics"]
                 self.included += len(body) - INHERENTS
+                self.block += 1
+
+
+class _Lane:
+    """A connection, the frames that are sent over it in their order, and those that the node refused.
+
+    A refused extrinsic is sent again when the next block was made, as senders do: a call that a host may make free of
+    charge is refused while the block before it is not processed.
+    """
+
+    def __init__(self, port: int, frames: Sequence[bytes]) -> None:
+        self._wire = Wire(port)
+        self._frames = frames
+        self._next = 0
+        self._again: deque[tuple[int, int]] = deque()
+        """Number of the frame, and the block after which it is sent again."""
+        self._tries: Counter[int] = Counter()
+        self.sent = 0
+        self.answered = 0
+        self.refusals: Counter[str] = Counter()
+
+    def send(self, count: int, block: int) -> None:
+        """Send up to `count` frames, first those that were refused before `block`."""
+        while count and self._again and self._again[0][1] < block:
+            self._send(self._again.popleft()[0])
+            count -= 1
+        for number in range(self._next, min(self._next + count, len(self._frames))):
+            self._send(number)
+            self._next += 1
+
+    def exchange(self, block: int) -> None:
+        """Write and read what the socket has room for and holds. `block`: the best one."""
+        for text in self._wire.exchange():
+            self.answered += 1
+            if b'"error":' in text:
+                answer = json.loads(text)
+                self.refusals[json.dumps(answer["error"])] += 1
+                if self._tries[answer["id"]] < MAX_TRIES:
+                    self._again.append((answer["id"], block))
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def _send(self, number: int) -> None:
+        self._wire.out += self._frames[number]
+        self._tries[number] += 1
+        self.sent += 1
 
 
 def flood(port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float) -> Report:
     """Send `per_second` extrinsics, never more than `window` between sent and included; one connection a lane.
 
-    The window keeps the pool below its limit: what the pool drops leaves a gap in an account's nonces. No more than
-    `UNANSWERED` wait for the node's answer, as with senders that look at it.
+    `lanes`: frames, each with its position in the lane as its number. The window keeps the pool below its limit: what
+    the pool drops leaves a gap in an account's nonces. No more than `UNANSWERED` wait for the node's answer, as with
+    senders that look at it.
     """
-    wires = [Wire(port) for _ in lanes]
-    sent = [0] * len(lanes)
-    answered = 0
-    refusals: Counter[str] = Counter()
+    sending = [_Lane(port, frames) for frames in lanes]
     used = time.process_time()
     began = time.monotonic()
     with Followed(port) as followed:
         while time.monotonic() - began < seconds:
-            room = window - (sum(sent) - refusals.total() - followed.included)
-            due = per_second * (time.monotonic() - began) - sum(sent)
-            unanswered = UNANSWERED - (sum(sent) - answered)
-            each = int(max(0, min(room, unanswered, due, _BURST))) // len(lanes)
-            for number, wire in enumerate(wires):
-                wire.out += b"".join(lanes[number][sent[number] : sent[number] + each])
-                sent[number] = min(sent[number] + each, len(lanes[number]))
-                texts = wire.exchange()
-                answered += len(texts)
-                refusals.update(text[_REASON:].decode() for text in texts if b'"error":' in text)
+            sent = sum(lane.sent for lane in sending)
+            unanswered = sent - sum(lane.answered for lane in sending)
+            refused = sum(lane.refusals.total() for lane in sending)
+            room = window - (sent - refused - followed.included)
+            due = per_second * (time.monotonic() - began) - (sent - refused)
+            each = int(max(0, min(room, UNANSWERED - unanswered, due, _BURST))) // len(lanes)
+            for lane in sending:
+                lane.send(each, followed.block)
+                lane.exchange(followed.block)
             time.sleep(_TICK_SECONDS)
     took = time.monotonic() - began
     cpu = time.process_time() - used
-    for wire in wires:
-        wire.close()
-    return Report(sum(sent), answered, refusals, took, cpu / took)
+    for lane in sending:
+        lane.close()
+    refusals = sum((lane.refusals for lane in sending), Counter[str]())
+    sent, answered = sum(lane.sent for lane in sending), sum(lane.answered for lane in sending)
+    return Report(sent, answered, refusals, took, cpu / took)

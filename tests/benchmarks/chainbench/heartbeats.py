@@ -86,7 +86,7 @@ def measure(binaries: Binaries, seconds: int) -> Outcome:
         count = int(PER_SECOND * flooded)
         say(f"signs {count:,} heartbeats")
         orders = [scene.crowd.order(host(number % HOSTS), call) for number in range(count)]
-        frames = [frame(extrinsic) for extrinsic in signing.sign_all(node, orders)]
+        frames = [frame(signed, at // LANES) for at, signed in enumerate(signing.sign_all(node, orders))]
         scene.settle_down()
         say(f"load for {flooded:g} s, of which {slots * SLOT_SECONDS:g} s count")
         began, cpu, author = node.header(), node.cpu_seconds(), node.metrics().total(AUTHORING)

@@ -12,6 +12,7 @@ from table import MIB, Figure
 from chainbench import batched, costs, flat, heartbeats, mix, single, state
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
+from chainbench.flood import Report
 from chainbench.importing import Imported
 from chainbench.load import AUTHORING, IMPORTED, IMPORTING, Loaded
 from chainbench.progress import say
@@ -92,7 +93,7 @@ def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
         ),
         _pool_line(outcome.pool),
     ]
-    lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
+    lines += _refusals(outcome.generator)
     rate = outcome.sustained.per_second
     name = "chain-single" if pool_type is None else f"chain-single-{pool_type}"
     figures = [
@@ -112,6 +113,10 @@ def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
         "author_us": round(outcome.pool.author_us),
     }
     return Found(figures, lines, {"single_tx_per_s": round(rate, 1), "single": facts})
+
+
+def _refusals(sent: Report) -> list[str]:
+    return [f"  refused by the node {count} times, then sent again: {why}" for why, count in sent.refused.items()]
 
 
 def _pool_line(pool: Pool) -> str:
@@ -231,7 +236,7 @@ def _heartbeats(outcome: heartbeats.Outcome) -> Found:
             f"{outcome.share:.1%} of the weight of blocks"
         ),
     ]
-    lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
+    lines += _refusals(outcome.generator)
     facts |= {
         "hosts": heartbeats.FLEET,
         "period_ms": outcome.period_ms,

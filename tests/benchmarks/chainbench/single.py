@@ -136,7 +136,7 @@ class _Load:
                 orders.append(crowd.order(account, call))
         lanes: list[list[bytes]] = [[] for _ in range(LANES)]
         for lane, extrinsic in zip(lane_of, signing.sign_all(self.scene.node, orders), strict=True):
-            lanes[lane].append(frame(extrinsic))
+            lanes[lane].append(frame(extrinsic, len(lanes[lane])))
         return lanes
 
 

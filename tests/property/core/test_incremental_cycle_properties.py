@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.plan import PlanResult
-from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import (
+    EQUAL_SHARES,
+    QueueDefinition,
+    QueueTree,
+    ResourceLimit,
+    queue_tree,
+)
 from offchain.core.scheduler.reservations import Reservation
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
@@ -120,7 +126,7 @@ def histories(
     )
 
 
-def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree | None, *, whole: bool = False) -> Scene:
+def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree, *, whole: bool = False) -> Scene:
     scene = Scene(SchedulerState(b"seed", queues), hosts, whole)
     put_hosts(scene.state, hosts.values())
     for task in tasks:
@@ -130,7 +136,7 @@ def begun(hosts: dict[str, Host], tasks: list[Task], queues: QueueTree | None, *
 
 
 @settings(max_examples=examples(60))
-@given(histories(3, 2, (0,)), st.sampled_from((None, LIMITED)))
+@given(histories(3, 2, (0,)), st.sampled_from((EQUAL_SHARES, LIMITED)))
 def test_without_reservations_a_full_cycle_places_no_more(history, queues):
     hosts, tasks, events = history
     scene = begun(hosts, tasks, queues)
@@ -145,7 +151,7 @@ def test_without_reservations_a_full_cycle_places_no_more(history, queues):
 
 
 @settings(max_examples=examples(30))
-@given(histories(1, 1, (0,)), st.sampled_from((None, LIMITED)))
+@given(histories(1, 1, (0,)), st.sampled_from((EQUAL_SHARES, LIMITED)))
 def test_with_equal_requests_the_same_tasks_are_placed(history, queues):
     hosts, tasks, events = history
     scene, anew = begun(hosts, tasks, queues), begun(hosts, tasks, queues, whole=True)
@@ -160,7 +166,7 @@ def test_with_equal_requests_the_same_tasks_are_placed(history, queues):
 @given(histories(1, 1, (1, 10, 60)))
 def test_as_many_tasks_are_placed_whatever_is_reserved(history):
     hosts, tasks, events = history
-    scene, anew = begun(hosts, tasks, None), begun(hosts, tasks, None, whole=True)
+    scene, anew = begun(hosts, tasks, EQUAL_SHARES), begun(hosts, tasks, EQUAL_SHARES, whole=True)
     for event in (*events, None):
         # Who has a place may be another here and there; so nobody's ends.
         if not isinstance(event, tuple):
@@ -173,7 +179,7 @@ def test_as_many_tasks_are_placed_whatever_is_reserved(history):
 @given(histories(3, 2, (1, 10, 60), (0,)))
 def test_tasks_with_a_reservation_are_not_delayed(history):
     hosts, tasks, events = history
-    scene = begun(hosts, tasks, None)
+    scene = begun(hosts, tasks, EQUAL_SHARES)
     for event in events:
         before = dict(scene.state.reserved)
         if scene.tell(event) is not None:
@@ -210,7 +216,7 @@ STARTED_SOONER: History = (
 def test_a_full_cycle_places_more_only_by_other_reservations(history):
     # Elsewhere it may reserve other devices than a pod would take by itself, and so find room in the same moment.
     hosts, tasks, events = history
-    scene = begun(hosts, tasks, None)
+    scene = begun(hosts, tasks, EQUAL_SHARES)
     for event in (*events, None):
         scene.tell(event)
     before = dict(scene.state.reserved)

@@ -7,7 +7,7 @@ import pytest
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler import explain
 from offchain.core.scheduler.partition import SLOT_MS
-from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, HostStatus, Preemption, TaskState
 from offchain.schema.protocol.decisions import SchedulingStatus
@@ -18,7 +18,7 @@ from tests.support.scheduler_events import put, refuse, run_cycle, set_scheduler
 ONE = Capacity(1000, 1024, 1)
 
 
-def state(*records, queues=None, account=""):
+def state(*records, queues=EQUAL_SHARES, account=""):
     found = SchedulerState(b"seed", queues, account=account)
     for record in records:
         if hasattr(record, "devices"):

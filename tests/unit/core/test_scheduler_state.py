@@ -9,7 +9,7 @@ from offchain.core.scheduler import demand
 from offchain.core.scheduler.demand import DemandDistribution, total_variation
 from offchain.core.scheduler.filters import count_excluded
 from offchain.core.scheduler.pod_request import PodShape
-from offchain.core.scheduler.queue_definitions import QueueDefinition, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueDefinition, ResourceLimit, queue_tree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
 from tests.support.core_builders import host, lease, pod, task
@@ -20,7 +20,7 @@ ONE = Capacity(1000, 1024, 1)
 TWO = Capacity(2000, 2048, 2)
 
 
-def state(*records, queues=None):
+def state(*records, queues=EQUAL_SHARES):
     found = SchedulerState(SEED, queues)
     for record in records:
         if hasattr(record, "devices"):

@@ -7,7 +7,7 @@ import pytest
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler import start_forecast as module
 from offchain.core.scheduler.backfill import ASSIGN_MS, START_MS
-from offchain.core.scheduler.queue_definitions import QueueDefinition, QueueTree, queue_tree
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueDefinition, QueueTree, queue_tree
 from offchain.core.scheduler.start_forecast import forecast_start
 from offchain.core.values import Capacity, Host, Layout, LeaseState, Preemption, Task, TaskKind, TaskState
 from offchain.schema.chain_types.escrow import NEVER
@@ -150,7 +150,7 @@ def used(name: str, gpus: int) -> Host:
     return host(name, devices=tuple(gpu(milli_free=0) for _ in range(gpus)))
 
 
-def preempts(*records: Host | Task, queues: QueueTree | None = None, **changes: object) -> PreemptionForecast | None:
+def preempts(*records: Host | Task, queues: QueueTree = EQUAL_SHARES, **changes: object) -> PreemptionForecast | None:
     mine = task(99, **({"tenant": "new", "priority": 9, "resources": ONE_GPU} | changes))
     return forecast_start(snapshot(*records, now=HOUR), mine, queues).preemption
 

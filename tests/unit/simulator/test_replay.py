@@ -9,7 +9,7 @@ from offchain.core.scheduler.cluster import HostSpec
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.packing import FragmentationScore
 from offchain.core.scheduler.pod_request import PodShape, jain_fairness
-from offchain.core.scheduler.queue_definitions import parse_queues
+from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, parse_queues
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.measures import ValueSummary, max_min, simulate_replay
 from offchain.simulator.names import POLICIES
@@ -23,7 +23,7 @@ def run(trace, order="fifo", hosts=(HOST,), prices=None):
     return simulate_replay(hosts, trace, "first_fit", order, seed=1, clock_s=lambda: 0.0, prices=prices)
 
 
-def produced(trace, hosts=(HOST,), queues=None):
+def produced(trace, hosts=(HOST,), queues=EQUAL_SHARES):
     """The replay by the scheduler of the worker."""
     return simulate_replay(hosts, trace, "production", seed=1, clock_s=lambda: 0.0, queues=queues)
 

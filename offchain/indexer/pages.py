@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, select, tuple_
+from sqlalchemy import Column, ColumnElement, and_, literal, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.rows import BlockRow, EventRow, MentionRow, R, TransferRow
@@ -17,7 +17,7 @@ from offchain.indexer.status import events_pruned, kept_from
 from offchain.indexer.tables import TABLES, columns
 
 Key = tuple[int | str, ...]
-"""The values of a row's primary key."""
+"""The values of the columns that order a list, usually of the primary key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,17 @@ class PageRequest:
     newest_first: bool = True
 
 
-def page(db: IndexDatabase, row_type: type[R], request: PageRequest, *conditions: ColumnElement[bool]) -> list[R]:
-    """Return the rows of a page that meet all conditions."""
-    key = list(TABLES[row_type].primary_key)
-    statement = select(TABLES[row_type]).where(*conditions, *_after(key, request))
+def page(
+    db: IndexDatabase,
+    row_type: type[R],
+    request: PageRequest,
+    *conditions: ColumnElement[bool],
+    order: Sequence[str] | None = None,
+) -> list[R]:
+    """Return the rows of a page that meet all conditions, in the order of these columns; None: of the key."""
+    table = TABLES[row_type]
+    key = list(table.primary_key) if order is None else [table.c[name] for name in order]
+    statement = select(table).where(*conditions, *_after(key, request))
     found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
     return [row_type(*row) for row in found]
 
@@ -86,5 +93,6 @@ def _order(key: Sequence[Column[Any]], request: PageRequest) -> list[Any]:
 def _after(key: Sequence[Column[Any]], request: PageRequest) -> list[ColumnElement[bool]]:
     if request.after is None:
         return []
-    ours, last = tuple_(*key), tuple_(*request.after)
+    ours = tuple_(*key)
+    last = tuple_(*(literal(value, column.type) for value, column in zip(request.after, key, strict=True)))
     return [ours < last if request.newest_first else ours > last]

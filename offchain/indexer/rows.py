@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 CoinAmount = Annotated[int, "base units"]
 """Up to 128 bits, which is more than a database's integers hold."""
+OrderedAmount = Annotated[int, "base units, ordered"]
+"""The same in a column by which rows are ordered or compared."""
 
 
 @dataclass(frozen=True, slots=True)

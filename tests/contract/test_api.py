@@ -1,6 +1,5 @@
 """The HTTP API on SQLite and PostgreSQL: its answers are what the index holds, its errors name the cause."""
 
-import asyncio
 import json
 import re
 
@@ -16,58 +15,11 @@ from offchain.indexer.database import ReadTooLong
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.rows import EventRow, HostRow, LeaseRow, TaskRow, TransferRow
 from offchain.indexer.tables import TABLES
+from tests.support.api_client import Api, received
 from tests.support.history_blocks import GENESIS, TENANTS, History
 from tests.support.index_rig import opened
 
 BLOCKS = 25
-
-
-class Api:
-    """A client of a server of an index that grows."""
-
-    def __init__(self, url, session, index=None, history=None):
-        self.url, self.session, self.index, self.history = url, session, index, history
-
-    def grow(self, blocks):
-        """Write more blocks, and return their last number."""
-        made = list(self.history.blocks(blocks))
-        self.index.add(made)
-        return made[-1].ref.number
-
-    async def get(self, path, status=200, **options):
-        async with self.session.get(self.url + path, **options) as answer:
-            text = await answer.text()
-            assert answer.status == status, text
-            return json.loads(text) if text else None
-
-    async def all(self, path):
-        """Return the entries of all pages."""
-        found, after = [], ""
-        while True:
-            page = await self.get(path + after)
-            found += page["data"]
-            if page["next"] is None:
-                return found
-            after = f"&after={page['next']}"
-
-    async def stream(self, path="/v1/events/stream", **options):
-        """Open a stream of events; it has begun."""
-        answer = await self.session.get(self.url + path, **options)
-        assert answer.status == 200, await answer.text()
-        assert await answer.content.readline() == b": connected\n"
-        return answer
-
-
-async def received(answer, wanted):
-    """Return this number of events of a stream, and close it."""
-    found = []
-    async with asyncio.timeout(20), answer:
-        async for line in answer.content:
-            if line.startswith(b"data: "):
-                found.append(json.loads(line[6:]))
-                if len(found) == wanted:
-                    return found
-    raise AssertionError(f"the stream ended after {len(found)} events")
 
 
 @pytest.fixture

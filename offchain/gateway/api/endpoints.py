@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, models
+from offchain.gateway.api import history, market, models
 from offchain.gateway.api import parameters as ask
 from offchain.indexer.database import IndexDatabase
 
@@ -96,6 +96,30 @@ ENDPOINTS: Final = (
     ),
     ApiEndpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.HostResource), history.hosts),
     ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.HostResource), history.host),
+    ApiEndpoint(
+        "/v1/offers",
+        "offers",
+        "What hosts offer, by GPU model: capacity, free capacity, prices, reputation.",
+        ask.OfferList,
+        _page(models.OfferResource),
+        market.offers,
+    ),
+    ApiEndpoint(
+        "/v1/devices",
+        "devices",
+        "Devices of hosts.",
+        ask.DeviceList,
+        _page(models.DeviceResource),
+        market.devices,
+    ),
+    ApiEndpoint(
+        "/v1/market",
+        "market",
+        "Offers and prices by GPU model, of hosts that take leases.",
+        ask.MarketList,
+        _page(models.MarketResource),
+        market.market,
+    ),
     ApiEndpoint(
         "/v1/accounts/{account}/transfers",
         "transfers",

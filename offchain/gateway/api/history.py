@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, select
 
-from offchain.errors import OurError
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
-from offchain.gateway.api.parameters import encode_cursor
-from offchain.indexer import meta, queries
-from offchain.indexer.database import IndexDatabase, IndexFault
+from offchain.gateway.api.answers import Fields, as_of, next_cursor, not_found, one_answer, page_answer, placed
+from offchain.indexer import meta
+from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import (
     PageRequest,
     account_transfers,
@@ -31,11 +30,10 @@ from offchain.indexer.rows import (
     HostRow,
     LeaseRow,
     R,
-    Row,
     TaskRow,
     TransferRow,
 )
-from offchain.indexer.status import kept_from, last_block
+from offchain.indexer.status import kept_from
 from offchain.indexer.tables import columns
 
 M = TypeVar("M", bound=BaseModel)
@@ -45,20 +43,6 @@ MOST_EXACT: Final = (1 << 53) - 1
 _MOST_SAME_HASH: Final = 100
 
 
-class NotFound(OurError):  # noqa: N818
-    """There is no such resource in the index."""
-
-    code = "not_found"
-
-
-def as_of(db: IndexDatabase) -> models.BlockReference:
-    """Return the last block of the index. Raises IndexFault before the first one."""
-    last = last_block(db)
-    if last is None:
-        raise IndexFault("The index has no block yet.", "Try again in a minute.", code="index_busy")
-    return models.BlockReference(number=last.number, hash=last.hash, time_ms=last.time_ms)
-
-
 def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[models.NetworkResource]:
     found = models.NetworkResource(genesis_hash=f"0x{meta.read_meta(db)['genesis']}", events_from_block=kept_from(db))
     return models.ResourceAnswer[models.NetworkResource](as_of=as_of(db), data=found)
@@ -66,11 +50,11 @@ def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[mod
 
 def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.BlockResource]:
     request = asked.page()
-    return _page(db, models.BlockResource, request, page(db, BlockRow, request), _plain)
+    return page_answer(db, models.BlockResource, request, page(db, BlockRow, request))
 
 
 def block(db: IndexDatabase, asked: ask.OneBlock) -> models.ResourceAnswer[models.BlockResource]:
-    return _one(
+    return one_answer(
         db, models.BlockResource, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}"
     )
 
@@ -79,7 +63,7 @@ def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[m
     require_kept(db, asked.block)
     request = asked.page(2)
     found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == asked.block)
-    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+    return page_answer(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
 def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.ExtrinsicResource]:
@@ -87,8 +71,8 @@ def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.
     request = PageRequest(_MOST_SAME_HASH)
     found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).hash == asked.hash)
     if not found:
-        raise _not_found(db, f"extrinsic {asked.hash}")
-    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+        raise not_found(db, f"extrinsic {asked.hash}")
+    return page_answer(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
 def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventResource]:
@@ -103,7 +87,7 @@ def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventR
     found = chosen_events(db, asked, request, *bounds)
     times = block_times(db, [row.block for row in found])
     made = [event_model(row, times[row.block]) for row in found]
-    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=_next(request, found))
+    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=next_cursor(request, found))
 
 
 def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskResource]:
@@ -114,7 +98,7 @@ def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskReso
 
 
 def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
-    return _one(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
+    return one_answer(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
 
 
 def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
@@ -125,7 +109,7 @@ def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseR
 
 
 def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
-    return _one(
+    return one_answer(
         db, models.LeaseResource, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}"
     )
 
@@ -137,7 +121,7 @@ def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostReso
 
 
 def host(db: IndexDatabase, asked: ask.OneHost) -> models.ResourceAnswer[models.HostResource]:
-    return _one(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
+    return one_answer(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
 
 
 def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.BillResource]:
@@ -152,36 +136,17 @@ def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[mo
 def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.TransferResource]:
     request = asked.page(2)
     found = account_transfers(db, asked.account, request)
-    return _page(db, models.TransferResource, request, found, _placed(db, found))
-
-
-Fields = Callable[[Any], dict[str, Any]]
-"""Returns the values of a model from a row."""
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    return queries.as_dict(row)
-
-
-def _placed(db: IndexDatabase, rows: Sequence[BillRow | TransferRow | ExtrinsicRow]) -> Fields:
-    """Return the fields of rows that have a place in a block, with the time of the block."""
-    times = block_times(db, [row.block for row in rows])
-
-    def fields(row: BillRow | TransferRow | ExtrinsicRow) -> dict[str, Any]:
-        found = queries.as_dict(row)
-        return found | {"index": found.pop("place"), "time_ms": times[row.block]}
-
-    return fields
+    return page_answer(db, models.TransferResource, request, found, placed(db, found))
 
 
 def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
-    placed = _placed(db, rows)
-    return lambda row: placed(row) | {"error": row.failure, "refused_items": row.refused}
+    fields = placed(db, rows)
+    return lambda row: fields(row) | {"error": row.failure, "refused_items": row.refused}
 
 
 def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:
     found = page(db, BillRow, request, condition)
-    return _page(db, models.BillResource, request, found, _placed(db, found))
+    return page_answer(db, models.BillResource, request, found, placed(db, found))
 
 
 def _filtered(
@@ -193,33 +158,7 @@ def _filtered(
 ) -> models.Page[M]:
     """Return a page of the rows that have these values; None does not restrict."""
     conditions = [column == value for column, value in chosen if value is not None]
-    return _page(db, model, request, page(db, row_type, request, *conditions), _plain)
-
-
-def _page(db: IndexDatabase, model: type[M], request: PageRequest, rows: Sequence[R], fields: Fields) -> models.Page[M]:
-    made = [model(**_of(model, fields(row))) for row in rows]
-    return models.Page[model](as_of=as_of(db), data=made, next=_next(request, rows))  # type: ignore[valid-type]
-
-
-def _one(db: IndexDatabase, model: type[M], rows: Sequence[Row], name: str) -> models.ResourceAnswer[M]:
-    if not rows:
-        raise _not_found(db, name)
-    return models.ResourceAnswer[model](as_of=as_of(db), data=model(**_of(model, _plain(rows[0]))))  # type: ignore[valid-type]
-
-
-def _of(model: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in model.model_fields}
-
-
-def _next(request: PageRequest, rows: Sequence[Row]) -> str | None:
-    """Return the cursor of the page after these rows; None if there is none."""
-    return encode_cursor(rows[-1].key) if len(rows) == request.limit else None
-
-
-def _not_found(db: IndexDatabase, name: str) -> NotFound:
-    last = last_block(db)
-    upto = "and has no block" if last is None else f"up to block {last.number}"
-    return NotFound(f"There is no {name} in the index {upto}.", "Check the number, or wait for a later final block.")
+    return page_answer(db, model, request, page(db, row_type, request, *conditions))
 
 
 def chosen_events(

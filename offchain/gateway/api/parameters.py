@@ -18,7 +18,9 @@ from offchain.indexer.pages import Key, PageRequest
 
 MOST_ROWS: Final = 500
 _MOST_NUMBER: Final = (1 << 63) - 1
-_MOST_CURSOR: Final = 256
+_MOST_CURSOR: Final = 1_024
+"""Names that providers chose have up to 256 characters after escaping."""
+_MOST_AMOUNT: Final = (1 << 128) - 1
 
 
 class BadCursor(OurError):  # noqa: N818
@@ -69,6 +71,7 @@ Number = Annotated[int, Field(ge=0, le=_MOST_NUMBER)]
 AccountId = Annotated[str, Field(max_length=64), AfterValidator(_checked_account), Field(description="Address (SS58).")]
 HexHash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]{0,63}$")]
+Label = Annotated[str, Field(max_length=256)]
 State = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9()]{0,63}$", description="A state as answers have it.")]
 
 
@@ -157,6 +160,66 @@ class HostList(ListParameters):
     def page(self) -> PageRequest:
         """Return the page of hosts. Raises BadCursor."""
         return self._page((str,), newest_first=False)
+
+
+class OfferList(ListParameters):
+    """The order is that of `sort`: the cheapest or the best reputation first."""
+
+    sort: Annotated[Literal["price", "reputation"], Field(description="Which offers come first.")] = "price"
+    model: Annotated[Label | None, Field(description="Only offers of this GPU model; empty: hosts without GPUs.")] = None
+    free: Annotated[int | None, Field(ge=0, le=255, description="Only hosts with at least so many free GPUs.")] = None
+    max_price: Annotated[
+        int | None, Field(ge=0, le=_MOST_AMOUNT, description="Only `price_per_hour` up to this, in base units.")
+    ] = None
+    min_vram_mib: Annotated[Number | None, Field(description="Only GPUs with at least this much memory.")] = None
+    region: Annotated[Label | None, Field(description="Only hosts in this region.")] = None
+    tier: Annotated[
+        Literal["Consumer", "Professional", "Datacenter"] | None, Field(description="Only hosts of this class.")
+    ] = None
+    simulated: Annotated[bool | None, Field(description="Only simulated GPUs (true), or only real ones (false).")] = None
+    host: Annotated[AccountId | None, Field(description="Only offers of this host.")] = None
+    provider: Annotated[AccountId | None, Field(description="Only hosts of this provider.")] = None
+    status: Annotated[
+        State, Field(description="Only hosts with this status; `any`: hosts that take no leases, too.")
+    ] = "Online"
+
+    def page(self) -> PageRequest:
+        """Return the page of offers, whose key begins with what they are sorted by. Raises BadCursor."""
+        if self.sort == "reputation":
+            return self._page((int, str, str, int), newest_first=True)
+        found = self._page((str, str, str, int), newest_first=False)
+        if found.after is None:
+            return found
+        price, *rest = found.after
+        if not str(price).isdecimal() or int(price) > _MOST_AMOUNT:
+            raise BadCursor
+        return PageRequest(found.limit, (int(price), *rest), newest_first=False)
+
+
+class DeviceList(ListParameters):
+    """The order is that of the hosts' addresses."""
+
+    host: Annotated[AccountId | None, Field(description="Only devices of this host.")] = None
+    model: Annotated[Label | None, Field(description="Only devices of this model.")] = None
+    simulated: Annotated[bool | None, Field(description="Only simulated devices (true), or only real ones (false).")] = (
+        None
+    )
+
+    def page(self) -> PageRequest:
+        """Return the page of devices. Raises BadCursor."""
+        return self._page((str, int), newest_first=False)
+
+
+class MarketList(ListParameters):
+    """The order is that of the models' names."""
+
+    simulated: Annotated[bool | None, Field(description="Only simulated devices (true), or only real ones (false).")] = (
+        None
+    )
+
+    def page(self) -> PageRequest:
+        """Return the page of models. Raises BadCursor."""
+        return self._page((str, int), newest_first=False)
 
 
 class BillsOfTask(TimedListParameters):

@@ -69,6 +69,8 @@ def read_block(block: Block) -> BlockRows:
             (paid := fees.get(inclusion.index, {})).get("who"),
             paid.get("actual_fee"),
             paid.get("tip"),
+            inclusion.call,
+            inclusion.signer,
         )
         for inclusion in block.inclusions
     ]

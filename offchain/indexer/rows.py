@@ -46,6 +46,7 @@ class BlockRow(Row):
 
     TABLE = "blocks"
     KEY = ("number",)
+    INDEXES = (("hash",),)
     number: int
     hash: str
     parent_hash: str
@@ -58,7 +59,8 @@ class BlockRow(Row):
 class ExtrinsicRow(Row):
     """An extrinsic. `failure`: the error of its call; `refused`: the number of items of its batch that failed.
 
-    `payer`, `fee` and `tip` are None if no fee was charged.
+    `payer`, `fee` and `tip` are None if no fee was charged. `call`: pallet and function of the outermost call; `signer`:
+    None for inherents. Both are None in rows that releases before revision 4 wrote.
     """
 
     TABLE = "extrinsics"
@@ -72,6 +74,8 @@ class ExtrinsicRow(Row):
     payer: str | None
     fee: CoinAmount | None
     tip: CoinAmount | None
+    call: str | None = None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class TaskRow(Row):
 
     TABLE = "tasks"
     KEY = ("task",)
-    INDEXES = (("tenant", "task"), ("state", "task"))
+    INDEXES = (("tenant", "task"), ("state", "task"), ("manifest_digest", "task"))
     task: int
     first: int
     tenant: str
@@ -124,7 +128,7 @@ class LeaseRow(Row):
 
     TABLE = "leases"
     KEY = ("lease",)
-    INDEXES = (("task", "lease"), ("host", "lease"))
+    INDEXES = (("task", "lease"), ("host", "lease"), ("result_digest", "lease"))
     lease: int
     task: int
     pod: int

@@ -1,4 +1,4 @@
-"""Rows that are read from the chain's storage, because no event tells what they hold: offers and devices of hosts."""
+"""Rows that are read from the chain's storage or metadata, because no event tells what they hold."""
 
 from __future__ import annotations
 
@@ -97,5 +97,18 @@ class DueHostRow(Row):
     since_block: int
 
 
-STATE_ROWS: tuple[type[Row], ...] = (OfferRow, DeviceRow, DueHostRow)
-"""Tables with the present state of hosts, which only the chain's storage can fill."""
+@dataclass(frozen=True, slots=True)
+class DocumentationRow(Row):
+    """Documentation of a call, event or error (`kind`) in the metadata; `fields`: that of its fields, as JSON."""
+
+    TABLE = "documentation"
+    KEY = ("pallet", "kind", "name")
+    pallet: str
+    kind: str
+    name: str
+    text: str
+    fields: str
+
+
+STATE_ROWS: tuple[type[Row], ...] = (OfferRow, DeviceRow, DueHostRow, DocumentationRow)
+"""Tables with the present state of hosts and the documentation of the runtime, which only a node can fill."""

@@ -20,9 +20,9 @@ from offchain.indexer.rows import (
 )
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 3
+READABLE_SCHEMA: Final = 4
 """Oldest revision whose tables have all columns that this release reads."""
 DERIVED_VERSION: Final = 3
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""

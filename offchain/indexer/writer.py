@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from offchain.errors import WrongChain
@@ -10,6 +10,7 @@ from offchain.indexer import meta, migrations
 from offchain.indexer.block_rows import BlockRows, read_block
 from offchain.indexer.database import IndexDatabase, IndexFault, IndexInUse
 from offchain.indexer.derived_tables import DerivedTables
+from offchain.indexer.documentation import store_documentation
 from offchain.indexer.host_states import MOST_HOSTS, HostsRead, HostStates
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.rederivation import Rederivation
@@ -17,7 +18,7 @@ from offchain.indexer.retention import Retention
 from offchain.indexer.rows import DERIVED_ROWS, PARTITION_BLOCKS, BlockRow, EventRow, ExtrinsicRow
 from offchain.indexer.status import IndexStatus, cursor, events_pruned, index_status, newer_release
 from offchain.indexer.tables import DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES
-from offchain.ports import Block, BlockRef
+from offchain.ports import Block, BlockRef, ItemDocumentation
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,10 @@ class IndexWriter:
                 self._hosts.mark_all(self._cursor.number)
         else:
             self._rederivation = Rederivation(self._db, self._partition_blocks)
+
+    def document(self, items: Iterable[ItemDocumentation]) -> None:
+        """Store the documentation of the runtime that the node has."""
+        store_documentation(self._db, items)
 
     def add(self, blocks: Sequence[Block]) -> None:
         """Store the blocks after the last one and what is derived from them, in one transaction."""

@@ -56,6 +56,7 @@ async def serve_index(
         index = IndexWriter(db, keep_ms=keep_ms, partition_blocks=partition_blocks)
         # In a thread: a migration may take minutes, and signals are to be heard meanwhile.
         await asyncio.to_thread(index.prepare, await chain.genesis_hash())
+        await asyncio.to_thread(index.document, await chain.documentation())
         after = None if index.cursor is None else index.cursor.number
         out.info("started", index=db.name, after=after, pid=os.getpid())
         await run_until_stopped(lambda: follow(chain, index, _log_writes(out), _log_rederivation(out)), out)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, models
+from offchain.gateway.api import history, market, models, search
 from offchain.gateway.api import parameters as ask
 from offchain.indexer.database import IndexDatabase
 
@@ -53,7 +53,23 @@ ENDPOINTS: Final = (
     ),
     ApiEndpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.BlockResource), history.blocks),
     ApiEndpoint(
-        "/v1/blocks/{block}", "block", "A final block.", ask.OneBlock, _one(models.BlockResource), history.block
+        "/v1/search",
+        "search",
+        "What a number, hash, digest or address names.",
+        ask.SearchText,
+        models.SearchAnswer,
+        search.search,
+    ),
+    ApiEndpoint(
+        "/v1/documentation",
+        "documentation",
+        "Documentation of calls, events and errors in the metadata of the runtime.",
+        ask.DocumentationList,
+        _page(models.DocumentationResource),
+        history.documentation,
+    ),
+    ApiEndpoint(
+        "/v1/blocks/{block}", "block", "A final block, by number or hash.", ask.OneBlock, _one(models.BlockResource), history.block
     ),
     ApiEndpoint(
         "/v1/blocks/{block}/extrinsics",

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, tuple_
 
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
-from offchain.gateway.api.answers import Fields, as_of, next_cursor, not_found, one_answer, page_answer, placed
+from offchain.gateway.api.answers import Fields, as_of, next_cursor, not_found, one_answer, page_answer, placed, plain
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import (
@@ -33,6 +33,7 @@ from offchain.indexer.rows import (
     TaskRow,
     TransferRow,
 )
+from offchain.indexer.state_rows import DocumentationRow
 from offchain.indexer.status import kept_from
 from offchain.indexer.tables import columns
 
@@ -54,15 +55,17 @@ def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.BlockR
 
 
 def block(db: IndexDatabase, asked: ask.OneBlock) -> models.ResourceAnswer[models.BlockResource]:
-    return one_answer(
-        db, models.BlockResource, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}"
-    )
+    return one_answer(db, models.BlockResource, _named_block(db, asked.block), f"block {asked.block}")
 
 
 def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[models.ExtrinsicResource]:
-    require_kept(db, asked.block)
+    named = _named_block(db, asked.block)
+    if not named:
+        raise not_found(db, f"block {asked.block}")
+    number = named[0].number
+    require_kept(db, number)
     request = asked.page(2)
-    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == asked.block)
+    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == number)
     return page_answer(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
@@ -83,18 +86,20 @@ def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventR
         bounds.append(event.block >= asked.first_block)
     if asked.last_block is not None:
         bounds.append(event.block <= asked.last_block)
+    if asked.extrinsic is not None:
+        bounds.append(event.extrinsic == asked.extrinsic)
     request = asked.page(2)
     found = chosen_events(db, asked, request, *bounds)
     times = block_times(db, [row.block for row in found])
-    made = [event_model(row, times[row.block]) for row in found]
+    texts = _event_texts(db, found) if asked.documented else {}
+    made = [event_model(row, times[row.block], texts.get((row.pallet, row.name))) for row in found]
     return models.Page[models.EventResource](as_of=as_of(db), data=made, next=next_cursor(request, found))
 
 
 def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskResource]:
     task = columns(TaskRow)
-    return _filtered(
-        db, models.TaskResource, TaskRow, asked.page(), ((task.tenant, asked.tenant), (task.state, asked.state))
-    )
+    chosen = ((task.tenant, asked.tenant), (task.state, asked.state), (task.manifest_digest, asked.digest))
+    return _filtered(db, models.TaskResource, TaskRow, asked.page(), chosen)
 
 
 def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
@@ -103,9 +108,8 @@ def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.
 
 def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
     lease = columns(LeaseRow)
-    return _filtered(
-        db, models.LeaseResource, LeaseRow, asked.page(), ((lease.task, asked.task), (lease.host, asked.host))
-    )
+    chosen = ((lease.task, asked.task), (lease.host, asked.host), (lease.result_digest, asked.digest))
+    return _filtered(db, models.LeaseResource, LeaseRow, asked.page(), chosen)
 
 
 def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
@@ -141,7 +145,11 @@ def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[m
 
 def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
     fields = placed(db, rows)
-    return lambda row: fields(row) | {"error": row.failure, "refused_items": row.refused}
+    return lambda row: fields(row) | {
+        "error": row.failure,
+        "success": row.failure is None,
+        "refused_items": row.refused,
+    }
 
 
 def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:
@@ -173,7 +181,32 @@ def chosen_events(
     return mentioned_events(db, asked.subject, request, *conditions)
 
 
-def event_model(row: EventRow, time_ms: int) -> models.EventResource:
+def documentation(db: IndexDatabase, asked: ask.DocumentationList) -> models.Page[models.DocumentationResource]:
+    request, item = asked.page(), columns(DocumentationRow)
+    chosen = ((item.pallet, asked.pallet), (item.kind, asked.kind))
+    found = page(db, DocumentationRow, request, *(column == value for column, value in chosen if value is not None))
+    return page_answer(
+        db, models.DocumentationResource, request, found, lambda row: plain(row) | {"fields": json.loads(row.fields)}
+    )
+
+
+def _named_block(db: IndexDatabase, name: str) -> list[BlockRow]:
+    """Return the block with this number or hash, if there is one."""
+    block = columns(BlockRow)
+    return db.rows(BlockRow, block.hash == name if name.startswith("0x") else block.number == int(name))
+
+
+def _event_texts(db: IndexDatabase, rows: Sequence[EventRow]) -> dict[tuple[str, str], str]:
+    """Return the documentation of the rows' kinds of events, as far as it is in the index."""
+    item = columns(DocumentationRow)
+    kinds = sorted({(row.pallet, row.name) for row in rows})
+    if not kinds:
+        return {}
+    found = db.rows(DocumentationRow, item.kind == "event", tuple_(item.pallet, item.name).in_(kinds))
+    return {(one.pallet, one.name): one.text for one in found}
+
+
+def event_model(row: EventRow, time_ms: int, documentation: str | None = None) -> models.EventResource:
     """Return an event of a block with this time."""
     return models.EventResource(
         id=f"{row.block}.{row.place}",
@@ -185,6 +218,7 @@ def event_model(row: EventRow, time_ms: int) -> models.EventResource:
         name=row.name,
         fields=_exact(json.loads(row.fields)),
         error=row.failure,
+        documentation=documentation,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
@@ -79,12 +79,18 @@ class BlockResource(_Answered):
 
 
 class ExtrinsicResource(_Answered):
-    """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged."""
+    """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged.
+
+    `call` is the outermost call; both it and `signer` are null in blocks that an older release indexed.
+    """
 
     block: int
     index: int
     hash: Hash
     time_ms: TimeMs
+    call: Annotated[str | None, Field(description="Pallet and function.", examples=["Tasks.submit"])]
+    signer: Annotated[Account | None, Field(description="Null for those that the block's author added.")]
+    success: bool
     error: Annotated[str | None, Field(description="The error of the call; null if it succeeded.")]
     refused_items: Annotated[int, Field(description="Number of items of its batch that failed.")]
     payer: Account | None
@@ -106,6 +112,37 @@ class EventResource(_Answered):
     name: str
     fields: dict[str, Any]
     error: Annotated[str | None, Field(description="The name of the error in it.")]
+    documentation: Annotated[str | None, Field(description="Of the event in the metadata, if `documented` asks.")] = None
+
+
+SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account"]
+
+
+class SearchMatchResource(_Answered):
+    """Something that the searched text names. `path`: its resource; `about`: its state, status, call or event."""
+
+    kind: SearchKind
+    id: str
+    path: str
+    about: str
+    block: int | None
+
+
+class SearchAnswer(_Answered):
+    """All matches of a search; at most 20 of each kind, the newest first."""
+
+    as_of: BlockReference
+    data: list[SearchMatchResource]
+
+
+class DocumentationResource(_Answered):
+    """Documentation of a call, event or error (`kind`) in the metadata of the runtime, and of its fields by name."""
+
+    pallet: str
+    kind: str
+    name: str
+    text: str
+    fields: dict[str, str]
 
 
 class TaskResource(_Answered):

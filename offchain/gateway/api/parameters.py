@@ -69,6 +69,9 @@ def _checked_cursor(text: str) -> str:
 
 Number = Annotated[int, Field(ge=0, le=_MOST_NUMBER)]
 AccountId = Annotated[str, Field(max_length=64), AfterValidator(_checked_account), Field(description="Address (SS58).")]
+BlockName = Annotated[
+    str, Field(pattern="^([0-9]{1,18}|0x[0-9a-f]{64})$", description="Number or hash of a block.")
+]
 HexHash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]{0,63}$")]
 Label = Annotated[str, Field(max_length=256)]
@@ -118,7 +121,7 @@ class BlockList(TimedListParameters):
 
 
 class OneBlock(Parameters):
-    block: Number
+    block: BlockName
 
 
 class OneTask(Parameters):
@@ -138,17 +141,42 @@ class OneExtrinsic(Parameters):
 
 
 class ExtrinsicsOfBlock(TimedListParameters):
-    block: Number
+    block: BlockName
+
+
+class SearchText(Parameters):
+    q: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=80,
+            description="Number of a block, task or lease; BLOCK.INDEX of an event; hash of a block or extrinsic; digest of "
+            "a manifest or result; address or public key of an account or host.",
+        ),
+    ]
+
+
+class DocumentationList(ListParameters):
+    """The order is that of the pallets' names."""
+
+    pallet: Annotated[Name | None, Field(description="Only items of this pallet.")] = None
+    kind: Annotated[Literal["call", "event", "error"] | None, Field(description="Only items of this kind.")] = None
+
+    def page(self) -> PageRequest:
+        """Return the page of items. Raises BadCursor."""
+        return self._page((str, str, str), newest_first=False)
 
 
 class TaskList(TimedListParameters):
     tenant: Annotated[AccountId | None, Field(description="Only tasks of this account.")] = None
     state: Annotated[State | None, Field(description="Only tasks in this state.")] = None
+    digest: Annotated[HexHash | None, Field(description="Only tasks with this manifest (its SHA-256).")] = None
 
 
 class LeaseList(TimedListParameters):
     task: Annotated[Number | None, Field(description="Only leases of this task.")] = None
     host: Annotated[AccountId | None, Field(description="Only leases on this host.")] = None
+    digest: Annotated[HexHash | None, Field(description="Only leases with this result (its SHA-256).")] = None
 
 
 class HostList(ListParameters):
@@ -257,6 +285,16 @@ class EventChoice(Parameters):
 class EventList(TimedListParameters, EventChoice):
     first_block: Annotated[Number | None, Field(description="Only events of this block and later ones.")] = None
     last_block: Annotated[Number | None, Field(description="Only events of this block and earlier ones.")] = None
+    extrinsic: Annotated[
+        Number | None, Field(description="Only events that this extrinsic of a block caused; needs one block.")
+    ] = None
+    documented: Annotated[bool, Field(description="Whether each event has its documentation.")] = False
+
+    @model_validator(mode="after")
+    def _extrinsic_has_block(self) -> Self:
+        if self.extrinsic is not None and (self.first_block is None or self.first_block != self.last_block):
+            raise ValueError("extrinsic needs its block as first_block and last_block")
+        return self
 
 
 class EventStreamChoice(EventChoice):

@@ -44,7 +44,7 @@ def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: s
 def of_error(error: GantryError) -> web.Response:
     """Return the response to an error of a read."""
     status = _STATUSES.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
-    return problem(status, error.code, error.message, error.hint)
+    return problem(status, error.code, error.message, error.hint, getattr(error, "field", None))
 
 
 def of_invalid(error: ValidationError) -> web.Response:

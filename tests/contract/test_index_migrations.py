@@ -4,6 +4,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from sqlalchemy import create_engine, delete, text
 
 from offchain.errors import WrongChain
 from offchain.indexer import meta, migrations, queries, status
+from offchain.indexer.block_rows import read_block
+from offchain.indexer.database import IndexFault
 from offchain.indexer.engines import open_index
 from offchain.indexer.partitions import partitions
-from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, TransferRow
+from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, ExtrinsicRow, TransferRow
 from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
@@ -76,11 +79,12 @@ def test_migrations_of_an_empty_database_make_the_tables(address, monkeypatch):
 
 
 def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index):
-    db = queries.open_for_reading(old_index)
+    with pytest.raises(IndexFault, match="brought to the form of this release") as refused:
+        queries.open_for_reading(old_index)
+    assert refused.value.code == "index_busy"
+    db, writer = opened(old_index)
     assert status.last_block(db).number == 13
     assert stored_digest(db).hex() == replayed_digest(db).hex()
-    db.close()
-    db, writer = opened(old_index)
     assert not writer.is_rederiving
     assert differences(db) == []
     assert writer.cursor == BLOCKS[13].ref
@@ -92,13 +96,18 @@ def test_an_index_of_the_release_before_alembic_is_read_and_continued(old_index)
 
 def test_rows_of_revision_1_become_the_first_partitions(old_index):
     def stored(db):
-        return {row_type.TABLE: db.rows(row_type) for row_type in (*CHAIN_ROWS, *DERIVED_ROWS)}
+        # Extrinsics have columns that the old table lacks.
+        row_types = (row_type for row_type in (*CHAIN_ROWS, *DERIVED_ROWS) if row_type is not ExtrinsicRow)
+        return {row_type.TABLE: db.rows(row_type) for row_type in row_types}
 
-    db = queries.open_for_reading(old_index)
+    db = open_index(old_index)
     before = stored(db)
     db.close()
     db, writer = opened(old_index, partition_blocks=4, keep_ms=2 * BLOCK_MS)
     assert stored(db) == before
+    assert db.rows(ExtrinsicRow) == [
+        replace(row, call=None, signer=None) for block in BLOCKS[:14] for row in read_block(block).extrinsics
+    ]
     bounds = [(0, 14)] if db.partitioned else []
     for row_type in PARTITIONED_ROWS:
         assert [(one.first, one.end) for one in found_partitions(db, row_type)] == bounds

@@ -23,13 +23,21 @@ _MOST_CURSOR: Final = 1_024
 _MOST_AMOUNT: Final = (1 << 128) - 1
 
 
-class BadCursor(OurError):  # noqa: N818
-    """A cursor of another list."""
+class BadParameter(OurError):  # noqa: N818
+    """A parameter, `field`, with a value that cannot be used."""
 
     code = "invalid_parameter"
 
+    def __init__(self, field: str, message: str, hint: str) -> None:
+        super().__init__(f"{field}: {message}", hint)
+        self.field = field
+
+
+class BadCursor(BadParameter):
+    """A cursor of another list."""
+
     def __init__(self) -> None:
-        super().__init__("after: this is a cursor of another list.", "Take `next` of a page of this list.")
+        super().__init__("after", "this is a cursor of another list.", "Take `next` of a page of this list.")
 
 
 def _checked_account(text: str) -> str:

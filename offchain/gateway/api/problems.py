@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from offchain.errors import GantryError
 from offchain.gateway.api.models import ProblemDocument
+from offchain.gateway.api.parameters import BadParameter
 
 PROBLEM_JSON: Final = "application/problem+json"
 _MOST_SHOWN: Final = 80
@@ -44,7 +45,7 @@ def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: s
 def of_error(error: GantryError) -> web.Response:
     """Return the response to an error of a read."""
     status = _STATUSES.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
-    return problem(status, error.code, error.message, error.hint, getattr(error, "field", None))
+    return problem(status, error.code, error.message, error.hint, error.field if isinstance(error, BadParameter) else None)
 
 
 def of_invalid(error: ValidationError) -> web.Response:

@@ -9,10 +9,11 @@ from typing import Final
 from sqlalchemy import ColumnElement
 
 from offchain.adapters.keys import ss58
-from offchain.errors import BadKey, OurError
+from offchain.errors import BadKey
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.answers import as_of
+from offchain.gateway.api.parameters import BadParameter
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.rows import (
     BlockRow,
@@ -36,16 +37,15 @@ _ADDRESS: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{46,49}")
 Matches = Iterator[models.SearchMatchResource]
 
 
-class NothingToSearch(OurError):  # noqa: N818
+class NothingToSearch(BadParameter):
     """The text is of no kind that can be searched."""
-
-    code = "invalid_parameter"
-    field = "q"
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"q: {text} is no number, hash, digest or address.",
-            "Give a block, task or lease number, BLOCK.INDEX of an event, 64 hex digits of a hash or digest, or an address.",
+            "q",
+            f"{text} is no number, hash, digest or address.",
+            "Give a block, task or lease number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a hash or digest, or an "
+            "address.",
         )
 
 
@@ -74,7 +74,9 @@ def _by_number(db: IndexDatabase, text: str) -> Matches:
 
 def _by_event(db: IndexDatabase, text: str) -> Matches:
     block, place = map(int, re.split(r"[.-]", text))
-    event = columns(EventRow)
+    extrinsic, event = columns(ExtrinsicRow), columns(EventRow)
+    for found in _rows(db, ExtrinsicRow, extrinsic.block == block, extrinsic.place == place):
+        yield _extrinsic(found)
     for row in _rows(db, EventRow, event.block == block, event.place == place):
         path = f"/v1/events?first_block={block}&last_block={block}"
         yield _match("event", f"{block}.{place}", path, f"{row.pallet}.{row.name}", block)
@@ -88,7 +90,7 @@ def _by_hash(db: IndexDatabase, text: str) -> Matches:
     for block in _rows(db, BlockRow, columns(BlockRow).hash == named):
         yield _block(block)
     for extrinsic in _rows(db, ExtrinsicRow, columns(ExtrinsicRow).hash == named):
-        yield _match("extrinsic", named, f"/v1/extrinsics/{named}", extrinsic.call or "", extrinsic.block)
+        yield _extrinsic(extrinsic)
     for task in _rows(db, TaskRow, columns(TaskRow).manifest_digest == named):
         yield _task(task)
     for lease in _rows(db, LeaseRow, columns(LeaseRow).result_digest == named):
@@ -100,7 +102,7 @@ def _by_address(db: IndexDatabase, text: str) -> Matches:
     try:
         ss58.decode(text)
     except BadKey as error:
-        raise OurError(f"q: {error.message}", error.hint, code="invalid_parameter") from None
+        raise BadParameter("q", error.message, error.hint) from None
     yield from _account(db, text)
 
 
@@ -122,11 +124,16 @@ _KINDS: Final = ((_NUMBER, _by_number), (_EVENT, _by_event), (_HASH, _by_hash), 
 
 
 def _rows(db: IndexDatabase, row_type: type[R], *conditions: ColumnElement[bool], most: int = MOST_OF_KIND) -> list[R]:
-    return db.rows(row_type, *conditions, newest=most)
+    """Return the newest rows first."""
+    return db.rows(row_type, *conditions, newest=most)[::-1]
 
 
 def _block(row: BlockRow) -> models.SearchMatchResource:
     return _match("block", str(row.number), f"/v1/blocks/{row.number}", row.hash, row.number)
+
+
+def _extrinsic(row: ExtrinsicRow) -> models.SearchMatchResource:
+    return _match("extrinsic", row.hash, f"/v1/extrinsics/{row.hash}", row.call or "", row.block)
 
 
 def _task(row: TaskRow) -> models.SearchMatchResource:

@@ -20,7 +20,7 @@ from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.openapi import document_text
-from offchain.gateway.api.parameters import EventStreamChoice, Parameters
+from offchain.gateway.api.parameters import BadParameter, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
 from offchain.services.log import EventLog
 
@@ -202,11 +202,11 @@ async def _send(answer: web.StreamResponse, events: AsyncIterator[bytes]) -> Non
 
 
 def _asked(model: type[Parameters], request: web.Request) -> Parameters:
-    """Return the parameters of a request. Raises ValidationError, and OurError for one that is given twice."""
+    """Return the parameters of a request. Raises ValidationError, and BadParameter for one that is given twice."""
     given: dict[str, str] = dict(request.match_info)
     for name, value in request.query.items():
         if name in given:
-            raise OurError(f"{name[:80]}: this parameter is given twice.", "Give it once.", code="invalid_parameter")
+            raise BadParameter(name[:80], "this parameter is given twice.", "Give it once.")
         given[name] = value
     return model.model_validate(given)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.rows import BlockRow, EventRow, ExtrinsicRow
 from offchain.ports import Block, ChainEvent, DispatchFailure
 

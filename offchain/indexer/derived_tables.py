@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.projection import Projection
 from offchain.indexer.rows import HostRow, MentionRow, R

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offchain.core.pricing import UNPAYABLE, rate_per_hour
-from offchain.indexer.derive import text_of
+from offchain.indexer.derive_values import text_of
 from offchain.indexer.state_rows import DeviceRow, OfferRow
 from offchain.schema import terminal_escaping
 from offchain.schema.chain_types import _generated_chain as gen

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, and_, literal, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.rows import BlockRow, EventRow, MentionRow, R, TransferRow
+from offchain.indexer.rows import BlockRow, EventRow, MentionRow, MovementRow, R, TransferRow
 from offchain.indexer.status import events_pruned, kept_from
 from offchain.indexer.tables import TABLES, columns
 
@@ -56,17 +56,30 @@ def mentioned_events(
     return [EventRow(*row) for row in found]
 
 
-def account_transfers(db: IndexDatabase, account: str, request: PageRequest) -> list[TransferRow]:
-    """Return a page of the movements of an account's coins."""
-    transfer = columns(TransferRow)
-    # One query for each side, so that each uses its own index.
-    found = {
-        row.key: row
-        for side in (transfer.sender, transfer.receiver)
-        for row in page(db, TransferRow, request, side == account)
-    }
-    ordered = sorted(found.values(), key=lambda row: row.key, reverse=request.newest_first)
-    return ordered[: request.limit]
+@dataclass(frozen=True, slots=True)
+class AccountMovement:
+    """A movement of an account's coins with the transfer that caused it."""
+
+    movement: MovementRow
+    transfer: TransferRow
+
+
+def account_movements(
+    db: IndexDatabase, account: str, request: PageRequest, *conditions: ColumnElement[bool], offset: int = 0
+) -> list[AccountMovement]:
+    """Return a page of the movements of an account's coins, without the first `offset` ones. Its key is block and place."""
+    movement, transfer = columns(MovementRow), columns(TransferRow)
+    key = [movement.block, movement.place]
+    statement = select(TABLES[MovementRow], TABLES[TransferRow]).where(
+        movement.account == account,
+        movement.block == transfer.block,
+        movement.place == transfer.place,
+        *conditions,
+        *_after(key, request),
+    )
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit).offset(offset or None))
+    width = len(movement)
+    return [AccountMovement(MovementRow(*row[:width]), TransferRow(*row[width:])) for row in found]
 
 
 def block_times(db: IndexDatabase, blocks: Collection[int]) -> dict[int, int]:

@@ -200,11 +200,13 @@ class BillRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class TransferRow(Row):
-    """Coins that were transferred, held or released. `sender` or `receiver` is None if the event names only one."""
+    """Coins that were transferred, held or released. `sender` or `receiver` is None if the event names only one.
+
+    The transfers of an account are found by its movements.
+    """
 
     TABLE = "transfers"
     KEY = ("block", "place")
-    INDEXES = (("sender", "block", "place"), ("receiver", "block", "place"))
     block: int
     place: int
     kind: str
@@ -212,6 +214,32 @@ class TransferRow(Row):
     receiver: str | None
     amount: CoinAmount
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow(Row):
+    """What an account has free and on hold, without what it had in the genesis block; None: events do not tell it."""
+
+    TABLE = "accounts"
+    KEY = ("account",)
+    account: str
+    free: CoinAmount | None
+    held: CoinAmount | None
+
+
+@dataclass(frozen=True, slots=True)
+class MovementRow(Row):
+    """What a transfer (`block`, `place`) changed for one account, and what the account had after it, as AccountRow."""
+
+    TABLE = "movements"
+    KEY = ("account", "block", "place")
+    account: str
+    block: int
+    place: int
+    free_change: CoinAmount | None
+    held_change: CoinAmount | None
+    free_total: CoinAmount | None
+    held_total: CoinAmount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +255,16 @@ class MentionRow(Row):
 
 CHAIN_ROWS: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
 """Tables that only the chain can fill."""
-DERIVED_ROWS: tuple[type[Row], ...] = (TaskRow, LeaseRow, HostRow, BillRow, TransferRow, MentionRow)
+DERIVED_ROWS: tuple[type[Row], ...] = (
+    TaskRow,
+    LeaseRow,
+    HostRow,
+    BillRow,
+    TransferRow,
+    AccountRow,
+    MovementRow,
+    MentionRow,
+)
 """Tables that are derived from the events, and can be rebuilt from them."""
 PARTITIONED_ROWS: tuple[type[Row], ...] = (ExtrinsicRow, EventRow, MentionRow)
 """Tables of which retention removes old blocks; in PostgreSQL they are partitioned by `block`."""

@@ -110,5 +110,16 @@ class DocumentationRow(Row):
     fields: str
 
 
-STATE_ROWS: tuple[type[Row], ...] = (OfferRow, DeviceRow, DueHostRow, DocumentationRow)
+@dataclass(frozen=True, slots=True)
+class GenesisBalanceRow(Row):
+    """What an account had in the genesis block, of which there is no event."""
+
+    TABLE = "genesis_balances"
+    KEY = ("account",)
+    account: str
+    free: CoinAmount
+    held: CoinAmount
+
+
+STATE_ROWS: tuple[type[Row], ...] = (OfferRow, DeviceRow, DueHostRow, DocumentationRow, GenesisBalanceRow)
 """Tables with the present state of hosts and the documentation of the runtime, which only a node can fill."""

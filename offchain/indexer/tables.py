@@ -20,13 +20,13 @@ from offchain.indexer.rows import (
 )
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 4
+READABLE_SCHEMA: Final = 5
 """Oldest revision whose tables have all columns that this release reads."""
-DERIVED_VERSION: Final = 3
+DERIVED_VERSION: Final = 4
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
-READABLE_DERIVED: Final = 3
+READABLE_DERIVED: Final = 4
 """Oldest version of the derived tables that have all columns that this release reads."""
 
 

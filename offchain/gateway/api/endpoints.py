@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, models, search
+from offchain.gateway.api import history, market, models, movements, search
 from offchain.gateway.api import parameters as ask
+from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
 
 _IN_PATH: Final = re.compile(r"\{(\w+)\}")
@@ -27,6 +28,8 @@ class ApiEndpoint:
     parameters: type[ask.Parameters]
     answer: type[BaseModel]
     read: Callable[[IndexDatabase, Any], BaseModel]
+    export: CsvExport | None = None
+    """The same list as a table."""
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -139,9 +142,18 @@ ENDPOINTS: Final = (
     ApiEndpoint(
         "/v1/accounts/{account}/transfers",
         "transfers",
-        "Every movement of an account's coins.",
+        "Every transfer, hold, release and fee of an account.",
         ask.TransfersOfAccount,
         _page(models.TransferResource),
         history.transfers,
+    ),
+    ApiEndpoint(
+        "/v1/accounts/{account}/movements",
+        "movements",
+        "Every change of an account's coins, free or on hold, with running totals; also as CSV.",
+        ask.MovementsOfAccount,
+        _page(models.MovementResource),
+        movements.movements,
+        movements.EXPORT,
     ),
 )

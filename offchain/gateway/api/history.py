@@ -16,7 +16,7 @@ from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import (
     PageRequest,
-    account_transfers,
+    account_movements,
     block_times,
     mentioned_events,
     page,
@@ -139,7 +139,7 @@ def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[mo
 
 def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.TransferResource]:
     request = asked.page(2)
-    found = account_transfers(db, asked.account, request)
+    found = [one.transfer for one in account_movements(db, asked.account, request)]
     return page_answer(db, models.TransferResource, request, found, placed(db, found))
 
 

@@ -13,6 +13,11 @@ Amount = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+$", "description": "Base units as decimal text."}),
 ]
+SignedAmount = Annotated[
+    int,
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^-?[0-9]+$", "description": "Base units as decimal text."}),
+]
 Hash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$", examples=["0x" + "00" * 32])]
 Account = Annotated[
     str, Field(description="Address (SS58).", examples=["5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"])
@@ -233,6 +238,32 @@ class TransferResource(_Answered):
     receiver: Account | None
     amount: Amount
     reason: str | None
+
+
+MovementCategory = Literal[
+    "transfer", "payment", "fee", "hold", "release", "slash", "deposit", "withdrawal", "other"
+]
+
+
+class MovementResource(_Answered):
+    """A change of an account's coins, free or on hold, and what the account had after it.
+
+    A fee is withdrawn at its highest amount and partly deposited again; the entry of category `fee` names the fee that
+    was paid, and changes nothing itself.
+    """
+
+    block: int
+    index: int
+    time_ms: TimeMs
+    category: MovementCategory
+    kind: Annotated[str, Field(description="The event of the balances pallet, or `Fee`.")]
+    counterparty: Account | None
+    amount: Amount
+    reason: Annotated[str | None, Field(description="Why the coins were on hold.")]
+    free_change: SignedAmount | None
+    held_change: SignedAmount | None
+    free_total: Annotated[SignedAmount | None, Field(description="Null if events do not tell it.")]
+    held_total: SignedAmount | None
 
 
 class CapacityResource(_Answered):

@@ -58,7 +58,9 @@ def _by_title(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(endpoint.answer)}}
+    content: dict[str, Any] = {"application/json": {"schema": _reference(endpoint.answer)}}
+    if endpoint.export is not None:
+        content["text/csv"] = {"schema": {"type": "string", "description": ", ".join(endpoint.export.header)}}
     return {
         "operationId": endpoint.name,
         "summary": endpoint.about,

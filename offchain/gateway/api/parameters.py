@@ -17,6 +17,7 @@ from offchain.errors import BadKey, OurError
 from offchain.indexer.pages import Key, PageRequest
 
 MOST_ROWS: Final = 500
+MOST_CSV_ROWS: Final = 50_000
 _MOST_NUMBER: Final = (1 << 63) - 1
 _MOST_CURSOR: Final = 1_024
 """Names that providers chose have up to 256 characters after escaping."""
@@ -118,6 +119,32 @@ class TimedListParameters(ListParameters):
     def page(self, parts: int = 1) -> PageRequest:
         """Return the page of rows whose keys have this number of parts. Raises BadCursor."""
         return self._page((int,) * parts, newest_first=self.order == "newest")
+
+
+class CsvListParameters(TimedListParameters):
+    """Base of the parameters of lists that are also tables (CSV). Their keys are block and index."""
+
+    format: Annotated[Literal["json", "csv"], Field(description="`csv` as with `Accept: text/csv`.")] = "json"
+    limit: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST_CSV_ROWS,
+            description=f"Number of entries of a page, at most {MOST_ROWS}; of rows of a table (default {MOST_CSV_ROWS}).",
+        ),
+    ] = 50
+
+    @model_validator(mode="after")
+    def _pages_are_short(self) -> Self:
+        if self.format == "json" and self.limit > MOST_ROWS:
+            raise ValueError(f"limit: a page has at most {MOST_ROWS} entries; format=csv has more")
+        return self
+
+    def csv_page(self) -> PageRequest:
+        """Return the rows of the table as one page. Raises BadCursor."""
+        page = self.page(2)
+        rows = page.limit if "limit" in self.model_fields_set else MOST_CSV_ROWS
+        return PageRequest(rows, page.after, page.newest_first)
 
 
 class NoParameters(Parameters):
@@ -268,6 +295,12 @@ class BillsOfLease(TimedListParameters):
 
 class TransfersOfAccount(TimedListParameters):
     account: AccountId
+
+
+class MovementsOfAccount(CsvListParameters):
+    account: AccountId
+    first_block: Annotated[Number | None, Field(description="Only movements in this block and later ones.")] = None
+    last_block: Annotated[Number | None, Field(description="Only movements in this block and earlier ones.")] = None
 
 
 class EventChoice(Parameters):

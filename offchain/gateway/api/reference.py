@@ -32,7 +32,7 @@ def _resource(path: str, operation: dict[str, Any]) -> str:
         for one in operation["parameters"]
     )
     answer = operation["responses"]["200"]["content"]
-    ((kind, content),) = answer.items()
+    kind, content = next(iter(answer.items()))
     name = content["schema"].get("$ref", "").rpartition("/")[2]
     link = f'<a href="#{escape(name)}">{escape(name)}</a>' if name else escape(kind)
     table = f"<table><tr><th>parameter</th><th>in</th><th></th></tr>{rows}</table>" if rows else ""

@@ -16,6 +16,7 @@ from offchain.gateway.api.answers import as_of
 from offchain.gateway.api.parameters import BadParameter
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.rows import (
+    AccountRow,
     BlockRow,
     EventRow,
     ExtrinsicRow,
@@ -24,7 +25,6 @@ from offchain.indexer.rows import (
     MentionRow,
     R,
     TaskRow,
-    TransferRow,
 )
 from offchain.indexer.tables import columns
 
@@ -110,14 +110,14 @@ def _account(db: IndexDatabase, address: str) -> Matches:
     """Yield a host, and the account if an event or a movement of coins is about it."""
     for host in _rows(db, HostRow, columns(HostRow).host == address):
         yield _match("host", address, f"/v1/hosts/{address}", host.status, None)
-    transfer = columns(TransferRow)
-    is_known = (
-        _rows(db, MentionRow, columns(MentionRow).subject == address, most=1)
-        or _rows(db, TransferRow, transfer.receiver == address, most=1)
-        or _rows(db, TransferRow, transfer.sender == address, most=1)
-    )
-    if is_known:
-        yield _match("account", address, f"/v1/accounts/{address}/transfers", "", None)
+    # Mentions are removed with old events, movements are not.
+    if any(
+        (
+            _rows(db, MentionRow, columns(MentionRow).subject == address, most=1),
+            _rows(db, AccountRow, columns(AccountRow).account == address),
+        )
+    ):
+        yield _match("account", address, f"/v1/accounts/{address}/movements", "", None)
 
 
 _KINDS: Final = ((_NUMBER, _by_number), (_EVENT, _by_event), (_HASH, _by_hash), (_ADDRESS, _by_address))

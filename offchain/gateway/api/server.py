@@ -16,11 +16,12 @@ from pydantic import BaseModel, ValidationError
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
 from offchain.gateway.api.client_limits import ClientLimits
+from offchain.gateway.api.csv_export import CsvExports
 from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.openapi import document_text
-from offchain.gateway.api.parameters import BadParameter, EventStreamChoice, Parameters
+from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
 from offchain.services.log import EventLog
 
@@ -61,6 +62,7 @@ class ApiServer:
         self._readers = IndexReaders(settings.index)
         self._stream = EventStream(self._readers)
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
+        self._exports = CsvExports(self._readers, self._limits.admit)
         self._log = EventLog("api")
 
     @contextlib.asynccontextmanager
@@ -144,7 +146,9 @@ class ApiServer:
 
     def _handler(self, endpoint: ApiEndpoint) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
-            asked = _asked(endpoint.parameters, request)
+            asked = _asked(endpoint, request)
+            if endpoint.export is not None and isinstance(asked, CsvListParameters) and asked.format == "csv":
+                return await self._exports.send(request, endpoint.export, asked, _HEADERS)
 
             def read(db: object) -> str:
                 found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]
@@ -201,14 +205,16 @@ async def _send(answer: web.StreamResponse, events: AsyncIterator[bytes]) -> Non
             await asyncio.gather(coming, return_exceptions=True)
 
 
-def _asked(model: type[Parameters], request: web.Request) -> Parameters:
+def _asked(endpoint: ApiEndpoint, request: web.Request) -> Parameters:
     """Return the parameters of a request. Raises ValidationError, and BadParameter for one that is given twice."""
     given: dict[str, str] = dict(request.match_info)
     for name, value in request.query.items():
         if name in given:
             raise BadParameter(name[:80], "this parameter is given twice.", "Give it once.")
         given[name] = value
-    return model.model_validate(given)
+    if endpoint.export is not None and "text/csv" in request.headers.get("Accept", ""):
+        given.setdefault("format", "csv")
+    return endpoint.parameters.model_validate(given)
 
 
 def _json(request: web.Request, text: str) -> web.Response:

@@ -1,18 +1,12 @@
-"""Search by hash and digest: indexes, call and signer of extrinsics; the documentation of the runtime.
-
-Derived tables get their new indexes here, so that they need not be derived again; also those of a rederivation that was
-interrupted.
-"""
+"""Search by hash: an index of blocks, call and signer of extrinsics; the documentation of the runtime."""
 
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import Column, Text, inspect
+from sqlalchemy import Column, Text
 
 revision = "4"
 down_revision = "3"
-
-_DERIVED = {"tasks": ("manifest_digest", "task"), "leases": ("result_digest", "lease")}
 
 
 def upgrade() -> None:
@@ -27,8 +21,3 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
         sqlite_strict=True,
     )
-    inspector = inspect(op.get_bind())
-    for table, columns in _DERIVED.items():
-        for suffix in ("", "_next"):
-            if inspector.has_table(table + suffix):
-                op.create_index(f"{table}_by_{'_'.join(columns)}{suffix}", table + suffix, list(columns))

@@ -35,12 +35,16 @@ def page(
     request: PageRequest,
     *conditions: ColumnElement[bool],
     order: Sequence[str] | None = None,
+    offset: int = 0,
 ) -> list[R]:
-    """Return the rows of a page that meet all conditions, in the order of these columns; None: of the key."""
+    """Return the rows of a page that meet all conditions, without the first `offset` ones.
+
+    `order`: the columns by which they are ordered; None: by the key.
+    """
     table = TABLES[row_type]
     key = list(table.primary_key) if order is None else [table.c[name] for name in order]
     statement = select(table).where(*conditions, *_after(key, request))
-    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit).offset(offset or None))
     return [row_type(*row) for row in found]
 
 
@@ -65,9 +69,9 @@ class AccountMovement:
 
 
 def account_movements(
-    db: IndexDatabase, account: str, request: PageRequest, *conditions: ColumnElement[bool], offset: int = 0
+    db: IndexDatabase, account: str, request: PageRequest, *conditions: ColumnElement[bool]
 ) -> list[AccountMovement]:
-    """Return a page of the movements of an account's coins, without the first `offset` ones. Its key is block and place."""
+    """Return a page of the movements of an account's coins. Its key is block and place."""
     movement, transfer = columns(MovementRow), columns(TransferRow)
     key = [movement.block, movement.place]
     statement = select(TABLES[MovementRow], TABLES[TransferRow]).where(
@@ -77,7 +81,7 @@ def account_movements(
         *conditions,
         *_after(key, request),
     )
-    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit).offset(offset or None))
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
     width = len(movement)
     return [AccountMovement(MovementRow(*row[:width]), TransferRow(*row[width:])) for row in found]
 

@@ -13,7 +13,7 @@ from offchain.gateway.api.answers import as_of, next_cursor
 from offchain.gateway.api.csv_export import Cell, CsvExport, CsvPart
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.pages import AccountMovement, Key, PageRequest, account_movements, block_times
+from offchain.indexer.pages import AccountMovement, Key, PageRequest, account_movements, block_times, page
 from offchain.indexer.rows import MovementRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.indexer.tables import columns
@@ -51,9 +51,11 @@ def _export(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageReque
 
 def _end(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int) -> Key | None:
     last_and_next = PageRequest(2, request.after, request.newest_first)
+    of_account = columns(MovementRow).account == asked.account
     bounds = _bounds(asked, last_block)
-    found = account_movements(db, asked.account, last_and_next, *bounds, offset=request.limit - 1)
-    return _key(found[0].movement) if len(found) == 2 else None
+    order = ("block", "place")
+    found = page(db, MovementRow, last_and_next, of_account, *bounds, order=order, offset=request.limit - 1)
+    return _key(found[0]) if len(found) == 2 else None
 
 
 def _cells(one: models.MovementResource) -> list[Cell]:

@@ -20,9 +20,7 @@ async def read_genesis_balances(chain: ChainPort) -> list[GenesisBalanceRow] | N
         if error.code == "state_pruned":
             return None
         raise
-    return [
-        GenesisBalanceRow(account, record["data"]["free"], record["data"]["reserved"]) for account, record in found
-    ]
+    return [GenesisBalanceRow(account, record["data"]["free"], record["data"]["reserved"]) for account, record in found]
 
 
 def has_genesis_balances(db: IndexDatabase) -> bool:

@@ -75,9 +75,7 @@ class HostStates:
         """Return those of the accounts that are hosts."""
         host, names = columns(HostRow).host, sorted(accounts)
         parts = [names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE)]
-        return {
-            name for part in parts for (name,) in self._db.execute(select(host).where(host.in_(part)))
-        }
+        return {name for part in parts for (name,) in self._db.execute(select(host).where(host.in_(part)))}
 
     def due(self, most: int) -> list[str]:
         """Return hosts that have to be read, those first that have been waiting longest."""

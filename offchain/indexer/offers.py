@@ -27,6 +27,8 @@ _UNITS: Final = {
     "day": gen.BillingUnit.DAY,
 }
 """The shortest one first."""
+_Group = tuple[str, bool]
+"""Devices of one model, simulated or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ def name_text(name: bytes) -> str:
 def offer_rows(found: HostAtBlock) -> Iterator[OfferRow]:
     """Yield the offers of a host: one for each model, simulated devices apart; none if it bills by no unit."""
     record = found.record
-    groups: dict[tuple[str, bool], list[int]] = {}
+    groups: dict[_Group, list[int]] = {}
     for index, device in enumerate(record.devices):
         groups.setdefault((name_text(device.spec.model), device.spec.simulated), []).append(index)
-    for (model, simulated), chosen in (groups or {(NO_MODEL, False): []}).items():
+    for group, chosen in (groups or {(NO_MODEL, False): []}).items():
         prices = _prices(record, chosen)
         if prices:
-            yield _offer(found, model, simulated, chosen, prices)
+            yield _offer(found, group, chosen, prices)
 
 
 def device_rows(found: HostAtBlock) -> Iterator[DeviceRow]:
@@ -83,10 +85,8 @@ def _prices(record: gen.HostRecord, chosen: Sequence[int]) -> dict[str, int]:
     return {unit: price for unit, price in found.items() if price < UNPAYABLE}
 
 
-def _offer(
-    found: HostAtBlock, model: str, simulated: bool, chosen: Sequence[int], prices: Mapping[str, int]
-) -> OfferRow:
-    record = found.record
+def _offer(found: HostAtBlock, group: _Group, chosen: Sequence[int], prices: Mapping[str, int]) -> OfferRow:
+    record, (model, simulated) = found.record, group
     devices = [record.devices[index] for index in chosen]
     billing, price = next(iter(prices.items()))
     return OfferRow(

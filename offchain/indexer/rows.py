@@ -59,8 +59,8 @@ class BlockRow(Row):
 class ExtrinsicRow(Row):
     """An extrinsic. `failure`: the error of its call; `refused`: the number of items of its batch that failed.
 
-    `payer`, `fee` and `tip` are None if no fee was charged. `call`: pallet and function of the outermost call; `signer`:
-    None for inherents. Both are None in rows that releases before revision 4 wrote.
+    `payer`, `fee` and `tip` are None if no fee was charged. `call`: pallet and function of the outermost call;
+    `signer`: None for inherents. Both are None in rows that releases before revision 4 wrote.
     """
 
     TABLE = "extrinsics"

@@ -35,8 +35,9 @@ async def follow(
     """Write every final block into the index until an error of the chain or the index; then it may be called again.
 
     Behind the head, many blocks are written at once; at the head, each as it arrives. Blocks are read while others are
-    written. At the head, hosts that changed are read from the storage of the block, and written with it. `on_written` is
-    called with the last block of each write. After each write, events that need not be kept are removed. Steps of a rederivation alternate with writes; `on_rederived` is called with the state after each.
+    written. At the head, hosts that changed are read from the storage of the block, and written with it.
+    `on_written` is called with the last block of each write. After each write, events that need not be kept are
+    removed. Steps of a rederivation alternate with writes; `on_rederived` is called with the state after each.
 
     While the node does not have the last block of the index, or has another one in its place, readers of the index are
     refused.

@@ -11,10 +11,10 @@ from offchain.indexer.rows import CoinAmount, OrderedAmount, Row
 class OfferRow(Row):
     """What a host offers of one GPU model, as it was at `read_block`. A host without GPUs has one row without a model.
 
-    `gpus_free`: devices that are wholly free, healthy and not challenged; `vram_mib`: of the smallest one. `price`: base
-    units for an hour of one whole device, or of one core where there is no model, in the shortest billing unit that the
-    host offers, `billing`; `price_second`, `price_hour`, `price_day`: in each unit, None if it is not offered. `ask`:
-    the price list as JSON.
+    `gpus_free`: devices that are wholly free, healthy and not challenged; `vram_mib`: of the smallest one. `price`:
+    base units for an hour of one whole device, or of one core where there is no model, in the shortest billing unit
+    that the host offers, `billing`; `price_second`, `price_hour`, `price_day`: in each unit, None if it is not offered.
+    `ask`: the price list as JSON.
     """
 
     TABLE = "offers"

@@ -18,11 +18,12 @@ from offchain.indexer.rows import (
     OrderedAmount,
     Row,
 )
+from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 5
+READABLE_SCHEMA: Final = 6
 """Oldest revision whose tables have all columns that this release reads."""
 DERIVED_VERSION: Final = 4
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
@@ -108,7 +109,7 @@ def _indexed(row_type: type[Row]) -> Table:
     return table
 
 
-_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *DERIVED_ROWS)
+_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *SIGN_IN_ROWS, *DERIVED_ROWS)
 TABLES: Final[Tables] = {row_type: _indexed(row_type) for row_type in _ROW_TYPES}
 NEXT_TABLES: Final[Tables] = {
     row_type: _table(row_type, NEXT_METADATA, f"{row_type.TABLE}_next") for row_type in DERIVED_ROWS

@@ -1,4 +1,4 @@
-"""Offers, devices and the market on SQLite and PostgreSQL: read from the chain's storage with the blocks that changed them."""
+"""Offers, devices and the market on SQLite and PostgreSQL: hosts are read with the blocks that change them."""
 
 import asyncio
 
@@ -50,9 +50,7 @@ class Market:
         return (await self.chain.produce()).ref.number
 
     async def register(self, *hosts):
-        return await self.block(
-            *(("Hosts", "Registered", {"host": host, "provider": PROVIDERS[0]}) for host in hosts)
-        )
+        return await self.block(*(("Hosts", "Registered", {"host": host, "provider": PROVIDERS[0]}) for host in hosts))
 
     async def follow(self, number):
         """Index up to this block."""

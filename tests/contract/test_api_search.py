@@ -98,7 +98,11 @@ async def test_a_search_makes_a_fixed_number_of_look_ups(api):
             search(api.db, ask.SearchText(q=text))
         selects = [one for one in statements if one.startswith("SELECT")]
         assert len(selects) <= 10, selects
-        assert all("WHERE" in one and "LIMIT" in one for one in selects if "meta" not in one and "blocks.number DESC" not in one)
+        assert all(
+            "WHERE" in one and "LIMIT" in one
+            for one in selects
+            if "meta" not in one and "blocks.number DESC" not in one
+        )
 
 
 async def test_many_tasks_of_one_manifest_are_cut_and_listed_by_the_filter(api):

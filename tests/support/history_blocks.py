@@ -63,7 +63,12 @@ class History:
             (
                 Inclusion(0, hashlib.sha256(block_hash + b"0").digest(), None, call="Timestamp.set"),
                 Inclusion(
-                    1, hashlib.sha256(block_hash + b"1").digest(), None, refused, "Tasks.assign_batch", TENANTS[number % 20]
+                    1,
+                    hashlib.sha256(block_hash + b"1").digest(),
+                    None,
+                    refused,
+                    "Tasks.assign_batch",
+                    TENANTS[number % 20],
                 ),
                 Inclusion(
                     2,

@@ -78,9 +78,7 @@ def page_answer(
     return models.Page[model](as_of=as_of(db), data=made, next=next_cursor(request, rows, key))  # type: ignore[valid-type]
 
 
-def next_cursor(
-    request: PageRequest, rows: Sequence[R], key: Callable[[R], Key] = lambda row: row.key
-) -> str | None:
+def next_cursor(request: PageRequest, rows: Sequence[R], key: Callable[[R], Key] = lambda row: row.key) -> str | None:
     """Return the cursor of the page after these rows; None if there is none."""
     return encode_cursor(key(rows[-1])) if len(rows) == request.limit else None
 

@@ -72,7 +72,12 @@ ENDPOINTS: Final = (
         history.documentation,
     ),
     ApiEndpoint(
-        "/v1/blocks/{block}", "block", "A final block, by number or hash.", ask.OneBlock, _one(models.BlockResource), history.block
+        "/v1/blocks/{block}",
+        "block",
+        "A final block, by number or hash.",
+        ask.OneBlock,
+        _one(models.BlockResource),
+        history.block,
     ),
     ApiEndpoint(
         "/v1/blocks/{block}/extrinsics",

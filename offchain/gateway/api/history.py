@@ -103,7 +103,9 @@ def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskReso
 
 
 def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
-    return one_answer(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
+    return one_answer(
+        db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}"
+    )
 
 
 def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
@@ -125,7 +127,9 @@ def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostReso
 
 
 def host(db: IndexDatabase, asked: ask.OneHost) -> models.ResourceAnswer[models.HostResource]:
-    return one_answer(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
+    return one_answer(
+        db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}"
+    )
 
 
 def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.BillResource]:
@@ -145,11 +149,14 @@ def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[m
 
 def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
     fields = placed(db, rows)
-    return lambda row: fields(row) | {
-        "error": row.failure,
-        "success": row.failure is None,
-        "refused_items": row.refused,
-    }
+    return lambda row: (
+        fields(row)
+        | {
+            "error": row.failure,
+            "success": row.failure is None,
+            "refused_items": row.refused,
+        }
+    )
 
 
 def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:

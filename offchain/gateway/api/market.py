@@ -126,7 +126,9 @@ def _after_group(
 
 def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
     """Return conditions that columns have these values; None does not restrict."""
-    return [column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None]
+    return [
+        column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None
+    ]
 
 
 def _outdated(db: IndexDatabase, hosts: Iterable[str]) -> set[str]:

@@ -117,7 +117,9 @@ class EventResource(_Answered):
     name: str
     fields: dict[str, Any]
     error: Annotated[str | None, Field(description="The name of the error in it.")]
-    documentation: Annotated[str | None, Field(description="Of the event in the metadata, if `documented` asks.")] = None
+    documentation: Annotated[str | None, Field(description="Of the event in the metadata, if `documented` asks.")] = (
+        None
+    )
 
 
 SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account"]
@@ -240,9 +242,7 @@ class TransferResource(_Answered):
     reason: str | None
 
 
-MovementCategory = Literal[
-    "transfer", "payment", "fee", "hold", "release", "slash", "deposit", "withdrawal", "other"
-]
+MovementCategory = Literal["transfer", "payment", "fee", "hold", "release", "slash", "deposit", "withdrawal", "other"]
 
 
 class MovementResource(_Answered):

@@ -78,9 +78,7 @@ def _checked_cursor(text: str) -> str:
 
 Number = Annotated[int, Field(ge=0, le=_MOST_NUMBER)]
 AccountId = Annotated[str, Field(max_length=64), AfterValidator(_checked_account), Field(description="Address (SS58).")]
-BlockName = Annotated[
-    str, Field(pattern="^([0-9]{1,18}|0x[0-9a-f]{64})$", description="Number or hash of a block.")
-]
+BlockName = Annotated[str, Field(pattern="^([0-9]{1,18}|0x[0-9a-f]{64})$", description="Number or hash of a block.")]
 HexHash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]{0,63}$")]
 Label = Annotated[str, Field(max_length=256)]
@@ -229,7 +227,9 @@ class OfferList(ListParameters):
     """The order is that of `sort`: the cheapest or the best reputation first."""
 
     sort: Annotated[Literal["price", "reputation"], Field(description="Which offers come first.")] = "price"
-    model: Annotated[Label | None, Field(description="Only offers of this GPU model; empty: hosts without GPUs.")] = None
+    model: Annotated[Label | None, Field(description="Only offers of this GPU model; empty: hosts without GPUs.")] = (
+        None
+    )
     free: Annotated[int | None, Field(ge=0, le=255, description="Only hosts with at least so many free GPUs.")] = None
     max_price: Annotated[
         int | None, Field(ge=0, le=_MOST_AMOUNT, description="Only `price_per_hour` up to this, in base units.")
@@ -239,7 +239,9 @@ class OfferList(ListParameters):
     tier: Annotated[
         Literal["Consumer", "Professional", "Datacenter"] | None, Field(description="Only hosts of this class.")
     ] = None
-    simulated: Annotated[bool | None, Field(description="Only simulated GPUs (true), or only real ones (false).")] = None
+    simulated: Annotated[bool | None, Field(description="Only simulated GPUs (true), or only real ones (false).")] = (
+        None
+    )
     host: Annotated[AccountId | None, Field(description="Only offers of this host.")] = None
     provider: Annotated[AccountId | None, Field(description="Only hosts of this provider.")] = None
     status: Annotated[
@@ -264,9 +266,9 @@ class DeviceList(ListParameters):
 
     host: Annotated[AccountId | None, Field(description="Only devices of this host.")] = None
     model: Annotated[Label | None, Field(description="Only devices of this model.")] = None
-    simulated: Annotated[bool | None, Field(description="Only simulated devices (true), or only real ones (false).")] = (
-        None
-    )
+    simulated: Annotated[
+        bool | None, Field(description="Only simulated devices (true), or only real ones (false).")
+    ] = None
 
     def page(self) -> PageRequest:
         """Return the page of devices. Raises BadCursor."""
@@ -276,9 +278,9 @@ class DeviceList(ListParameters):
 class MarketList(ListParameters):
     """The order is that of the models' names."""
 
-    simulated: Annotated[bool | None, Field(description="Only simulated devices (true), or only real ones (false).")] = (
-        None
-    )
+    simulated: Annotated[
+        bool | None, Field(description="Only simulated devices (true), or only real ones (false).")
+    ] = None
 
     def page(self) -> PageRequest:
         """Return the page of models. Raises BadCursor."""

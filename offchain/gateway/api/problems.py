@@ -45,7 +45,9 @@ def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: s
 def of_error(error: GantryError) -> web.Response:
     """Return the response to an error of a read."""
     status = _STATUSES.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
-    return problem(status, error.code, error.message, error.hint, error.field if isinstance(error, BadParameter) else None)
+    return problem(
+        status, error.code, error.message, error.hint, error.field if isinstance(error, BadParameter) else None
+    )
 
 
 def of_invalid(error: ValidationError) -> web.Response:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from offchain.errors import RefusedError
+from offchain.errors import GantryError
 
 LIFETIME_MS: Final = 300_000
 """How long a message can be used."""
@@ -28,7 +28,7 @@ _TEXT: Final = re.compile(
 )
 
 
-class SignInRefused(RefusedError):
+class SignInRefused(GantryError):  # noqa: N818
     """A sign-in that is not accepted."""
 
     code = "sign_in_refused"
@@ -85,7 +85,8 @@ def read_message(text: str, *, domain: str, chain: str, now_ms: int) -> SignInMe
         raise SignInRefused("The message is of a later time.", "Set the clocks of the gateways.")
     if expires_ms <= now_ms:
         raise SignInRefused(
-            f"The message expired at {_time_text(expires_ms)}.", "Ask for a new message, and sign it within five minutes."
+            f"The message expired at {_time_text(expires_ms)}.",
+            "Ask for a new message, and sign it within five minutes.",
         )
     return message
 

@@ -75,7 +75,8 @@ def page_answer(
 ) -> models.Page[M]:
     """Return rows as an answer. `key`: the part of a row that a cursor contains."""
     made = [model(**_of(model, fields(row))) for row in rows]
-    return models.Page[model](as_of=as_of(db), data=made, next=next_cursor(request, rows, key))  # type: ignore[valid-type]
+    after = next_cursor(request, rows, key)
+    return models.Page[model](as_of=as_of(db), data=made, next=after)  # type: ignore[valid-type]
 
 
 def next_cursor(request: PageRequest, rows: Sequence[R], key: Callable[[R], Key] = lambda row: row.key) -> str | None:

@@ -41,7 +41,8 @@ def _page(model: type[BaseModel]) -> type[BaseModel]:
     return models.Page[model]  # type: ignore[valid-type]
 
 
-def _one(model: type[BaseModel]) -> type[BaseModel]:
+def one_answer_of(model: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of an answer with one resource."""
     return models.ResourceAnswer[model]  # type: ignore[valid-type]
 
 
@@ -51,7 +52,7 @@ ENDPOINTS: Final = (
         "network",
         "The chain and its index.",
         ask.NoParameters,
-        _one(models.NetworkResource),
+        one_answer_of(models.NetworkResource),
         history.network,
     ),
     ApiEndpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.BlockResource), history.blocks),
@@ -76,7 +77,7 @@ ENDPOINTS: Final = (
         "block",
         "A final block, by number or hash.",
         ask.OneBlock,
-        _one(models.BlockResource),
+        one_answer_of(models.BlockResource),
         history.block,
     ),
     ApiEndpoint(
@@ -99,7 +100,7 @@ ENDPOINTS: Final = (
         "/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.EventResource), history.events
     ),
     ApiEndpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.TaskResource), history.tasks),
-    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, _one(models.TaskResource), history.task),
+    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, one_answer_of(models.TaskResource), history.task),
     ApiEndpoint(
         "/v1/tasks/{task}/bills",
         "bills_of_task",
@@ -109,7 +110,7 @@ ENDPOINTS: Final = (
         history.bills_of_task,
     ),
     ApiEndpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.LeaseResource), history.leases),
-    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, _one(models.LeaseResource), history.lease),
+    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, one_answer_of(models.LeaseResource), history.lease),
     ApiEndpoint(
         "/v1/leases/{lease}/bills",
         "bills_of_lease",
@@ -119,7 +120,7 @@ ENDPOINTS: Final = (
         history.bills_of_lease,
     ),
     ApiEndpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.HostResource), history.hosts),
-    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.HostResource), history.host),
+    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, one_answer_of(models.HostResource), history.host),
     ApiEndpoint(
         "/v1/offers",
         "offers",

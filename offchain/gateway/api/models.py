@@ -30,11 +30,13 @@ def _title(model: type[Any]) -> str:
     return model.__name__.removesuffix("Resource").removesuffix("Document")
 
 
-class _Answered(BaseModel):
+class AnsweredModel(BaseModel):
+    """Base of what the API answers."""
+
     model_config = ConfigDict(frozen=True, model_title_generator=_title)
 
 
-class BlockReference(_Answered):
+class BlockReference(AnsweredModel):
     """A final block."""
 
     number: int
@@ -42,7 +44,7 @@ class BlockReference(_Answered):
     time_ms: TimeMs
 
 
-class ResourceAnswer(_Answered, Generic[T]):
+class ResourceAnswer(AnsweredModel, Generic[T]):
     """One resource. `as_of`: the last block of the index from which it was read."""
 
     as_of: BlockReference
@@ -53,7 +55,7 @@ class ResourceAnswer(_Answered, Generic[T]):
         return f"{_title(params[0])}Answer"
 
 
-class Page(_Answered, Generic[T]):
+class Page(AnsweredModel, Generic[T]):
     """Part of a list. `next`: the cursor of the next page; null on the last one."""
 
     as_of: BlockReference
@@ -65,14 +67,14 @@ class Page(_Answered, Generic[T]):
         return f"{_title(params[0])}Page"
 
 
-class NetworkResource(_Answered):
+class NetworkResource(AnsweredModel):
     """The chain, and what the index has of it."""
 
     genesis_hash: Hash
     events_from_block: Annotated[int, Field(description="The first block whose events and extrinsics are kept.")]
 
 
-class BlockResource(_Answered):
+class BlockResource(AnsweredModel):
     """A final block; `extrinsics` and `events` are numbers of."""
 
     number: int
@@ -83,7 +85,7 @@ class BlockResource(_Answered):
     events: int
 
 
-class ExtrinsicResource(_Answered):
+class ExtrinsicResource(AnsweredModel):
     """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged.
 
     `call` is the outermost call; both it and `signer` are null in blocks that an older release indexed.
@@ -103,7 +105,7 @@ class ExtrinsicResource(_Answered):
     tip: Amount | None
 
 
-class EventResource(_Answered):
+class EventResource(AnsweredModel):
     """An event. Integers of `fields` above 2^53 - 1 are decimal text; bytes are 0x and hex digits."""
 
     id: Annotated[str, Field(description="Block and index, as cursors of the event stream have them.")]
@@ -125,7 +127,7 @@ class EventResource(_Answered):
 SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account"]
 
 
-class SearchMatchResource(_Answered):
+class SearchMatchResource(AnsweredModel):
     """Something that the searched text names. `path`: its resource; `about`: its state, status, call or event."""
 
     kind: SearchKind
@@ -135,14 +137,14 @@ class SearchMatchResource(_Answered):
     block: int | None
 
 
-class SearchAnswer(_Answered):
+class SearchAnswer(AnsweredModel):
     """All matches of a search; at most 20 of each kind, the newest first."""
 
     as_of: BlockReference
     data: list[SearchMatchResource]
 
 
-class DocumentationResource(_Answered):
+class DocumentationResource(AnsweredModel):
     """Documentation of a call, event or error (`kind`) in the metadata of the runtime, and of its fields by name."""
 
     pallet: str
@@ -152,7 +154,7 @@ class DocumentationResource(_Answered):
     fields: dict[str, str]
 
 
-class TaskResource(_Answered):
+class TaskResource(AnsweredModel):
     """The present state of a task. `paid` includes `fee`."""
 
     task: int
@@ -170,7 +172,7 @@ class TaskResource(_Answered):
     refunded: Amount
 
 
-class LeaseResource(_Answered):
+class LeaseResource(AnsweredModel):
     """The present state of a lease: Pending, Active, Suspended, Ended or Purged. `reason`: why it ended."""
 
     lease: int
@@ -198,7 +200,7 @@ class LeaseResource(_Answered):
     stars: int | None
 
 
-class HostResource(_Answered):
+class HostResource(AnsweredModel):
     """The present state of a host. `earned`: income of its provider; `slashed`: losses of its bond."""
 
     host: Account
@@ -213,7 +215,7 @@ class HostResource(_Answered):
     changed_ms: TimeMs
 
 
-class BillResource(_Answered):
+class BillResource(AnsweredModel):
     """A payment for a lease since its previous bill. `paid` includes `fee`, and that the shares of the workers."""
 
     block: int
@@ -229,7 +231,7 @@ class BillResource(_Answered):
     refunded: Amount
 
 
-class TransferResource(_Answered):
+class TransferResource(AnsweredModel):
     """Coins that were transferred, held or released. One side is null where the event names only the other."""
 
     block: int
@@ -245,7 +247,7 @@ class TransferResource(_Answered):
 MovementCategory = Literal["transfer", "payment", "fee", "hold", "release", "slash", "deposit", "withdrawal", "other"]
 
 
-class MovementResource(_Answered):
+class MovementResource(AnsweredModel):
     """A change of an account's coins, free or on hold, and what the account had after it.
 
     A fee is withdrawn at its highest amount and partly deposited again; the entry of category `fee` names the fee that
@@ -266,7 +268,7 @@ class MovementResource(_Answered):
     held_total: SignedAmount | None
 
 
-class CapacityResource(_Answered):
+class CapacityResource(AnsweredModel):
     """An amount of what every machine has."""
 
     cpu_milli: int
@@ -274,14 +276,14 @@ class CapacityResource(_Answered):
     disk_gib: int
 
 
-class GpuPriceResource(_Answered):
+class GpuPriceResource(AnsweredModel):
     """The list price of one whole device of a model for an hour."""
 
     model: str
     per_hour: Amount
 
 
-class AskResource(_Answered):
+class AskResource(AnsweredModel):
     """A price list: list prices an hour, and factors on them by billing unit in millionths; 0: not offered."""
 
     gpu: list[GpuPriceResource]
@@ -296,7 +298,7 @@ class AskResource(_Answered):
     day_ppm: int
 
 
-class OfferResource(_Answered):
+class OfferResource(AnsweredModel):
     """What a host offers of one GPU model; a host with two models has two offers.
 
     `model` is null for a host without GPUs; its prices are those of one core. `outdated`: the host has changed, or may
@@ -338,7 +340,7 @@ class OfferResource(_Answered):
     outdated: bool
 
 
-class DeviceResource(_Answered):
+class DeviceResource(AnsweredModel):
     """A device of a host. `shared_by`: the tenant whose leases hold shares of it."""
 
     host: Account
@@ -356,7 +358,7 @@ class DeviceResource(_Answered):
     outdated: bool
 
 
-class MarketResource(_Answered):
+class MarketResource(AnsweredModel):
     """The offers of one GPU model by hosts that take leases. Prices are for an hour of one whole device."""
 
     model: str | None
@@ -369,7 +371,7 @@ class MarketResource(_Answered):
     median_price: Annotated[Amount, Field(description="Half of the hosts ask for at most this.")]
 
 
-class ProblemDocument(_Answered):
+class ProblemDocument(AnsweredModel):
     """An error (RFC 9457). `code` is stable, for programs; `field` names the parameter at fault."""
 
     type: Annotated[str, Field(examples=["urn:gantry:problem:not_found"])]

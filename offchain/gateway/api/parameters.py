@@ -128,7 +128,7 @@ class CsvListParameters(TimedListParameters):
         Field(
             ge=1,
             le=MOST_CSV_ROWS,
-            description=f"Number of entries of a page, at most {MOST_ROWS}; of rows of a table (default {MOST_CSV_ROWS}).",
+            description=f"Number of entries of a page, at most {MOST_ROWS}; rows of a table: {MOST_CSV_ROWS}.",
         ),
     ] = 50
 
@@ -183,8 +183,8 @@ class SearchText(Parameters):
         Field(
             min_length=1,
             max_length=80,
-            description="Number of a block, task or lease; BLOCK.INDEX of an event; hash of a block or extrinsic; digest of "
-            "a manifest or result; address or public key of an account or host.",
+            description="Number of a block, task or lease; BLOCK.INDEX of an event; hash of a block or extrinsic; "
+            "digest of a manifest or result; address or public key of an account or host.",
         ),
     ]
 

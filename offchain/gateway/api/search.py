@@ -44,8 +44,8 @@ class NothingToSearch(BadParameter):
         super().__init__(
             "q",
             f"{text} is no number, hash, digest or address.",
-            "Give a block, task or lease number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a hash or digest, or an "
-            "address.",
+            "Give a block, task or lease number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a hash or "
+            "digest, or an address.",
         )
 
 

@@ -39,7 +39,7 @@ _KEY: Final = "gtk_"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in. `token_hash`: its row."""
+    """Who a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in."""
 
     account: str
     expires_ms: int
@@ -117,7 +117,10 @@ class SignInStore:
     async def add_key(
         self, account: str, name: str, scopes: frozenset[str], now_ms: int, expires_ms: int
     ) -> tuple[str, ApiKeyRow]:
-        """Return a new key of an account, which is never shown again, and its row. Raises BadParameter beyond the limit."""
+        """Return a new key of an account, which is stored as its hash only, and its row.
+
+        Raises BadParameter beyond the limit.
+        """
         id_ = secrets.token_hex(8)
         token = f"{_KEY}{id_}_{secrets.token_urlsafe(32)}"
         row = ApiKeyRow(id_, account, name, token_hash(token), ",".join(sorted(scopes)), now_ms, expires_ms)

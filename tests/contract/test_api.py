@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from sqlalchemy import func, select
 
-from offchain.gateway.api import endpoints, history
+from offchain.gateway.api import actions, endpoints, history
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import queries
@@ -156,7 +156,10 @@ async def test_an_answer_that_is_the_same_is_not_sent_again(api):
 async def test_the_document_has_every_resource_and_answers_fit_it(api):
     document = await api.get("/v1/openapi.json")
     assert document["openapi"].startswith("3.1")
-    assert set(document["paths"]) == {one.path for one in endpoints.ENDPOINTS} | {endpoints.STREAM_PATH}
+    assert set(document["paths"]) == {
+        endpoints.STREAM_PATH,
+        *(one.path for one in (*endpoints.ENDPOINTS, *actions.ACTIONS)),
+    }
     schemas = document["components"]["schemas"]
     for reference in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)):
         assert reference in schemas
@@ -168,7 +171,8 @@ async def test_the_document_has_every_resource_and_answers_fit_it(api):
     assert set(page["data"][0]) == set(schemas["Task"]["properties"])
     async with api.session.get(api.url) as answer:
         text = await answer.text()
-    assert all(one.path in text for one in endpoints.ENDPOINTS)
+    assert all(f"{one.method} {one.path}<" in text for one in actions.ACTIONS)
+    assert all(f"GET {one.path}<" in text for one in endpoints.ENDPOINTS)
 
 
 async def test_a_stream_goes_on_at_another_gateway(api, address):

@@ -152,6 +152,11 @@ async def test_a_table_that_cannot_be_read_to_its_end_is_not_ended(api, monkeypa
     await api.get("/v1/network")
 
 
+async def test_the_head_of_a_table_has_no_rows(api):
+    async with api.session.head(f"{api.url}/v1/accounts/{TENANT}/movements?format=csv") as answer:
+        assert (answer.status, answer.content_type, await answer.read()) == (200, "text/csv", b"")
+
+
 async def test_exports_at_the_same_time_are_limited(api, monkeypatch):
     monkeypatch.setattr(csv_export, "MOST_EXPORTS", 0)
     problem = await api.get(f"/v1/accounts/{TENANT}/movements?format=csv", 503)

@@ -112,9 +112,9 @@ class CsvExports:
     async def _pieces(
         self, request: web.Request, export: CsvExport, asked: CsvListParameters, upto: int
     ) -> AsyncGenerator[str, None]:
-        yield csv_text([export.header])
         if request.method == "HEAD":
             return
+        yield csv_text([export.header])
         wanted = asked.csv_page()
         left, after = wanted.limit, wanted.after
         while left > 0:

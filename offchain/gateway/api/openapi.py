@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -44,11 +44,13 @@ def document() -> dict[str, Any]:
     """Return the document as JSON values."""
     answers: list[type[BaseModel]] = [
         *(one.answer for one in (*ENDPOINTS, *ACTIONS)),
-        *(one.asked for one in ACTIONS if one.has_body),
         EventResource,
         ProblemDocument,
     ]
-    _, made = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
+    inputs: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+        (one.asked, "validation") for one in ACTIONS if one.has_body
+    ]
+    _, made = models_json_schema([*((model, "serialization") for model in answers), *inputs], ref_template=_REF)
     paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
     paths[STREAM_PATH] = {"get": _stream_operation()}
     for action in ACTIONS:
